@@ -138,6 +138,15 @@ class Graph:
         return self.bonded or bool(self.hubs) or any(link.delay_s for link in self.links)
 
     @property
+    def is_star(self) -> bool:
+        """Whether each node has one link, by which it sees all others with nothing but switches between them."""
+        return (
+            not (self.routers or self.has_taps)
+            and all(len(self.ends(name(node))) == 1 for node in self.nodes)
+            and all(len(self.routes(name(node))) == len(self.nodes) - 1 for node in self.nodes)
+        )
+
+    @property
     def rails(self) -> int:
         """How many links each node has; 1 where they differ."""
         counts = {len(self.ends(name(node))) for node in self.nodes}

@@ -247,6 +247,8 @@ class Network:
             for node, hops in self._hops(place, rails).items():
                 metrics = f"src {source} congctl {congestion_control}"
                 lines.append(f"route add {address(node, number)} {metrics} {self._nexthops(hops)}")
+        if self.graph.is_star:
+            lines += self._neighbours(place)
         if way.is_mptcp:
             # A node tells every peer its further addresses; whoever connected then adds a subflow to each.
             further = range(2, len(way.routes) + 1)
@@ -257,6 +259,19 @@ class Network:
                 source = address_of(self.graph, place, number)
                 lines.append(f"mptcp endpoint add {source} dev {outlet} signal")
         return lines
+
+    def _neighbours(self, place: str) -> List[str]:
+        """The lines that tell a node of a star where each other is. What it had to ask for would count among the 1024
+        neighbours that the kernel remembers on the whole machine: 36 nodes have 1260, and are then refused connections."""
+        (outlet,), others = self._outlets(place), set(self._nodes) - {place}
+        addresses = {
+            address_of(self.graph, other, 1): _hardware_address(*self.graph.ends(other))
+            for other in sorted(others)
+        }
+        return [
+            f"neigh replace {one} lladdr {hardware} dev {outlet} nud permanent"
+            for one, hardware in addresses.items()
+        ]
 
     def _hops(self, place: str, rails: Sequence[int]) -> Dict[int, List[Route]]:
         """By node, the ways out of a place that lead there: the shortest, or that of each of these links."""
@@ -347,8 +362,9 @@ class Network:
                 words = [*self._taps([near, far]), repr(link.delay_s)]
                 self._carry("delay_line", words, link.places[1], self.device(far))
             elif link.places[1] not in self.graph.hubs:
-                peer = f"peer name {self.device(far)} netns {self.space(link.places[1])}/net"
-                line = f"link add {self.device(near)} type veth {peer}"
+                peer = f"peer name {self.device(far)} address {_hardware_address(far)}"
+                line = f"link add {self.device(near)} address {_hardware_address(near)} type veth {peer}"
+                line += f" netns {self.space(link.places[1])}/net"
                 cables.setdefault(link.places[0], []).append(line)
         netns.run([netns.batch("ip", self.space(place), lines) for place, lines in cables.items()])
         for hub, rate in self.graph.hubs.items():
@@ -443,6 +459,11 @@ class Network:
                 if self.graph.is_node(place):
                     os.sched_setaffinity(thread, {host.processor(int(place[1:]))})
             self.threads[place] = threads
+
+
+def _hardware_address(end: End) -> str:
+    """The Ethernet address of an end's interface: one that is administered locally, and no other of its network has."""
+    return f"02:00:00:{end.side:02x}:{end.link >> 8:02x}:{end.link & 255:02x}"
 
 
 def build(
