@@ -39,11 +39,10 @@ def test_bytes_have_the_share_that_they_have_on_the_cluster():
 
 def test_a_campaign_that_says_a_dilation_keeps_it():
     """As a setting or as a factor; and a testbed without the rule has none."""
-    assert {point["dilation"] for point in points("quick")} == {20}
+    assert {point["dilation"] for point in points("quick")} == {40}
     assert {point["dilation"] for point in points("full", "hpl_invariance", "fortinet_model")} == {
-        5,
-        10,
-        20,
+        100,
+        400,
     }
     assert not any("dilation" in point for point in points("full", "hpl_scaling", "scale_model"))
 

@@ -100,7 +100,7 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
     columns = ["dilation", "message", "carried", "bytes", "messages", "missing"]
     found = pd.DataFrame.from_dict(rows, "index", columns=columns)
     found.index = pd.MultiIndex.from_tuples(found.index, names=["interconnect", "nodes"])
-    return found
+    return found if found.message.notna().any() else found.iloc[:0]
 
 
 def _toml(file) -> dict:
@@ -120,7 +120,7 @@ def method(dataset: xr.Dataset) -> str:
 5. Buffers shrink with the messages: a message leaves before its receiver is ready up to 4 KiB, and what a socket holds is small against a panel of HPL's and large against the link's rate times its round trip.
 
 Two shares of the time decide what a network costs: that of bytes and that of messages [@hpl]. For $n$ nodes of $F$ flop/s, links of $BW$ bytes/s and a matrix of order $N$ on a $P \times Q$ grid, the share of bytes goes as
-$\frac{{n F}}{{BW\,N}} \left(\frac{{1}}{{P}} + \frac{{1}}{{Q}}\right)$. The share of messages, each of which takes $\alpha$ seconds, goes as
+$\frac{{n F}}{{BW\\,N}} \\left(\\frac{{1}}{{P}} + \frac{{1}}{{Q}}\right)$. The share of messages, each of which takes $\alpha$ seconds, goes as
 $\alpha n F / N^2$."""
 
 

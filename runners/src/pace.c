@@ -6,8 +6,8 @@
  *               changed.
  * PACE_SHARE    of that rate, which this node has: a planted fault.
  * PACE_REAL_TIME
- *               the priority (sched(7), SCHED_FIFO) with which a rank runs between MPI_Init and MPI_Finalize. What comes
- *               before takes long, and would keep the processors from the ranks of other programs.
+ *               the priority (sched(7), SCHED_FIFO) with which a rank runs from its first call of level-3 BLAS to
+ *               MPI_Finalize. What comes before, as making a matrix, would keep the processors from other ranks.
  * PACE_PAUSE_S, PACE_PAUSE_HZ
  *               a daemon that takes such a pause from the node so many times in a second of computing, at random
  *               (Poisson). PACE_SEED and the rank choose the times.
@@ -183,12 +183,39 @@ static void settle(double began, double flops)
     }
 }
 
+/* ---- priority ---- */
+
+/* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
+   processor on which they are to read what has come. */
+static void run_in_real_time(int wanted)
+{
+    struct sched_param priority = {(int)number("PACE_REAL_TIME")};
+    struct dirent *entry;
+    if (flop_s <= 0.0 || priority.sched_priority <= 0)
+        return;
+    priority.sched_priority *= wanted;
+    DIR *threads = opendir("/proc/self/task");
+    while (threads != NULL && (entry = readdir(threads)) != NULL)
+        if (atoi(entry->d_name) > 0 &&
+            sched_setscheduler(atoi(entry->d_name), wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
+            perror("pace: real time");
+            abort();
+        }
+    if (threads != NULL)
+        closedir(threads);
+}
+
 /* ---- level-3 BLAS ---- */
 
 static __thread int depth;  /* a CBLAS may be made of calls by the Fortran names: only the outermost is charged */
 
 static double enter(void)
 {
+    static int is_in_real_time;
+    if (!is_in_real_time) {
+        is_in_real_time = 1;
+        run_in_real_time(1);
+    }
     return depth++ == 0 ? now() : 0.0;
 }
 
@@ -304,52 +331,10 @@ enum { LEFT = 141 };
           (side, u, t, d, m, n, alpha, a, lda, b, ldb, 1, 1, 1, 1),                                                   \
           (unit) * 1.0 * *m * *n * ORDER(IS_LEFT(side), *m, *n))
 
-/* ---- priority ---- */
-
-/* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
-   processor on which they are to read what has come. */
-static void run_in_real_time(int wanted)
-{
-    struct sched_param priority = {(int)number("PACE_REAL_TIME")};
-    struct dirent *entry;
-    if (flop_s <= 0.0 || priority.sched_priority <= 0)
-        return;
-    priority.sched_priority *= wanted;
-    DIR *threads = opendir("/proc/self/task");
-    while (threads != NULL && (entry = readdir(threads)) != NULL)
-        if (atoi(entry->d_name) > 0 &&
-            sched_setscheduler(atoi(entry->d_name), wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
-            perror("pace: real time");
-            abort();
-        }
-    if (threads != NULL)
-        closedir(threads);
-}
-
-int MPI_Init(int *argc, char ***argv)
-{
-    int error = ((int (*)(int *, char ***))next("MPI_Init"))(argc, argv);
-    run_in_real_time(1);
-    return error;
-}
-
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-    int error = ((int (*)(int *, char ***, int, int *))next("MPI_Init_thread"))(argc, argv, required, provided);
-    run_in_real_time(1);
-    return error;
-}
-
 int MPI_Finalize(void)
 {
     run_in_real_time(0);
     return ((int (*)(void))next("MPI_Finalize"))();
-}
-
-void mpi_init_(int *error)
-{
-    ((void (*)(int *))next("mpi_init_"))(error);
-    run_in_real_time(1);
 }
 
 void mpi_finalize_(int *error)
