@@ -1,5 +1,7 @@
 """How many minutes a campaign takes until it is decided, and how probable that is at each look."""
 
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import mean
@@ -10,6 +12,7 @@ from analysis import contrasts, derive, paths, store
 from analysis.statistics import design as designs
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, Statement
+from runners import campaign, scale
 from runners.description import LEAST_BLOCKS
 from runners.journal import Folder
 from runners.plan import Plan
@@ -18,14 +21,16 @@ from runners.record import FalloffError, Trial
 RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
 RUNS_IN_D = 4  # a block's D is of four runs, so that its standard deviation is twice a run's
 CAMPAIGNS, SEED = 20_000, 20261122
-SIMULATED = paths.REFERENCE / "hpl_paper-smith"  # whose falls are assumed
+# Whose falls are assumed, the first that has them.
+AT_THE_SAME_RATES = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
+SIMULATED = paths.REFERENCE / "hpl_paper-smith"
 
 
 def text(plan: Plan) -> str:
     """The plan's looks, a row each, after what is assumed.
 
-    Times and scatter are those of the newest run here that has all kinds of its trials, else of the reference. Raises
-    FalloffError when the campaign judges no fall, or repeats itself exactly.
+    Times and scatter are those of the newest run here that has all kinds of its trials, else of the reference; times are
+    else what the testbed's rates say. Raises FalloffError when the campaign judges no fall, or repeats itself exactly.
     """
     testbed = plan.testbed["name"]
     looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
@@ -34,12 +39,15 @@ def text(plan: Plan) -> str:
     if repeats_itself or not design.judges_falls:
         why = "repeats itself" if repeats_itself else "judges no fall over nodes"
         raise FalloffError(f"campaign {plan.name} on {testbed} {why}: there is nothing to plan")
-    falls = [_simulated_fall(statement) for statement in design.primary]
+    falls = [_simulated_fall(statement, plan) for statement in design.primary]
     lines = [f"{plan.name} on {testbed}: margin {100 * design.margin:g} %"]
     for statement, fall in zip(design.primary, falls):
         known = "not simulated" if fall is None else "as simulated"
         lines.append(f"{statement}: fall of {100 * (fall or 0):.1f} % assumed, {known}")
-    before_s, block_s, scatter, source = np.nan, np.nan, None, "not known; `--repeats 1` runs one"
+    before_s, block_s = _planned(plan)
+    scatter, source = None, "not known; `--repeats 1` runs one"
+    if np.isfinite(block_s):
+        source = "times as the testbed's rates say; scatter not known: `--repeats 1` runs a block"
     own = paths.RAW.glob(f"{plan.name}-{testbed}-????????")
     newest = sorted(own, key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in (*newest, paths.REFERENCE / f"{plan.name}-{testbed}"):
@@ -68,33 +76,49 @@ def decided(design: Design, falls: list[float], run_sd: float) -> np.ndarray:
     return judge_all(*drawn, design, falls).decided.mean(axis=0)
 
 
-def _simulated_fall(statement: Statement) -> float | None:
-    """The fall in the simulation of the paper's cases; None where it lacks a network or node count."""
-    points = derive.points(store.read(SIMULATED)).squeeze("block")
-    with suppress(KeyError):
-        ratio = contrasts.log_ratios(points, statement.of, statement.against)
-        return float(-np.expm1(contrasts.differences(ratio, statement.start, statement.end)))
+def _simulated_fall(statement: Statement, plan: Plan) -> float | None:
+    """The fall at the same rates, else at the paper's; None where neither simulation has the networks and node counts."""
+    for folder in (AT_THE_SAME_RATES, SIMULATED):
+        points = derive.points(store.read(folder)).squeeze("block")
+        same_design = {"design": json.dumps(plan.design)}
+        with suppress(KeyError):
+            ratio = contrasts.log_ratios(
+                points.assign_attrs(same_design), statement.of, statement.against
+            )
+            fall = -np.expm1(contrasts.differences(ratio, statement.start, statement.end))
+            if np.isfinite(fall):
+                return float(fall)
     return None
+
+
+def _planned(plan: Plan) -> tuple[float, float]:
+    """What the preamble and a block take by the rates of the testbed [s]; NaN where these do not say."""
+    seconds = {trial.id: campaign.planned_s(trial, plan) for trial in plan.trials()}
+    if None in seconds.values():
+        return np.nan, np.nan
+    return tuple(_length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0]))
+
+
+def _length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) -> float:
+    """How long trials take, side by side where the testbed lets them [s]; `seconds` has each alone, by its id."""
+    times = [(seconds[trial.id], scale.load(plan.testbed, trial.point)) for trial in trials]
+    return scale.together_s(times) if times else 0.0
 
 
 def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
     """What the plan's preamble and one valid block take [s], that of invalid ones included, and a run's scatter (log
     scale; None of a single block)."""
     kept, took = Folder(folder), dict[tuple, list[float]]()
-    kinds = {trial.id: _kind(trial) for trial in kept.plan().trials()}
+    kinds = {trial.id: campaign.kind_of(trial) for trial in kept.plan().trials()}
     for note in kept.notes():
         if note.get("status") == "ok":
             took.setdefault(kinds[note["id"]], []).append(note["seconds"])
+    seconds = {trial.id: mean(took[campaign.kind_of(trial)]) for trial in plan.trials()}
     before_s, block_s = (
-        sum(mean(took[_kind(trial)]) for trial in trials)
-        for trials in (plan.preamble, plan.blocks[0])
+        _length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0])
     )
     apart = contrasts.primary_differences(derive.points(store.read(folder))).values
     whole = apart[:, np.isfinite(apart).all(axis=0)]
     has_scatter = whole.shape[1] >= LEAST_BLOCKS
     scatter = np.sqrt(whole.var(axis=1, ddof=1).mean() / RUNS_IN_D) if has_scatter else None
     return before_s, block_s * apart.shape[1] / whole.shape[1], scatter
-
-
-def _kind(trial: Trial) -> tuple:
-    return trial.runner, trial.point.get("nodes")

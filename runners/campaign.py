@@ -11,6 +11,7 @@ from runners import manifest, provenance, runner_named
 from runners.journal import UNAVAILABLE, Folder
 from runners.plan import Plan
 from runners.record import Command, FalloffError, Outcome, Transcript, Trial, judge
+from runners.scale import together_s
 
 # What `run` returns when time ran out, and when a session has run its blocks; no stopping rules, so that the next session
 # goes on from there.
@@ -214,12 +215,12 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
 _Kind = Tuple[str, Tuple[Any, ...]]
 
 
-def _kind(trial: Trial) -> _Kind:
+def kind_of(trial: Trial) -> _Kind:
     """What trials share that take the same time."""
     return trial.runner, tuple(trial.point.get(name) for name in ("nodes", "N", "dilation"))
 
 
-def _planned(trial: Trial, plan: Plan) -> Optional[float]:
+def planned_s(trial: Trial, plan: Plan) -> Optional[float]:
     """How long a trial takes by the rates of its testbed [s]; None where these do not say."""
     tool = runner_named(trial.runner)
     return tool.seconds(trial.point, plan.testbed) if tool.seconds else None
@@ -248,9 +249,9 @@ class _Progress:
         self._plan, self._listen, self._deadline = plan, listen, deadline
         self._begin, self._has_begun = time.time(), False
         self._trials = plan.trials()
-        self._kind = {trial.id: _kind(trial) for trial in self._trials}
+        self._kind = {trial.id: kind_of(trial) for trial in self._trials}
         self._load = {trial.id: load(trial) for trial in self._trials}
-        self._planned = {_kind(trial): _planned(trial, plan) for trial in self._trials}
+        self._planned = {kind_of(trial): planned_s(trial, plan) for trial in self._trials}
         self._varied = _varied(plan)
         self._missing = missing(self._trials, folder)
         self._seconds: Dict[Any, List[float]] = defaultdict(list)
@@ -264,8 +265,7 @@ class _Progress:
         seconds = {kind: self._of_kind(kind) for kind in map(self._kind.get, missing)}
         if None in seconds.values():
             return None
-        side_by_side = sum(seconds[self._kind[id]] * self._load[id] for id in missing)
-        return max([side_by_side, *seconds.values()])
+        return together_s((seconds[self._kind[id]], self._load[id]) for id in missing)
 
     def _of_kind(self, kind: _Kind) -> Optional[float]:
         """How long a trial of this kind takes: as those before it, or as planned, by as much longer as others were."""

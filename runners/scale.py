@@ -6,7 +6,7 @@ this machine takes for a message, and the buffers into which a message vanishes 
 """
 
 import math
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 _LEAST_BUFFER = 4096  # B: the kernel gives no socket less
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
@@ -41,6 +41,12 @@ def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
     if whole is None or "dilation" not in point or "nodes" not in point:
         return 1.0
     return min(1.0, whole * point["nodes"] / point["dilation"])
+
+
+def together_s(times: Iterable[Tuple[float, float]]) -> float:
+    """How long trials take [s] that run side by side as far as their loads allow; `times` has the seconds and load of each."""
+    times = list(times)
+    return max([sum(seconds * load for seconds, load in times), *(seconds for seconds, _ in times)])
 
 
 def buffers(rule: Mapping[str, Any], rate_bit_s: Optional[float]) -> Dict[str, List[int]]:

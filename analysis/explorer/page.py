@@ -59,6 +59,7 @@ class Page:
         # A widget for each part of a view.
         self.parts = {
             "log": pn.widgets.Toggle(label="log scale", **look),
+            "laws": pn.widgets.Toggle(label="law's curve", **look),
             "y": self._select(label="Vertical"),
             "x": self._select(label="Horizontal"),
             "series": self._select(label="Compare"),
@@ -200,7 +201,8 @@ class Page:
         }
         for part, choices in options.items():
             _offer(self.parts[part], choices, getattr(view, part))
-        self.parts["log"].value = view.log
+        self.parts["log"].value, self.parts["laws"].value = view.log, view.laws
+        self.parts["laws"].visible = self.shown.has_laws
         names = [name for name, _ in view.fixed]
         if names != self.fixed_names:
             self.fixed_names = names
@@ -257,7 +259,7 @@ class Page:
         row = partial(pn.Row, stylesheets=[pieces.asset("parts.css")], **WIDE)
         of = self.parts
         axes = row(of["x"], of["series"], css_classes=["pair"])
-        show = (of["y"], axes, of["shown"], self.fixed, of["log"])
+        show = (of["y"], axes, of["shown"], self.fixed, of["log"], of["laws"])
         leave = (self.levels_title, of["without_levels"], self.blocks_title, of["without_blocks"])
         show_title, leave_title = (text(f"<h2>{title}</h2>") for title in ("Show", "Leave out"))
         controls = (show_title, *show, leave_title, *leave, self.back)

@@ -77,7 +77,7 @@ def verdict(shown: Shown) -> str:
 
 
 def numbers(shown: Shown) -> str:
-    """Mean, interval and n of every point, as a table."""
+    """Mean, interval and n of every point, as a table, below the laws whose curves are drawn."""
     view, quantity, trials = shown.view, shown.quantity, shown.trials
     mean = f"{NAMES[quantity.kind]} mean"
     values = map(quantity.with_unit, (mean, "95 % t interval from", "to"))
@@ -86,7 +86,13 @@ def numbers(shown: Shown) -> str:
         (trials.called(view.series, series), trials.ticked(view.x, x), *rest)
         for series, x, *rest in shown.summary.itertuples(index=False)
     ]
-    return _table(rows, head)
+    curves = "; ".join(
+        f"{trials.called(view.series, series)}: {law.model.title}"
+        for series, law in shown.laws.items()
+    )
+    return under(f"Curves are the laws that the means follow best. {curves}.") * bool(
+        curves
+    ) + _table(rows, head)
 
 
 def _table(rows: Iterable[Iterable], head: Iterable[str] = ()) -> str:

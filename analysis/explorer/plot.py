@@ -160,6 +160,8 @@ def _framed(shown: Shown, levels: Iterable[Hashable], several: bool) -> figure:
         dots.nonselection_glyph = None
         dots.selection_glyph = Scatter(marker=marker, size=12, fill_color=color, line_color=INK)
         tips["points"].append(dots)
+        curve = ColumnDataSource(name="curves")
+        drawn.line("x", "y", source=curve, color=color, width=1.6, alpha=0.6, **series)
         if several:  # one block is its own point
             drawn.segment("x", "low", "x", "high", source=means, color=color, width=2, **series)
             looks_ = {"marker": marker, "fill_color": "white", "line_color": color}
@@ -198,7 +200,7 @@ def _fill(drawn: figure, shown: Shown, several: bool) -> None:
     means = shown.summary[shown.summary.n > 1].rename(columns={"mean": "y"})
     ends = _y_ends(pd.concat([points.y, means.low, means.high]), view.log)
     drawn.y_range.update(**ends, **{f"reset_{end}": at for end, at in ends.items()})
-    layers = {"points": points, "means": means}
+    layers = {"points": points, "means": means, "curves": shown.curves}
     levels = {trials.called(view.series, level): level for level in view.shown}
     for item in drawn.legend.items:
         if item.visible != (

@@ -15,6 +15,7 @@ from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import Trials
+from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
 from analysis.findings import basis_in_words, change, fall_in_words
 from analysis.statistics.design import Statement
 from analysis.statistics.intervals import over_blocks, ratios
@@ -24,6 +25,7 @@ from analysis.wording import number
 from runners.record import FalloffError
 
 MOST_SERIES = 9  # shown at first of a factor with more levels
+OF_LAWS, PER_CENT = ("efficiency", "share"), 100  # which follow a law over nodes, and their unit
 OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
 CODE = '''"""Made by `falloff explore`. In Falloff's environment and folder: python view.py
 
@@ -51,7 +53,7 @@ class View:
     `source` is the dataset's name, `y` a quantity, `x` the factor along the horizontal axis and `series` the one whose
     levels are curves, `shown` those that are. Of each other factor one level is `fixed`; imported runs, which have no
     design, are not. `without_blocks` and `without_levels` (of x) are left out by hand. With `log` the vertical axis is
-    logarithmic.
+    logarithmic. With `laws` an efficiency over nodes has the curve of the law that it follows.
     """
 
     source: str
@@ -63,6 +65,7 @@ class View:
     without_blocks: tuple[int, ...] = ()
     without_levels: tuple[Hashable, ...] = ()
     log: bool = False
+    laws: bool = True
 
 
 @cache
@@ -204,6 +207,37 @@ class Shown:
         means = over_blocks(self.values, self.quantity.kind).rename(blocks="n")
         columns = ["series", "x", "mean", "low", "high", "n"]
         return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
+
+    @property
+    def has_laws(self) -> bool:
+        """Whether what is shown may follow a law: it is an efficiency over nodes."""
+        return self.view.x == "nodes" and self.view.y in OF_LAWS
+
+    @cached_property
+    def laws(self) -> dict[Hashable, Law]:
+        """By series the law that its means follow best; those of which none does are left out, and all where no law is shown."""
+        if not (self.view.laws and self.has_laws):
+            return {}
+        means = self.summary.set_index(["series", "x"])["mean"].to_xarray()
+        efficiency = means.rename(x="nodes").expand_dims("block") / PER_CENT
+        with suppress(FalloffError):  # without HPL's settings the law of its messages is left out
+            known = with_settings(points(self.trials.dataset)).reindex(nodes=efficiency.nodes)
+            of_nodes = {name: ("nodes", known[name].values) for name in SETTINGS}
+            efficiency = efficiency.assign_coords(of_nodes)
+        found = fit_each(efficiency, "series")
+        best = {level: found.best(level) for level in self.view.shown if level in found.by_level}
+        return {level: law for level, law in best.items() if law}
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """A row for each series and x of a law's curve: `series`, `x` and `y`, in the quantity's unit."""
+        curves = [
+            pd.DataFrame({"series": level, "x": band.nodes.values, "y": band["mean"].values})
+            for level, law in self.laws.items()
+            for band in [law.band()]
+        ]
+        found = pd.concat(curves) if curves else pd.DataFrame(columns=["series", "x", "y"])
+        return found.assign(y=found.y * PER_CENT)
 
     @cached_property
     def statement(self) -> Statement | None:

@@ -7,7 +7,8 @@
  * PACE_SHARE    of that rate, which this node has: a planted fault.
  * PACE_REAL_TIME
  *               the priority (sched(7), SCHED_FIFO) with which a rank runs from its first call of level-3 BLAS to
- *               MPI_Finalize. What comes before, as making a matrix, would keep the processors from other ranks.
+ *               MPI_Finalize. Whatever else computes for milliseconds on end, as making or checking a matrix, goes on
+ *               without it: it would keep the processors from the ranks that wait for theirs.
  * PACE_PAUSE_S, PACE_PAUSE_HZ
  *               a daemon that takes such a pause from the node so many times in a second of computing, at random
  *               (Poisson). PACE_SEED and the rank choose the times.
@@ -29,11 +30,13 @@
 #include <math.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -46,6 +49,7 @@
 #define LARGEST_CREDIT 2e-3
 /* s: shorter than what waking up costs. */
 #define SHORTEST_SLEEP 20e-6
+#define LONGEST_BURST_US 2000
 
 static double flop_s;                   /* 0: not paced */
 static double pause_s, pause_hz;        /* of the daemon */
@@ -107,6 +111,50 @@ static void ask_for_short_slices(void)
         syscall(SYS_sched_setattr, 0, &wanted, 0);
 }
 
+/* ---- priority ---- */
+
+static volatile sig_atomic_t is_in_real_time;
+
+/* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
+   processor on which they are to read what has come. */
+static void run_in_real_time(int wanted)
+{
+    struct sched_param priority = {(int)number("PACE_REAL_TIME")};
+    struct dirent *entry;
+    if (flop_s <= 0.0 || priority.sched_priority <= 0)
+        return;
+    priority.sched_priority *= wanted;
+    DIR *threads = opendir("/proc/self/task");
+    while (threads != NULL && (entry = readdir(threads)) != NULL)
+        if (atoi(entry->d_name) > 0 &&
+            sched_setscheduler(atoi(entry->d_name), wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
+            perror("pace: real time");
+            abort();
+        }
+    if (threads != NULL)
+        closedir(threads);
+    is_in_real_time = wanted;
+}
+
+/* The kernel says so when a rank with real-time priority has computed so long without a wait. */
+static void give_way(int signal)
+{
+    struct sched_param none = {0};
+    (void)signal;
+    is_in_real_time = 0;
+    sched_setscheduler(getpid(), SCHED_OTHER, &none);
+}
+
+static void limit_real_time(void)
+{
+    struct rlimit limit = {LONGEST_BURST_US, RLIM_INFINITY};
+    struct sigaction action = {.sa_handler = give_way, .sa_flags = SA_RESTART};
+    sigaction(SIGXCPU, &action, NULL);
+    setrlimit(RLIMIT_RTTIME, &limit);
+}
+
+/* ---- beginning and end ---- */
+
 __attribute__((constructor)) static void begin(void)
 {
     flop_s = number("PACE_FLOP_S") * (getenv("PACE_SHARE") ? number("PACE_SHARE") : 1.0);
@@ -120,6 +168,8 @@ __attribute__((constructor)) static void begin(void)
     if (flop_s > 0.0) {
         prctl(PR_SET_TIMERSLACK, 1000UL);
         ask_for_short_slices();
+        if (number("PACE_REAL_TIME") > 0.0)
+            limit_real_time();
     }
 }
 
@@ -171,6 +221,8 @@ static void settle(double began, double flops)
     paused += taken;
     computed += done - began;
     if (end - done > SHORTEST_SLEEP) {
+        if (!is_in_real_time)
+            run_in_real_time(1);
         sleep_until(end);
         double woken = now();
         slept += woken - done;
@@ -183,39 +235,14 @@ static void settle(double began, double flops)
     }
 }
 
-/* ---- priority ---- */
-
-/* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
-   processor on which they are to read what has come. */
-static void run_in_real_time(int wanted)
-{
-    struct sched_param priority = {(int)number("PACE_REAL_TIME")};
-    struct dirent *entry;
-    if (flop_s <= 0.0 || priority.sched_priority <= 0)
-        return;
-    priority.sched_priority *= wanted;
-    DIR *threads = opendir("/proc/self/task");
-    while (threads != NULL && (entry = readdir(threads)) != NULL)
-        if (atoi(entry->d_name) > 0 &&
-            sched_setscheduler(atoi(entry->d_name), wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
-            perror("pace: real time");
-            abort();
-        }
-    if (threads != NULL)
-        closedir(threads);
-}
-
 /* ---- level-3 BLAS ---- */
 
 static __thread int depth;  /* a CBLAS may be made of calls by the Fortran names: only the outermost is charged */
 
 static double enter(void)
 {
-    static int is_in_real_time;
-    if (!is_in_real_time) {
-        is_in_real_time = 1;
+    if (!is_in_real_time)
         run_in_real_time(1);
-    }
     return depth++ == 0 ? now() : 0.0;
 }
 
