@@ -71,7 +71,6 @@ def within(kind: type, least: float, most: float) -> Callable[[str], float]:
 positive, port = within(int, 1, 10**6), within(int, 0, 65535)
 percentage, above_zero = within(float, 0.01, 99.99), within(float, 0.01, 10**6)
 FOLDER, FILE, SVG = ({"type": Path, "metavar": name} for name in ("FOLDER", "FILE", "FILE.svg"))
-COLUMN = {"required": True, "metavar": "COLUMN"}
 SETTING = {"dest": "words", "metavar": "NAME=VALUE"}
 
 
@@ -393,12 +392,15 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> None:
 
 @command("fit")
 @argument("model", "a name in analysis/models", nargs="?", metavar="MODEL")
-@argument("file", type=Path, metavar="FILE.csv")
-@argument("--x", **COLUMN)
-@argument("--y", **COLUMN)
+@argument("file", "or a campaign's folder", type=Path, metavar="FILE.csv")
+@argument("--x", default="", metavar="COLUMN")
+@argument("--y", default="", metavar="COLUMN")
 @argument("--block", "what was measured together", default="", metavar="COLUMN")
 def fit_table(model, file, x, y, block) -> None:
-    """Fit a model, or all models, to columns of a CSV file, as JSON.
+    """Fit a model, or all models, to columns of a CSV file, or scaling laws to a campaign, as JSON.
+
+    `falloff fit FOLDER` fits the laws of an efficiency over nodes to each network of a campaign of HPL: one that you ran, imported,
+    or that is shipped.
 
     `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all models are compared, which
     needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`. A law of several quantities takes their columns with
@@ -407,6 +409,15 @@ def fit_table(model, file, x, y, block) -> None:
     from analysis import models, tables
     from analysis.fitting import compare, fit
 
+    if file.is_dir() or not file.suffix:
+        if model or x or y or block:
+            raise FalloffError(
+                f"{file} is a campaign: all laws are fitted to it, without a model's name or columns"
+            )
+        print(json.dumps(_laws(file), indent=2, ensure_ascii=False))
+        return
+    if not (x and y):
+        raise FalloffError("name the columns of a CSV file by --x and --y")
     if model:
         quantities = x.split(",")
         found, table = models.find(model), tables.read(file, *quantities, y)
@@ -424,6 +435,22 @@ def fit_table(model, file, x, y, block) -> None:
         )
     blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
     print(json.dumps(compare.compare(curves, *blocks), indent=2))
+
+
+def _laws(campaign: Path) -> dict[str, object]:
+    """What `falloff fit` says of a campaign: the finding, each law with its weight and verdict, its parameters, and the errors of
+    a fit to fewer nodes."""
+    import experiment
+    from analysis.experiments import hpl_laws
+
+    study = hpl_laws.analyse(*experiment.named([str(campaign)]))
+    tables = {
+        "laws": study.laws.table(),
+        "parameters": study.laws.parameters(),
+        "held_out": study.foretold.reset_index(),
+    }
+    rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
+    return {"finding": hpl_laws.finding(study).replace("\u00a0", " "), **rows}
 
 
 @command("compare")

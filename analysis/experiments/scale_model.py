@@ -56,7 +56,7 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
     """Both shares of a scale model's runs over the paper's, a row for each network of the paper's and each of its cases.
 
     Columns: `dilation`, how many times slower than the paper's links the run's are; `message` [s], the time of a short message
-    and `carried` [1], what long messages got of the link's payload, both means of the blocks; `bytes` and `messages` [1], the
+    and `carried` [1], what long messages got of the link's payload, both medians of the blocks; `bytes` and `messages` [1], the
     shares over the paper's; `missing` [s], what a message here lacks to the paper's share, on this scale of time. Empty where
     the testbed has no nodes of a known rate, or no tokens were exchanged.
     """
@@ -66,7 +66,7 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
         return pd.DataFrame()
     ran = over_factors(
         dataset, N=dataset.N, message=dataset.short_message_time, carried=dataset.link_share
-    ).mean("block")
+    ).median("block")
     slowed = over_factors(dataset, dilation=dataset.dilation).dilation.max("block")
     rows, cases = {}, published.table("smith_table1").set_index("nodes").N
     networks = {name: link for name, link in interconnects(dataset).items() if "rate_bit_s" in link}
@@ -176,6 +176,6 @@ def table(dataset: xr.Dataset) -> exhibit.Table | None:
         rows,
         "What bytes and messages cost in the scale model, over what they cost the paper's cluster. A link's payload and a short message's time are "
         "measured by tokens between two or four nodes just before each run.",
-        exhibit.Basis.of_dataset(dataset, "means"),
+        exhibit.Basis.of_dataset(dataset, "medians of the blocks"),
         widths=(9, 7, 9, 12, 10, 10, 10),
     )

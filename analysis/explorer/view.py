@@ -15,8 +15,8 @@ from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import Trials
-from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
 from analysis.findings import basis_in_words, change, fall_in_words
+from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
 from analysis.statistics.design import Statement
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import REFUSED, judge

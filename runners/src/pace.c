@@ -6,9 +6,9 @@
  *               changed.
  * PACE_SHARE    of that rate, which this node has: a planted fault.
  * PACE_REAL_TIME
- *               the priority (sched(7), SCHED_FIFO) with which a rank runs from its first call of level-3 BLAS to
- *               MPI_Finalize. Whatever else computes for milliseconds on end, as making or checking a matrix, goes on
- *               without it: it would keep the processors from the ranks that wait for theirs.
+ *               the priority (sched(7), SCHED_FIFO) with which a rank waits and is paced. Whatever else computes for
+ *               milliseconds on end, as making or checking a matrix, goes on without it: it would keep the processors
+ *               from the ranks that wait for theirs.
  * PACE_PAUSE_S, PACE_PAUSE_HZ
  *               a daemon that takes such a pause from the node so many times in a second of computing, at random
  *               (Poisson). PACE_SEED and the rank choose the times.
@@ -117,23 +117,21 @@ static volatile sig_atomic_t is_in_real_time;
 
 /* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
    processor on which they are to read what has come. */
-static void run_in_real_time(int wanted)
+static void run_in_real_time(void)
 {
     struct sched_param priority = {(int)number("PACE_REAL_TIME")};
     struct dirent *entry;
-    if (flop_s <= 0.0 || priority.sched_priority <= 0)
+    if (is_in_real_time || priority.sched_priority <= 0)
         return;
-    priority.sched_priority *= wanted;
     DIR *threads = opendir("/proc/self/task");
     while (threads != NULL && (entry = readdir(threads)) != NULL)
-        if (atoi(entry->d_name) > 0 &&
-            sched_setscheduler(atoi(entry->d_name), wanted ? SCHED_FIFO : SCHED_OTHER, &priority) != 0) {
+        if (atoi(entry->d_name) > 0 && sched_setscheduler(atoi(entry->d_name), SCHED_FIFO, &priority) != 0) {
             perror("pace: real time");
             abort();
         }
     if (threads != NULL)
         closedir(threads);
-    is_in_real_time = wanted;
+    is_in_real_time = 1;
 }
 
 /* The kernel says so when a rank with real-time priority has computed so long without a wait. */
@@ -221,8 +219,7 @@ static void settle(double began, double flops)
     paused += taken;
     computed += done - began;
     if (end - done > SHORTEST_SLEEP) {
-        if (!is_in_real_time)
-            run_in_real_time(1);
+        run_in_real_time();
         sleep_until(end);
         double woken = now();
         slept += woken - done;
@@ -241,8 +238,8 @@ static __thread int depth;  /* a CBLAS may be made of calls by the Fortran names
 
 static double enter(void)
 {
-    if (!is_in_real_time)
-        run_in_real_time(1);
+    if (flop_s > 0.0)
+        run_in_real_time();
     return depth++ == 0 ? now() : 0.0;
 }
 
@@ -358,18 +355,6 @@ enum { LEFT = 141 };
           (side, u, t, d, m, n, alpha, a, lda, b, ldb, 1, 1, 1, 1),                                                   \
           (unit) * 1.0 * *m * *n * ORDER(IS_LEFT(side), *m, *n))
 
-int MPI_Finalize(void)
-{
-    run_in_real_time(0);
-    return ((int (*)(void))next("MPI_Finalize"))();
-}
-
-void mpi_finalize_(int *error)
-{
-    run_in_real_time(0);
-    ((void (*)(int *))next("mpi_finalize_"))(error);
-}
-
 /* ---- level-3 BLAS: the routines ---- */
 
 CBLAS(s, float, float, 1)
@@ -460,6 +445,7 @@ int sched_yield(void)
         look_for_sets();
         looked = now();
     }
+    run_in_real_time();
     waits++;
     timeouts += ppoll(sets, known, &longest, NULL) == 0;
     return 0;
