@@ -27,6 +27,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <sched.h>
@@ -125,7 +126,8 @@ static void run_in_real_time(void)
         return;
     DIR *threads = opendir("/proc/self/task");
     while (threads != NULL && (entry = readdir(threads)) != NULL)
-        if (atoi(entry->d_name) > 0 && sched_setscheduler(atoi(entry->d_name), SCHED_FIFO, &priority) != 0) {
+        if (atoi(entry->d_name) > 0 && sched_setscheduler(atoi(entry->d_name), SCHED_FIFO, &priority) != 0 &&
+            errno != ESRCH) { /* it may have ended meanwhile */
             perror("pace: real time");
             abort();
         }
