@@ -147,9 +147,10 @@ def require_reading(run: xr.Dataset) -> None:
         raise RunFailed(f"campaign {run.attrs['campaign']}: {findings.without_reading(run)}")
 
 
-def stored(campaign: str, testbed: str = "scale_model") -> xr.Dataset:
-    """The reference campaign that is shipped; raises FalloffError when there is none of that name."""
-    return store.read(_reference(f"{campaign}-{testbed}"))
+def stored(campaign: str, testbed: str = "") -> xr.Dataset:
+    """The reference campaign that is shipped, on its own testbed unless another is named; raises FalloffError when there is
+    none of that name."""
+    return store.read(_reference(f"{campaign}-{testbed or _described(campaign)['testbed']}"))
 
 
 def named(campaigns: Collection[str]) -> list[xr.Dataset]:

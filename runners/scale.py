@@ -49,14 +49,18 @@ def together_s(times: Iterable[Tuple[float, float]]) -> float:
     return max([sum(seconds * load for seconds, load in times), *(seconds for seconds, _ in times)])
 
 
-def buffers(rule: Mapping[str, Any], rate_bit_s: Optional[float]) -> Dict[str, List[int]]:
+def buffers(
+    rule: Mapping[str, Any], rate_bit_s: Optional[float], slowness: float = 1
+) -> Dict[str, List[int]]:
     """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate; None: unlimited.
 
-    They hold what the link carries in `hold_s`, and `least_bytes` at least: large against the rate times the round trip,
-    small against a message of HPL's. Where links are unlimited, `most_bytes`.
+    They hold what the link carries in `hold_s` of this machine's time, large against the round trip, and in `model_hold_s` of
+    the time at the testbed's own dilation, of which this point has `slowness` times as much: so a share of the run at
+    any dilation. `least_bytes` at least, small against a message of HPL's. Where links are unlimited, `most_bytes`.
     """
     held = rule["most_bytes"]
     if rate_bit_s is not None:
-        held = min(held, max(rule["least_bytes"], int(rate_bit_s / 8 * rule["hold_s"])))
+        seconds = max(rule["hold_s"], rule["model_hold_s"] * slowness)
+        held = min(held, max(rule["least_bytes"], int(rate_bit_s / 8 * seconds)))
     most = {name: times * held for name, times in _TIMES.items()}
     return {name: [_LEAST_BUFFER, min(_FIRST[name], most[name]), most[name]] for name in most}

@@ -57,12 +57,14 @@ def test_a_network_of_which_the_rule_says_nothing_is_refused():
 
 def test_buffers_hold_what_the_link_carries_for_a_while():
     """In proportion to its rate, within bounds, and as much as there may be where it has none."""
-    rule = {"hold_s": 6e-3, "least_bytes": 16384, "most_bytes": 4194304}
-    most = {rate: scale.buffers(rule, rate) for rate in (1e6, 80e6, 1e12, None)}
+    rule = {"hold_s": 6e-3, "model_hold_s": 0.06, "least_bytes": 16384, "most_bytes": 4194304}
+    most = {rate: scale.buffers(rule, rate, 0.1) for rate in (1e6, 80e6, 1e12, None)}
     assert [found["wmem"][2] for found in most.values()] == [16384, 60000, 4194304, 4194304]
     for found in most.values():
         assert found["rmem"][2] == 2 * found["wmem"][2]
         assert all(sizes == sorted(sizes) for sizes in found.values())
+    slowed = [scale.buffers(rule, 11e6 / slowness, slowness) for slowness in (0.2, 0.4, 1)]
+    assert [found["wmem"][2] for found in slowed] == [82500] * 3
 
 
 @pytest.mark.parametrize(("share", "answer"), [(1.01, "kept"), (0.7, "window-bound")])

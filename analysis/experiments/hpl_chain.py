@@ -57,11 +57,10 @@ def analyse(hpl_chain: xr.Dataset, hpl_scaling: xr.Dataset | None = None) -> Cha
         )
     falls, emulated = _falls(derived), None
     if hpl_scaling is not None:
-        ran = points(hpl_scaling)
-        if {NETWORK, REFERENCE} <= {
-            *ran.interconnect.values.tolist()
-        } and falls.nodes.min() in ran.nodes:
-            mean = np.log1p(-_falls(ran, int(falls.nodes.min()))).mean("block")
+        ran, fewest = points(hpl_scaling), int(falls.nodes.min())
+        networks = set(ran.interconnect.values.tolist())
+        if {NETWORK, REFERENCE} <= networks and fewest in ran.nodes.values:
+            mean = np.log1p(-_falls(ran, fewest)).mean("block")
             emulated = -np.expm1(mean).reindex(nodes=falls.nodes)
     return Chain(hpl_chain, falls.transpose("step", "nodes"), emulated)
 

@@ -270,7 +270,8 @@ class Emulated:
         if "path" not in point:
             offloads.update(self.description.get("offloads", {}))
         if "buffers" in self.description:
-            tcp.update(scale.buffers(self.description["buffers"], net.table.get("rate_bit_s")))
+            rate = net.table.get("rate_bit_s")
+            tcp.update(scale.buffers(self.description["buffers"], rate, slowness))
         burst_s = self._burst_s(net.table.get("rate_bit_s"), slowness)
         asked = net.configure(tcp, offloads, point.get("mtu", net.table["mtu"]), way, seed, burst_s)
         window = point.get("window_bytes", 0)
