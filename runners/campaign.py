@@ -23,8 +23,7 @@ _ALLOWANCE = 1.25
 # Trials run side by side while their loads, shares of the testbed, add up to all of it at most.
 _FULL = 1 + 1e-9
 _MOST_AT_ONCE = 64
-# s for each node of the one before: while the programs of many nodes start they keep the processors from the kernel's own
-# work for so long that other trials' TCP connections time out.
+# s for each node of the trial before: while its programs start they take the processors from trials that run.
 _APART_S = 0.25
 
 

@@ -22,8 +22,9 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(autouse=True)
 def echo(monkeypatch):
-    """The engine finds the echo runner in every test here."""
+    """The engine finds the echo runner in every test here, and lets trials side by side begin at once."""
     use_echo(monkeypatch)
+    monkeypatch.setattr(engine, "_APART_S", 0.0)
 
 
 @pytest.fixture
@@ -211,6 +212,18 @@ def test_trials_run_side_by_side_where_a_testbed_can(folder):
     ran = [transcript.executions[0] for transcript in folder.transcripts()]
     together = [sum(0 <= other.start - one.start < one.wall_s for one in ran) for other in ran]
     assert len(ran) == len(plan.trials()) and max(together) == 2
+
+
+def test_a_trial_begins_when_the_programs_of_the_one_before_have_started(folder, monkeypatch):
+    """Side by side, so much later as that has nodes."""
+    monkeypatch.setattr(engine, "_APART_S", 0.1)
+    plan = small_plan(settings={"say": "3", "seconds": "1"}, stopping={"blocks": 1}, warm_up=[])
+    engine.run(plan, LocalTestbed(at_once=64), folder)
+    ran = sorted(folder.transcripts(), key=lambda transcript: transcript.executions[0].start)
+    for one, following in zip(ran, ran[1:]):
+        apart = following.executions[0].start - one.executions[0].start
+        assert apart > 0.09 * one.trial.point["nodes"]
+    assert ran[-1].executions[0].start < ran[0].executions[0].start + 10
 
 
 def test_a_torn_journal_line_does_not_swallow_the_next(tmp_path):

@@ -92,7 +92,7 @@ def test_a_star_is_a_switch_for_every_rail(nodes, rails):
     """Each node has a link to each, at the interconnect's rate, and reaches every other by whichever rail it begins."""
     made = graph(star(GIGE, nodes, rails))
     assert len(made.switches) == rails == made.rails and len(made.links) == nodes * rails
-    assert {link.rates for link in made.links} == {(1e9, 1e9)}
+    assert {link.rates for link in made.links} == {(1e9, 1e9)} and made.is_star == (rails == 1)
     for rail, end in enumerate(made.ends("n1")):
         routes = made.routes("n1", end)
         assert [route.node for route in routes] == list(range(2, nodes + 1))

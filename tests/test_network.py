@@ -91,6 +91,14 @@ def test_what_was_asked_for_is_found(testbed, kind):
         assert {"tbf_rate_bit_s", "gro", "tcp_rmem", "routes"} <= set(transcript.requested)
 
 
+def test_nodes_of_a_star_know_each_other_for_good(testbed, kind):
+    """Whom a node has to ask for counts among the neighbours of the whole machine, which are limited."""
+    shown = Command(("ip", "neigh", "show", "nud", "permanent"))
+    known = text(run(testbed, shown, **kind.point))
+    is_star = testbed.use("it").graph.is_star
+    assert [f"{address(n)} " in known for n in (1, 2, 3)] == [False, is_star, is_star]
+
+
 CHANGES = {
     "mtu": "ip link set {device} mtu 1300",
     "tbf_rate_bit_s": "tc qdisc replace dev {device} root tbf rate 5mbit burst 10k limit 1mb",

@@ -6,9 +6,9 @@
  *               changed.
  * PACE_SHARE    of that rate, which this node has: a planted fault.
  * PACE_REAL_TIME
- *               the priority (sched(7), SCHED_FIFO) with which a rank waits and is paced. Whatever else computes for
- *               milliseconds on end, as making or checking a matrix, goes on without it: it would keep the processors
- *               from the ranks that wait for theirs.
+ *               the priority (sched(7), SCHED_FIFO) with which a rank is paced, and waits between MPI_Init and
+ *               MPI_Finalize. Whatever else computes for milliseconds on end, as making or checking a matrix, goes on
+ *               without it: it would keep the processors from the ranks that wait for theirs.
  * PACE_PAUSE_S, PACE_PAUSE_HZ
  *               a daemon that takes such a pause from the node so many times in a second of computing, at random
  *               (Poisson). PACE_SEED and the rank choose the times.
@@ -357,6 +357,42 @@ enum { LEFT = 141 };
           (side, u, t, d, m, n, alpha, a, lda, b, ldb, 1, 1, 1, 1),                                                   \
           (unit) * 1.0 * *m * *n * ORDER(IS_LEFT(side), *m, *n))
 
+/* ---- MPI ---- */
+
+static int is_begun;
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int error = ((int (*)(int *, char ***))next("MPI_Init"))(argc, argv);
+    is_begun = 1;
+    return error;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int error = ((int (*)(int *, char ***, int, int *))next("MPI_Init_thread"))(argc, argv, required, provided);
+    is_begun = 1;
+    return error;
+}
+
+int MPI_Finalize(void)
+{
+    is_begun = 0;
+    return ((int (*)(void))next("MPI_Finalize"))();
+}
+
+void mpi_init_(int *error)
+{
+    ((void (*)(int *))next("mpi_init_"))(error);
+    is_begun = 1;
+}
+
+void mpi_finalize_(int *error)
+{
+    is_begun = 0;
+    ((void (*)(int *))next("mpi_finalize_"))(error);
+}
+
 /* ---- level-3 BLAS: the routines ---- */
 
 CBLAS(s, float, float, 1)
@@ -447,7 +483,8 @@ int sched_yield(void)
         look_for_sets();
         looked = now();
     }
-    run_in_real_time();
+    if (is_begun)
+        run_in_real_time();
     waits++;
     timeouts += ppoll(sets, known, &longest, NULL) == 0;
     return 0;
