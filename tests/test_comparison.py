@@ -203,7 +203,7 @@ def test_imported_results_are_compared_run_by_run(tmp_path):
 
 def test_references_lead_to_their_transcripts(tmp_path):
     """The stored campaigns of one cluster, hours apart: nothing is slower; a row's transcripts are what HPL printed."""
-    both = [str(REFERENCE / f"{name}-fortinet_model") for name in ("hpl_scaling", "hpl_table1")]
+    both = [str(REFERENCE / f"{name}-scale_model") for name in ("hpl_scaling", "hpl_table1")]
     done = run("compare", *both, "--figure", str(tmp_path / "f.svg"))
     assert done.returncode in (0, 2) and "cpu_model" in done.stdout
     assert (

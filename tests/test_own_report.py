@@ -21,7 +21,7 @@ def made(tmp_path_factory):
     """The report of a few notebooks on the scaling campaign as a cluster would have run it: other testbed and evidence,
     no pace; and where these were executed."""
     own = tmp_path_factory.mktemp("own")
-    mine, source = own / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-fortinet_model"
+    mine, source = own / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-scale_model"
     shutil.copytree(source, mine, ignore=shutil.ignore_patterns("*.xz", "SHA256SUMS"))
     (mine / "transcripts").mkdir()
     plan = json.loads((source / "trials.json").read_text())
@@ -64,4 +64,4 @@ def test_only_what_is_there_is_in_the_report(made):
     text = re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", "")
     assert re.search(r"42_hpl_noise: .* holds no campaign hpl_noise", text)
     stated = json.loads((page_file.parent / "summary.json").read_text())["findings"]
-    assert {finding["experiment"] for finding in stated} == {"hpl_scaling"}
+    assert {finding["experiment"] for finding in stated} == {"hpl_scaling", "hpl_laws"}

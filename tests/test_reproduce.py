@@ -22,7 +22,7 @@ from runners import archive, manifest
 from runners.record import FalloffError
 
 ORIGIN = {"experiment": "x", "evidence": "emulated", "campaign": "hpl_scaling", "digest": "0"}
-REFERENCE = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
+REFERENCE = paths.REFERENCE / "hpl_agreement-scale_model_simulated"
 FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
 
 

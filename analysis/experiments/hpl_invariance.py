@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import drawing, exhibit, style
-from analysis.attributes import factors, short_names, testbed
+from analysis.attributes import short_names, testbed
 from analysis.derive import points
 from analysis.experiments.scale_model import OPEN, judged_ratios
 from analysis.findings import Finding, interval_in_words, of_estimate, origin
@@ -32,7 +32,7 @@ ANSWERS = {FLAT: SAME, FALLS_OFF: LOWER, RISES: HIGHER}
 class Invariance:
     """The campaign's dataset, its points and each dilation's ratio to the described one.
 
-    `reference` is the testbed's dilation, or the first that is compared, and `margin` [1] what counts as the same. `log_ratio` is the log of a block's
+    `reference` is the testbed's dilation and `margin` [1] what counts as the same. `log_ratio` is the log of a block's
     share of F over that at the reference, over (block, interconnect, nodes, dilation without the reference). `compared`
     is its `scale_model.judged_ratios` with 90 % intervals: SAME inside the margin, LOWER or HIGHER beyond, else OPEN.
     """
@@ -46,20 +46,20 @@ class Invariance:
 
 
 def analyse(hpl_invariance: xr.Dataset) -> Invariance:
-    """Compare each dilation with the testbed's, or else the first, within the same block.
+    """Compare each dilation with the testbed's within the same block.
 
-    Raises FalloffError when there is no HPL trial, or the dilation is not varied.
+    Raises FalloffError when there is no HPL trial, the dilation is not varied, or the testbed's is not among its levels.
     """
-    derived, levels = points(hpl_invariance), factors(hpl_invariance).get("dilation", [])
-    if len(levels) < 2:
+    derived = points(hpl_invariance)
+    reference = testbed(hpl_invariance).get("node", {}).get("dilation")
+    if "dilation" not in derived.dims or reference not in derived.dilation.values:
         raise FalloffError(
-            f"Campaign {hpl_invariance.attrs['campaign']} needs the factor dilation with two levels: there is nothing to compare."
+            f"Campaign {hpl_invariance.attrs['campaign']} needs the factor dilation with the testbed's own, {reference}, "
+            "among its levels."
         )
-    described = testbed(hpl_invariance).get("node", {}).get("dilation")
-    reference = described if described in levels else levels[0]
     margin, log_share = designs.read(hpl_invariance).margin, np.log(derived.share)
-    at_reference = log_share.sel(dilation=reference, drop=True)
-    log_ratio = log_share.drop_sel(dilation=reference) - at_reference
+    described = log_share.sel(dilation=reference, drop=True)
+    log_ratio = log_share.drop_sel(dilation=reference) - described
     margins = dict.fromkeys(log_ratio.interconnect.values.tolist(), margin)
     compared = judged_ratios(log_ratio, margins, derived.evidence.item(), ONE_SIDED, ANSWERS)
     return Invariance(hpl_invariance, derived, reference, margin, log_ratio, compared)

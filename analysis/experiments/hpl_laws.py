@@ -84,7 +84,11 @@ def _recovered(dataset: xr.Dataset, laws: Laws) -> pd.DataFrame:
         found = laws[network, OF_MESSAGES].parameters() if network in laws.by_level else {}
         if "rate_bit_s" in described and found and laws[network, OF_MESSAGES].follows:
             estimate, low, high = found["beta"]
-            ends = (1 / high, 1 / low) if low > 0 else (np.nan, np.nan)
+            if estimate <= 0:  # bytes took no time that can be told
+                continue
+            ends = np.nan, np.nan
+            if laws[network, OF_MESSAGES].blocks.blocks > 1 and low > 0:
+                ends = 1 / high, 1 / low
             rate = wire_limit(described["rate_bit_s"], described["mtu"]) / 8
             rows[network] = (rate, 1 / estimate, *ends)
     return pd.DataFrame.from_dict(rows, "index", columns=["rate", "estimate", "low", "high"])
@@ -101,7 +105,9 @@ def finding(study: Scale) -> str:
     told = "; ".join(f"{', '.join(networks)} by {law}" for law, networks in followed.items())
     sentences = [f"**The law that the points support best**: {told}."]
     for network, row in study.recovered.iterrows():
-        interval = interval_in_words((1e-3 * row.low, 1e-3 * row.high), 1)
+        interval = ""
+        if np.isfinite([row.low, row.high]).all():
+            interval = f"95 % interval {number(1e-3 * row.low)} to {number(1e-3 * row.high)}"
         sentences.append(
             f"From HPL's times alone, this law gives {names[network]}'s links {number(1e-3 * row.estimate)} kB/s "
             f"({resting_on(study.dataset, _blocks(study), interval)}); they are set to {number(1e-3 * row.rate)} kB/s."
@@ -235,6 +241,7 @@ def _parameters(law: Law) -> str:
 def figures(study: Scale) -> dict[str, exhibit.Exhibit]:
     """The laws beyond the nodes that were run, beside what is simulated there."""
     names, networks = short_names(study.dataset), list(study.laws.by_level)
+    beside = study.simulated is not None
     with style.styled():
         figure, axes = drawing.new_figure(3.2)
         at = study.efficiency if study.simulated is None else study.simulated
@@ -245,7 +252,7 @@ def figures(study: Scale) -> dict[str, exhibit.Exhibit]:
                 100 * np.exp(np.log(study.efficiency.sel(interconnect=name)).mean("block")),
             )
             axes.plot(mean.nodes, mean, look.marker, color=look.color, label=names[name])
-            if law is not None and law.model.name == OF_MESSAGES:
+            if law is not None:
                 band = 100 * law.band(at)
                 drawing.band(
                     axes,
@@ -270,8 +277,9 @@ def figures(study: Scale) -> dict[str, exhibit.Exhibit]:
     return exhibit.only(
         FIGURES,
         figure,
-        f"The law of HPL's messages, fitted to at most {counted(study.most, 'node')}, and what it foretells of more",
+        f"The law that each network's efficiency follows, fitted to at most {counted(study.most, 'node')}",
         exhibit.Basis.of_dataset(study.dataset, "95 % t bands"),
-        "HPL's efficiency over nodes: means of runs, the law of each network, and simulated points",
-        "Full marks are the means of the runs, lines and bands the law. Open marks are simulated at the same rates.",
+        f"HPL's efficiency over nodes: means of runs{', simulated points' * beside} and the law of each network",
+        "Full marks are the means of the runs, lines and bands the laws."
+        + " Open marks are simulated at the same rates." * beside,
     )
