@@ -107,10 +107,10 @@ def finding(study: Scale) -> str:
     for network, row in study.recovered.iterrows():
         interval = ""
         if np.isfinite([row.low, row.high]).all():
-            interval = f"95 % interval {number(1e-3 * row.low)} to {number(1e-3 * row.high)}"
+            interval = f"95 % interval {number(1e-6 * row.low)} to {number(1e-6 * row.high)}"
         sentences.append(
-            f"From HPL's times alone, this law gives {names[network]}'s links {number(1e-3 * row.estimate)} kB/s "
-            f"({resting_on(study.dataset, _blocks(study), interval)}); they are set to {number(1e-3 * row.rate)} kB/s."
+            f"From HPL's times alone, this law gives {names[network]}'s links {number(1e-6 * row.estimate)} MB/s "
+            f"({resting_on(study.dataset, _blocks(study), interval)}); they are set to {number(1e-6 * row.rate)} MB/s."
         )
     return paragraphs(sentences, [*_foretold(study), _beyond(study)])
 
@@ -220,15 +220,15 @@ def table(study: Scale) -> exhibit.Table:
 
 
 def _parameters(law: Law) -> str:
-    """Every parameter with its interval; latency in us, inverse bandwidth as a rate in kB/s."""
+    """Every parameter with its interval; latency in us, inverse bandwidth as a rate in MB/s."""
     words = []
     for name, (estimate, low, high) in law.parameters().items():
         ends, unit = (low, high), ""
         if law.model.name == OF_MESSAGES and name == "beta":
             if estimate <= 0:
                 continue
-            name, unit, estimate = "1/β", " kB/s", 1e-3 / estimate
-            ends = (1e-3 / high, 1e-3 / low) if low > 0 else (np.nan, np.nan)
+            name, unit, estimate = "1/β", " MB/s", 1e-6 / estimate
+            ends = (1e-6 / high, 1e-6 / low) if low > 0 else (np.nan, np.nan)
         elif law.model.name == OF_MESSAGES:
             name, unit, estimate, ends = "α", " us", 1e6 * estimate, (1e6 * low, 1e6 * high)
         interval = (
