@@ -12,10 +12,10 @@ from analysis import contrasts, derive, paths, store
 from analysis.statistics import design as designs
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, Statement
-from runners import campaign, scale
+from runners import runner_named, scale
 from runners.description import LEAST_BLOCKS
 from runners.journal import Folder
-from runners.plan import Plan
+from runners.plan import Plan, kind_of, planned_s
 from runners.record import FalloffError, Trial
 
 RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
@@ -93,7 +93,9 @@ def _simulated_fall(statement: Statement, plan: Plan) -> float | None:
 
 def _planned(plan: Plan) -> tuple[float, float]:
     """What the preamble and a block take by the rates of the testbed [s]; NaN where these do not say."""
-    seconds = {trial.id: campaign.planned_s(trial, plan) for trial in plan.trials()}
+    seconds = {
+        trial.id: planned_s(trial, plan, runner_named(trial.runner)) for trial in plan.trials()
+    }
     if None in seconds.values():
         return np.nan, np.nan
     return tuple(_length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0]))
@@ -109,11 +111,11 @@ def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
     """What the plan's preamble and one valid block take [s], that of invalid ones included, and a run's scatter (log
     scale; None of a single block)."""
     kept, took = Folder(folder), dict[tuple, list[float]]()
-    kinds = {trial.id: campaign.kind_of(trial) for trial in kept.plan().trials()}
+    kinds = {trial.id: kind_of(trial) for trial in kept.plan().trials()}
     for note in kept.notes():
         if note.get("status") == "ok":
             took.setdefault(kinds[note["id"]], []).append(note["seconds"])
-    seconds = {trial.id: mean(took[campaign.kind_of(trial)]) for trial in plan.trials()}
+    seconds = {trial.id: mean(took[kind_of(trial)]) for trial in plan.trials()}
     before_s, block_s = (
         _length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0])
     )

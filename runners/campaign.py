@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, 
 
 from runners import manifest, provenance, runner_named
 from runners.journal import UNAVAILABLE, Folder
-from runners.plan import Plan
+from runners.plan import Kind, Plan, kind_of, planned_s
 from runners.record import Command, FalloffError, Outcome, Transcript, Trial, judge
 from runners.scale import together_s
 
@@ -211,20 +211,6 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
     return is_in_time
 
 
-_Kind = Tuple[str, Tuple[Any, ...]]
-
-
-def kind_of(trial: Trial) -> _Kind:
-    """What trials share that take the same time."""
-    return trial.runner, tuple(trial.point.get(name) for name in ("nodes", "N", "dilation"))
-
-
-def planned_s(trial: Trial, plan: Plan) -> Optional[float]:
-    """How long a trial takes by the rates of its testbed [s]; None where these do not say."""
-    tool = runner_named(trial.runner)
-    return tool.seconds(trial.point, plan.testbed) if tool.seconds else None
-
-
 def _varied(plan: Plan) -> Tuple[str, ...]:
     """The factors with several levels beside network, path and number of nodes; and the dilation where it differs."""
     names = dict.fromkeys([*plan.design["factors"], "dilation"])
@@ -250,7 +236,10 @@ class _Progress:
         self._trials = plan.trials()
         self._kind = {trial.id: kind_of(trial) for trial in self._trials}
         self._load = {trial.id: load(trial) for trial in self._trials}
-        self._planned = {kind_of(trial): planned_s(trial, plan) for trial in self._trials}
+        self._planned = {
+            kind_of(trial): planned_s(trial, plan, runner_named(trial.runner))
+            for trial in self._trials
+        }
         self._varied = _varied(plan)
         self._missing = missing(self._trials, folder)
         self._seconds: Dict[Any, List[float]] = defaultdict(list)
@@ -266,7 +255,7 @@ class _Progress:
             return None
         return together_s((seconds[self._kind[id]], self._load[id]) for id in missing)
 
-    def _of_kind(self, kind: _Kind) -> Optional[float]:
+    def _of_kind(self, kind: Kind) -> Optional[float]:
         """How long a trial of this kind takes: as those before it, or as planned, by as much longer as others were."""
         if kind in self._seconds:
             return statistics.mean(self._seconds[kind])

@@ -23,7 +23,7 @@ from runners.description import (
     stopping_of,
 )
 from runners.description_rules import BLOCKS
-from runners.record import FalloffError, Settings, Trial, faulty, is_name
+from runners.record import FalloffError, Runner, Settings, Trial, faulty, is_name
 
 
 @dataclass(frozen=True)
@@ -216,3 +216,16 @@ def _numbered(sequence: List[Tuple[str, str, Settings]], block: int) -> Tuple[Tr
         Trial(f"b{block:03d}-{order:03d}-{runner}", role, runner, block, order, point)
         for order, (role, runner, point) in enumerate(sequence, start=1)
     )
+
+
+Kind = Tuple[str, Tuple[Any, ...]]
+
+
+def kind_of(trial: Trial) -> Kind:
+    """What trials share that take the same time."""
+    return trial.runner, tuple(trial.point.get(name) for name in ("nodes", "N", "dilation"))
+
+
+def planned_s(trial: Trial, plan: Plan, tool: Runner) -> Optional[float]:
+    """How long a trial of a tool takes by the rates of its testbed [s]; None where these do not say."""
+    return tool.seconds(trial.point, plan.testbed) if tool.seconds else None
