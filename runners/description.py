@@ -201,6 +201,11 @@ def _slowed(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]
         except KeyError:
             reason = f"testbed {testbed['name']}: [scale] message_s says nothing of {network}"
             raise FalloffError(reason) from None
+        except (OverflowError, ValueError):
+            reason = (
+                f"testbed {testbed['name']}: [scale] and [node] give no dilation that is a number"
+            )
+            raise FalloffError(reason) from None
         for_both[f"{network} {nodes}"] = {**slower, **for_both.get(f"{network} {nodes}", {})}
     return {**levels, _POINTS: for_both}
 

@@ -8,6 +8,10 @@ this machine takes for a message, and the buffers into which a message vanishes 
 import math
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
+# What [scale] and [buffers] of a testbed say, beside the times of messages on each network.
+SCALE = ("smaller", "flop_s", "machine_message_s", "least_a_node", "whole_machine_a_node", "least")
+BUFFERS = ("hold_s", "model_hold_s", "least_bytes", "most_bytes")
+
 _LEAST_BUFFER = 4096  # B: the kernel gives no socket less
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
 # Of a receive buffer half is for the kernel's own records: it takes in what a send buffer holds.

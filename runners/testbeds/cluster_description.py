@@ -17,6 +17,7 @@ from runners.description_rules import (
     one_of,
     text,
 )
+from runners.scale import BUFFERS, SCALE
 
 UNKNOWN = "unknown"
 
@@ -154,6 +155,8 @@ def shape(description: Mapping[str, Any], kinds: Iterable[str]) -> List[str]:
         **dict.fromkeys(("interconnects", "runners"), listing(_NAME, "a list of names")),
         "settings": {EACH: SETTING},
         **dict.fromkeys(("levels", "node", "rates", "tcp", "tools"), TABLE),
+        "scale": {**dict.fromkeys(SCALE, POSITIVE), "message_s": {WORD: POSITIVE}},
+        "buffers": dict.fromkeys(BUFFERS, POSITIVE),
     }
     missing = [f"{key} is missing" for key in ("name", "kind") if key not in description]
     return checked(rules, description, is_whole=False) + missing
