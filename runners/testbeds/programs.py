@@ -165,8 +165,9 @@ def start(
 def finish(started: Started, limit_s: float) -> Execution:
     """Wait for a program, at most `limit_s` seconds; then it is ended. What it started itself is not."""
     timer = threading.Timer(limit_s, started.end, [signal.SIGKILL])
-    timer.start()
+    timer.daemon = True  # a signal that comes while it starts would wait for its end
     try:
+        timer.start()
         exit_code = started.wait()
     finally:
         timer.cancel()
