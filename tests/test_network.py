@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from wired import EMULATED, INTERCONNECTS, ON_PATHS, RATE, ROOT, build, needs_ne
 
 import experiment
 from runners.record import Command, FalloffError, mismatch
-from runners.testbeds import netns, network
+from runners.testbeds import lease, netns, network
 from runners.testbeds.emulated import open_testbed
 from runners.testbeds.graph import address
 
@@ -233,6 +234,24 @@ def test_signals_take_the_network_down(kind, owner, number, code):
     process.send_signal(number)
     assert process.wait(20) == code
     assert within(10, lambda: is_gone(state, namespaces))
+
+
+def test_trials_that_end_their_networks_do_not_disturb_the_end(tmp_path):
+    """As on a signal while trials run side by side: a thread releases what the whole is about to release."""
+
+    def make_and_end(state):
+        with suppress(OSError, FalloffError, subprocess.CalledProcessError):
+            while state.exists():
+                network.demolish(network.build(state, SLOW | ROUTED, str).state)
+
+    with lease.held(network.demolish, tmp_path) as state:
+        threads = [threading.Thread(target=make_and_end, args=(state,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        assert within(10, lambda: len(netns.kept(state)) > 5)
+    for thread in threads:
+        thread.join(20)
+    assert is_gone(state, set())
 
 
 def test_a_network_that_cannot_be_built_leaves_nothing(testbed, tmp_path):

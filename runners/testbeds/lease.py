@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Callable, Iterator, Optional
@@ -46,8 +46,20 @@ def held(demolish: Callable[[Path], None], root: Path) -> Iterator[Path]:
         yield folder
     finally:
         with _turn(root), lock:
-            demolish(folder)
+            _remove(demolish, folder)
         undertaker.communicate()
+
+
+def _remove(demolish: Callable[[Path], None], folder: Path) -> None:
+    """Demolish until it is gone: a program or a trial's thread that has just begun adds to it, or removes its own part."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while folder.exists():
+        try:
+            demolish(folder)
+        except (OSError, subprocess.CalledProcessError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_S)
 
 
 def _undertaker(demolish: Callable[[Path], None], folder: Path) -> "subprocess.Popen[bytes]":
@@ -106,15 +118,15 @@ def main(module: str, name: str, folder: Path) -> None:
     """Be the undertaker of a folder: wait until standard input ends."""
     demolish = getattr(import_module(module), name)
     sys.stdin.buffer.read()
-    deadline = time.monotonic() + _PATIENCE_S
-    while folder.exists() and time.monotonic() < deadline:
-        try:
-            with _turn(folder.parent), open(folder / "lock", "w", encoding="utf-8") as lock:
-                # The kernel may let go of it later than of the pipe.
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                demolish(folder)
-        except (FalloffError, OSError, subprocess.CalledProcessError):
-            time.sleep(_PAUSE_S)  # a program that the owner had just started adds to it
+    # Where the owner itself has removed it, there is no lock.
+    gone = (FalloffError, OSError, subprocess.CalledProcessError)
+    with (
+        suppress(*gone),
+        _turn(folder.parent),
+        open(folder / "lock", "w", encoding="utf-8") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel may let go of it later than of the pipe
+        _remove(demolish, folder)
 
 
 if __name__ == "__main__":

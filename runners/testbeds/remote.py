@@ -142,8 +142,9 @@ def _first_answer(process: "subprocess.Popen[bytes]", text: bytes, limit_s: floa
     """Give the script's text, and wait for an answer; a login shell may greet on standard output before it."""
     late, printed = threading.Event(), b""
     timer = threading.Timer(limit_s, lambda: (late.set(), process.kill()))
-    timer.start()
+    timer.daemon = True  # a signal that comes while it starts would wait for its end
     try:
+        timer.start()
         with suppress(BrokenPipeError):
             process.stdin.write(text)
             process.stdin.flush()
