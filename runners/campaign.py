@@ -97,7 +97,7 @@ def run(
         try:
             ended_by = _run_in_order(plan, _Runner(execute, pool), progress, decided)
         finally:
-            pool.shutdown(wait=False)
+            pool.shutdown(wait=False, cancel_futures=True)
         if ended_by in (DEADLINE, SESSION):
             folder.note("paused", by=ended_by)
         else:

@@ -56,7 +56,7 @@ def _remove(demolish: Callable[[Path], None], folder: Path) -> None:
     while folder.exists():
         try:
             demolish(folder)
-        except (OSError, subprocess.CalledProcessError):
+        except (FalloffError, OSError, subprocess.CalledProcessError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(_PAUSE_S)
