@@ -240,7 +240,7 @@ def test_trials_that_end_their_networks_do_not_disturb_the_end(tmp_path):
     """As on a signal while trials run side by side: a thread releases what the whole is about to release."""
 
     def make_and_end(state):
-        with suppress(OSError, FalloffError, subprocess.CalledProcessError):
+        with suppress(OSError, FalloffError):
             while state.exists():
                 network.demolish(network.build(state, SLOW | ROUTED, str).state)
 

@@ -56,7 +56,7 @@ def _remove(demolish: Callable[[Path], None], folder: Path) -> None:
     while folder.exists():
         try:
             demolish(folder)
-        except (FalloffError, OSError, subprocess.CalledProcessError):
+        except (FalloffError, OSError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(_PAUSE_S)
@@ -118,15 +118,10 @@ def main(module: str, name: str, folder: Path) -> None:
     """Be the undertaker of a folder: wait until standard input ends."""
     demolish = getattr(import_module(module), name)
     sys.stdin.buffer.read()
-    # Where the owner itself has removed it, there is no lock.
-    gone = (FalloffError, OSError, subprocess.CalledProcessError)
-    with (
-        suppress(*gone),
-        _turn(folder.parent),
-        open(folder / "lock", "w", encoding="utf-8") as lock,
-    ):
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel may let go of it later than of the pipe
-        _remove(demolish, folder)
+    with suppress(FalloffError, OSError):  # such as no lock, where the owner itself has removed it
+        with _turn(folder.parent), open(folder / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel may let go of it later than of the pipe
+            _remove(demolish, folder)
 
 
 if __name__ == "__main__":
