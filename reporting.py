@@ -1,11 +1,8 @@
 """Runs the notebooks by papermill and makes the report of what they show."""
 
 import asyncio
-import re
 import sys
 import tempfile
-import time
-from importlib import import_module
 from pathlib import Path
 
 import papermill
@@ -17,7 +14,7 @@ from papermill.engines import Engine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 import experiment
-from analysis import experiments, paths, report, store
+from analysis import paths, report, store
 
 # A tour and a page: no sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
@@ -28,20 +25,16 @@ QUIET = ["--IPKernelApp.log_level=50"]
 def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[str]]:
     """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
 
-    They run one after the other, since other work would spoil a measurement: first those that measure, the summary last,
-    since it gathers what all found. A notebook that fails is run on the stored reference, or else left out, with the reason.
+    They run one after the other, since other work would spoil a measurement, and the summary last, since it gathers what all
+    found. A notebook that fails is run on the stored reference, or else left out, with the reason.
     Returns the report's page, and a line for each run of today that gave nothing.
     """
     sections = [
         file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
     ]
-    measuring = (
-        [] if data or preset == "stored" else [file for file in sections if _measures(file, preset)]
-    )
-    order = [*measuring, *(file for file in sections if file not in measuring)]
-    order.sort(key=lambda file: file.stem == report.SUMMARY)
+    order = sorted(sections, key=lambda file: file.stem == report.SUMMARY)
     of = {"data": str(data.resolve())} if data else {}
-    books, left_out, begun = [], [], time.monotonic()
+    books, left_out = [], []
     for old in paths.EXECUTED.glob("*/*.ipynb"):  # the summary gathers what it finds there
         old.unlink()
     with Kernel() as kernel:
@@ -51,12 +44,7 @@ def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[s
                     books.append(executed(file))
                     break
                 left_out += [f"{file.stem}: {line}" for line in error.splitlines()]
-            line = f"[{done}/{len(order)}] {file.stem}: done"
-            if done < len(measuring):  # the others take seconds
-                each = (time.monotonic() - begun) / done
-                minutes = each * (len(measuring) - done) / 60
-                line += f", about {minutes:.1f} min of measuring notebooks left"
-            print(line, flush=True)
+            print(f"[{done}/{len(order)}] {file.stem}: done", flush=True)
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
     return report.build(books, out, left_out), kernel.failed
@@ -65,16 +53,6 @@ def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[s
 def executed(file: Path) -> Path:
     """Where a notebook lies when it was executed: in a folder of its own, with the datasets that it read."""
     return paths.EXECUTED / file.stem / file.name
-
-
-def _measures(file: Path, preset: str) -> bool:
-    """Whether a notebook runs a campaign: with the preset `full` any of its experiments', else those that a run of today is
-    compared with."""
-    names = re.findall(r"experiment\.study\(parameters, (\w+)\)", file.read_text(encoding="utf-8"))
-    modules = [import_module(f"analysis.experiments.{name}") for name in names]
-    run = experiments.campaigns if preset == "full" else experiments.compared
-    files = [paths.CAMPAIGNS / f"{name}.toml" for module in modules for name in run(module)]
-    return any(preset in experiment.read_toml(file, "campaign")["presets"] for file in files)
 
 
 class Kernel:

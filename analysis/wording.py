@@ -1,4 +1,4 @@
-"""How the report's text writes numbers and names. What is not known is a dash."""
+"""How the report's text writes numbers and names. What is not known (None or NaN) is a dash."""
 
 import math
 import re
@@ -15,9 +15,14 @@ TINY = 1e-5
 BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
 
 
+def is_known(*values: float | None) -> bool:
+    """Whether each is a finite number."""
+    return all(value is not None and math.isfinite(value) for value in values)
+
+
 def number(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits; an exponent only where it is tiny."""
-    if value is None:
+    """A number with this many significant digits; an exponent only where it is tiny."""
+    if not is_known(value):
         return UNKNOWN
     if 0 < abs(value) < TINY:
         return f"{value:.{digits - 1}e}".replace("-", MINUS)
@@ -27,8 +32,8 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def fixed(value: float | None, decimals: int) -> str:
-    """A number with so many decimals; a negative zero loses its sign."""
-    if value is None:
+    """A number with this many decimals; a negative zero loses its sign."""
+    if not is_known(value):
         return UNKNOWN
     text = f"{value:.{decimals}f}"
     return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
@@ -36,40 +41,38 @@ def fixed(value: float | None, decimals: int) -> str:
 
 def exact(value: float | None) -> str:
     """A number that somebody wrote down, with the digits that it has."""
-    return UNKNOWN if value is None else f"{value:.15g}".replace("-", MINUS)
+    return f"{value:.15g}".replace("-", MINUS) if is_known(value) else UNKNOWN
 
 
 def percent(fraction: float | None, decimals: int = 1) -> str:
     """A fraction as a percentage."""
-    return UNKNOWN if fraction is None else f"{fixed(100 * fraction, decimals)}{HARD_SPACE}%"
+    return f"{fixed(100 * fraction, decimals)}{HARD_SPACE}%" if is_known(fraction) else UNKNOWN
 
 
 def percent_range(interval: tuple[float, float] | None, decimals: int = 1) -> str:
     """An interval of fractions as percentages."""
-    if interval is None:
+    if interval is None or not is_known(*interval):
         return UNKNOWN
     low, high = interval
     return f"{between((100 * low, 100 * high), decimals)}{HARD_SPACE}%"
 
 
 def between(interval: tuple[float, float] | None, decimals: int) -> str:
-    """An interval with so many decimals."""
-    return UNKNOWN if interval is None else TO.join(fixed(end, decimals) for end in interval)
+    """An interval with this many decimals."""
+    if interval is None or not is_known(*interval):
+        return UNKNOWN
+    return TO.join(fixed(end, decimals) for end in interval)
 
 
 def estimate(value, low, high, write: Callable[[float | None], str] = number) -> str:
-    """A number with its interval in parentheses, each as `write` writes it.
-
-    What is not finite is not known: a dash, or no interval.
-    """
-    value, low, high = (float(part) if math.isfinite(part) else None for part in (value, low, high))
-    interval = "" if None in (low, high) else f" ({write(low)}{TO}{write(high)})"
+    """A number with its interval in parentheses, each as `write` writes it; without one where it is not known."""
+    interval = f" ({write(low)}{TO}{write(high)})" if is_known(low, high) else ""
     return write(value) + interval
 
 
 def byte_size(size: float | None) -> str:
     """A number of bytes in the largest binary unit of which it is at least one, without closing zeros."""
-    if size is None:
+    if not is_known(size):
         return UNKNOWN
     unit = next((name for name, least in BYTE_UNITS.items() if size >= least), "B")
     text = number(size / BYTE_UNITS[unit])
@@ -78,12 +81,14 @@ def byte_size(size: float | None) -> str:
 
 def byte_range(interval: tuple[float, float] | None) -> str:
     """An interval of bytes, each end in its own unit."""
-    return UNKNOWN if interval is None else TO.join(map(byte_size, interval))
+    if interval is None or not is_known(*interval):
+        return UNKNOWN
+    return TO.join(map(byte_size, interval))
 
 
 def micro(seconds: float | None) -> str:
     """A time in seconds as whole microseconds."""
-    return UNKNOWN if seconds is None else f"{fixed(1e6 * seconds, 0)}{HARD_SPACE}µs"
+    return f"{fixed(1e6 * seconds, 0)}{HARD_SPACE}µs" if is_known(seconds) else UNKNOWN
 
 
 def counted(count: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from analysis import wording
@@ -34,7 +35,14 @@ def test_what_is_written(write, arguments, written):
     assert write(*arguments).replace("\u00a0", " ") == written
 
 
-@pytest.mark.parametrize("name", ["number", "exact", "percent", "percent_range", "byte_size"])
-def test_the_unknown_is_a_dash(name):
-    """Nothing turns what is not known into a number."""
-    assert getattr(wording, name)(None) == "—"
+@pytest.mark.parametrize("unknown", [None, NAN, math.inf, np.float64(NAN)])
+@pytest.mark.parametrize(
+    "name",
+    ["number", "exact", "percent", "fixed", "byte_size", "micro", "between", "percent_range"],
+)
+def test_the_unknown_is_a_dash(name, unknown):
+    """Nothing turns what is not known into a number; nor is half an interval one."""
+    more = (1,) if name in ("fixed", "between") else ()
+    is_interval = name in ("between", "percent_range")
+    for value in [(unknown, 1.0), (1.0, unknown), (unknown, unknown)] if is_interval else [unknown]:
+        assert getattr(wording, name)(value, *more) == "—"

@@ -9,7 +9,7 @@ import xarray as xr
 from analysis import drawing, exhibit, style
 from analysis.attributes import short_names
 from analysis.derive import at_only_level, over_factors
-from analysis.findings import Finding, known, of_fall, origin
+from analysis.findings import Finding, of_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wording import number, percent
@@ -136,7 +136,7 @@ def table(study: Programs) -> exhibit.Table:
     names, rows = short_names(study.dataset), []
     for program in study.time:
         for network in program:
-            times = [number(known(time)) for time in network.values]
+            times = [*map(number, network.values)]
             rows.append((program.program.item(), names[network.interconnect.item()], *times))
     nodes = [f"{count} nodes [s]" for count in study.time.nodes.values.tolist()]
     caption, align = "Time of each program on each network", "ll" + "r" * len(nodes)

@@ -14,7 +14,6 @@ import pandas as pd
 
 from analysis import paths, published
 from analysis.exhibit import Basis, Table
-from analysis.findings import known
 from analysis.quoting import quoted
 from analysis.top500_lists import Lists, families
 from analysis.wording import UNKNOWN, counted, fixed, paragraphs, percent, percent_range
@@ -236,7 +235,7 @@ def families_table(study: Top500) -> Table | None:
         for name, count in systems.family.value_counts().items():
             efficiency = systems.efficiency[systems.family == name].dropna()
             ends = (efficiency.min(), efficiency.max()) if len(efficiency) else None
-            share, median = percent(count / len(systems)), percent(known(efficiency.median()))
+            share, median = percent(count / len(systems)), percent(efficiency.median())
             place = month_name(month), families()[name], str(count)
             rows.append((*place, share, median, percent_range(ends)))
     columns = ("List", "Family", "Systems", "Share", "Median", "Lowest to highest")
