@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -38,17 +39,29 @@ def test_conda_lists_the_same_packages():
         assert {conda.get(name, name) for name in names(asked)} <= names(lines)
 
 
-def test_binder_container_and_wheel_have_what_is_needed():
-    """The lists of the Makefile, an ordinary user at `make setup`, every module of the root, one version."""
+def test_binder_and_container_have_what_is_needed():
+    """The lists of the Makefile, an ordinary user at `make setup`, one version."""
     binder = ROOT / "binder"
     assert (binder / "apt.txt").read_text() == (ROOT / "debian-packages.txt").read_text()
     line = (binder / "requirements.txt").read_text().strip()
     assert (binder / line.removeprefix("-r ")).resolve() == ROOT / "requirements.lock"
     steps = (ROOT / "Containerfile").read_text()
     assert steps.index("USER reader") < steps.index("RUN make setup")
-    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert {file.name for file in ROOT.glob("*.py")} == set(wheel["include"])
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_a_wheel_is_refused_with_the_remedy(tmp_path):
+    """It would lack notebooks and data; what `make setup` installs is the checkout itself."""
+    wheel = [sys.executable, "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "-w"]
+    ended = subprocess.run([*wheel, tmp_path], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode and "Falloff has no wheel" in ended.stderr
+    assert "run `make setup` there" in ended.stderr and "Traceback" not in ended.stderr
+    build = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, tmp_path], cwd=ROOT, check=True)
+    (made,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(made) as whole:
+        (path,) = (name for name in whole.namelist() if name.endswith(".pth"))
+        assert set(whole.read(path).decode().split()) == {str(ROOT)}
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-uv.lock"])
