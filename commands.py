@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 
 from analysis import paths
-from runners import names as runner_names
-from runners import outputs, runner_named, tools
+from runners import executables, outputs
 from runners.journal import Folder
 from runners.record import FalloffError, Unreadable, unknown
+from runners.tools import names as runner_names
+from runners.tools import tool_named
 
 PRESETS = ("quick", "full", "stored")
 TRIED = (
@@ -141,7 +142,7 @@ def status(campaign) -> None:
                 texts.append(text(folder))
         except FalloffError as error:  # the others are told of
             texts.append(f"{folder.path.name}: {error}")
-    described = [file.stem for file in tools.described(paths.CAMPAIGNS, "*.toml")]
+    described = [file.stem for file in executables.described(paths.CAMPAIGNS, "*.toml")]
     if campaign and campaign not in (*names, *described):
         raise unknown("campaign", campaign, {*names, *described})
     if not texts:
@@ -216,7 +217,9 @@ def doctor(testbed, rates) -> int:
     missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
     for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
         with suppress(FalloffError):  # it is among the obstacles
-            print(f"  here     {tool}: {tools.find(tool, testbeds['emulated'].get('tools', {}))}")
+            print(
+                f"  here     {tool}: {executables.find(tool, testbeds['emulated'].get('tools', {}))}"
+            )
     for name, machine in testbeds.items():
         if not session.testbed_module(machine).unavailable(machine):
             what = f"{machine['nodes']} nodes, {machine['kind']} on this machine"
@@ -249,7 +252,8 @@ def doctor(testbed, rates) -> int:
 def print_rates(testbed: str) -> None:
     """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
     import experiment
-    from runners import lock, node_rates, session
+    from runners import lock, session
+    from runners.tools import node_rates
 
     machine = experiment.read_testbed(testbed) if testbed else {"kind": "this machine"}
     is_cluster = machine["kind"] == "cluster"  # all others are of this machine
@@ -285,7 +289,7 @@ def import_results(tool, files, printed, words, table) -> None:
     """
     if printed:
         for file in files:
-            runner, text = runner_named(tool), outputs.read(file)
+            runner, text = tool_named(tool), outputs.read(file)
             try:
                 results = [asdict(result) for result in runner.results(text)]
             except Unreadable as reason:
@@ -345,7 +349,7 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
 
     library = "record.so" if name else "payload.so"
     variable = "FALLOFF_RECORD" if name else "FALLOFF_PAYLOAD"
-    exit_code, printed = payload.run(argv, Path(tools.find(library, {})), variable)
+    exit_code, printed = payload.run(argv, Path(executables.find(library, {})), variable)
     if name and exit_code:
         failed = f"{argv[0]} ended with exit code {exit_code}"
         print(f"falloff: {failed}: a program that fails is not recorded", file=sys.stderr)

@@ -31,14 +31,14 @@ from analysis.evidence import verify
 from analysis.experiments import twin as prediction
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
-from runners import lock, provenance, session, slurm, tools
-from runners import names as runner_names
+from runners import executables, lock, provenance, session, slurm
 from runners.description import Stopping, for_preset, for_testbed
 from runners.journal import Folder, write_whole
 from runners.plan import Plan, resolve, with_blocks
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown, unknown_key
 from runners.testbeds import cluster_description, emulated
+from runners.tools import names as runner_names
 
 _TINY = 240  # the order of a matrix that is solved in no time
 TODAY = "-today"  # the end of the name of a run's dataset that stands beside the reference's
@@ -216,7 +216,7 @@ def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
     shorts = dict(pair for each in datasets for pair in attributes.short_names(each).items())
     file, text = (
-        tools.own(paths.TESTBEDS) / f"{name}.toml",
+        executables.own(paths.TESTBEDS) / f"{name}.toml",
         twin.description(found, name, nodes, shorts),
     )
     if file.exists() and file.read_text(encoding="utf-8") != text:
@@ -252,7 +252,7 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
     except RecursionError:
         raise FalloffError(f"{file} is not valid TOML: it is nested too deeply") from None
     except FileNotFoundError:
-        names = [other.stem for other in tools.described(file.parent, "*.toml")]
+        names = [other.stem for other in executables.described(file.parent, "*.toml")]
         raise unknown(kind, file.stem, names) from None
     except OSError as error:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
@@ -264,7 +264,7 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
 
 def _file(folder: Path, name: str) -> Path:
     """The description of this name, the user's own before that of the checkout."""
-    own = tools.own(folder) / f"{name}.toml"
+    own = executables.own(folder) / f"{name}.toml"
     return own if own.exists() else folder / f"{name}.toml"
 
 
@@ -316,7 +316,7 @@ def _described(campaign: str) -> dict[str, Any]:
 def listed() -> list[str]:
     """A line for each campaign in data/campaigns: its name, the testbed that it is for, and its title."""
     lines = []
-    for file in tools.described(paths.CAMPAIGNS, "*.toml"):
+    for file in executables.described(paths.CAMPAIGNS, "*.toml"):
         try:
             campaign = _described(file.stem)
         except FalloffError as error:  # the others are there all the same
@@ -337,7 +337,7 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     plan = resolve(description, machine, _networks(machine))
     known = schema.settings()
     if strange := [factor for factor in plan.design["factors"] if factor not in known]:
-        lines = [unknown_key("data/schema.toml: the factor ", factor, known) for factor in strange]
+        lines = [unknown_key("the factor ", factor, known) for factor in strange]
         raise faulty(f"campaign {campaign}", lines)
     return with_blocks(plan, description, blocks) if blocks else plan
 
@@ -443,7 +443,7 @@ def obstacles(plan: Plan) -> list[str]:
             names = [*names, "mpirun", *(["pace.so"] if paced else [])]
     for tool in names:
         try:
-            tools.find(tool, plan.testbed.get("tools", {}))
+            executables.find(tool, plan.testbed.get("tools", {}))
         except FalloffError as error:
             found.append(str(error))
     return list(dict.fromkeys(found))

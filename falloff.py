@@ -12,11 +12,11 @@ from pathlib import Path
 import commands
 from analysis import paths
 from analysis.quoting import as_written
-from runners import names as runner_names
-from runners import tools
+from runners import executables
 from runners.provenance import code
 from runners.record import FalloffError, unknown
 from runners.terminal import Printed
+from runners.tools import names as runner_names
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not understood; "
@@ -87,7 +87,7 @@ def complete(grammar: Parser) -> None:
 
     def words(action: argparse.Action, **rest):
         if action.dest in folders:
-            return [file.stem for file in tools.described(folders[action.dest], "*.toml")]
+            return [file.stem for file in executables.described(folders[action.dest], "*.toml")]
         if action.dest == "tool":
             return runner_names()
         return argcomplete.FilesCompleter()(action=action, **rest)

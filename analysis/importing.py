@@ -19,19 +19,20 @@ from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
 from analysis.store import IMPORTED
 from analysis.wording import HARD_SPACE, counted
-from runners import manifest, outputs, runner_named
+from runners import manifest, outputs
 from runners.description import Stopping
 from runners.journal import Folder
 from runners.plan import Plan
 from runners.record import (
     Execution,
     FalloffError,
-    Runner,
+    Tool,
     Transcript,
     Trial,
     Unreadable,
     faulty,
 )
+from runners.tools import tool_named
 
 _NO_READINGS = ("start", "wall_time")  # of the trial and not of what was measured
 _COUNTS = ("nodes", "ranks_per_node")
@@ -80,7 +81,7 @@ def read(
 
     A file that is no output of the tool is left out; an output without a result stays. Raises FalloffError when nothing remains, or a row of the table is of no file.
     """
-    sources, left_out = _sources(runner_named(tool), _files(files))
+    sources, left_out = _sources(tool_named(tool), _files(files))
     if not sources:
         why = "; ".join(left_out[:3] or ["no file"])
         raise FalloffError(f"there is no output of {tool} to import: {why}")
@@ -233,7 +234,7 @@ def _files(given: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _sources(runner: Runner, files: Sequence[Path]) -> tuple[list[Source], list[str]]:
+def _sources(runner: Tool, files: Sequence[Path]) -> tuple[list[Source], list[str]]:
     """The tool's outputs among the files, and why the others are left out."""
     shared = os.path.commonpath([file.absolute().parent for file in files]) if files else ""
     sources, left_out = [], []
@@ -256,7 +257,7 @@ def _text(path: Path) -> str:
     return os.fsencode(path.as_posix()).decode(errors="replace")
 
 
-def _notes(runner: Runner, text: str) -> tuple[str, ...]:
+def _notes(runner: Tool, text: str) -> tuple[str, ...]:
     """The notes on a file's results, each once; raises Unreadable when it is no output of the tool."""
     try:
         return tuple(dict.fromkeys(one.note for one in runner.results(text) if one.note))

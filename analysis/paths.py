@@ -1,9 +1,9 @@
 """Where things are: the one module of the analysis that knows the repository's root and the folder that is written."""
 
-from runners import tools
+from runners import executables
 
-ROOT = tools.CHECKOUT
-HOME = tools.HOME
+ROOT = executables.CHECKOUT
+HOME = executables.HOME
 DATA = ROOT / "data"
 CAMPAIGNS = DATA / "campaigns"
 TESTBEDS = DATA / "testbeds"

@@ -12,11 +12,12 @@ from analysis import contrasts, derive, paths, store
 from analysis.statistics import design as designs
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, Statement
-from runners import runner_named, scale
+from runners import scale
 from runners.description import LEAST_BLOCKS
 from runners.journal import Folder
 from runners.plan import Plan, kind_of, planned_s
 from runners.record import FalloffError, Trial
+from runners.tools import tool_named
 
 RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
 RUNS_IN_D = 4  # a block's D is of four runs, so that its standard deviation is twice a run's
@@ -94,7 +95,7 @@ def _simulated_fall(statement: Statement, plan: Plan) -> float | None:
 def _planned(plan: Plan) -> tuple[float, float]:
     """What the preamble and a block take by the rates of the testbed [s]; NaN where these do not say."""
     seconds = {
-        trial.id: planned_s(trial, plan, runner_named(trial.runner)) for trial in plan.trials()
+        trial.id: planned_s(trial, plan, tool_named(trial.runner)) for trial in plan.trials()
     }
     if None in seconds.values():
         return np.nan, np.nan

@@ -24,7 +24,7 @@ from analysis.findings import Finding
 from analysis.reproducing import CANNOT, Verdict
 from analysis.statistics.reproduction import TOO_SHORT
 from analysis.wording import listed, number
-from runners import provenance, tools
+from runners import executables, provenance
 from runners.journal import Folder, write_whole
 from runners.plan import Plan
 from runners.record import FalloffError, Trial
@@ -137,7 +137,7 @@ def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
     archived = folder.plan()
     testbed = archived.testbed["name"]
     # A name from an archive is no path: only what is described here is opened.
-    if testbed not in {file.stem for file in tools.described(paths.TESTBEDS, "*.toml")}:
+    if testbed not in {file.stem for file in executables.described(paths.TESTBEDS, "*.toml")}:
         raise FalloffError(
             f"It ran on testbed {testbed!r}, which is not described here, in data/testbeds"
         )

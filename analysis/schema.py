@@ -1,4 +1,7 @@
-"""The one dataset schema, read from `data/schema.toml`, and the check that lists all faults at once."""
+"""The one dataset schema, and the check that lists all faults at once.
+
+What every trial has, and what testbeds count, is in data/schema.toml; what a tool reads and is told is in the tool's own file.
+"""
 
 import json
 import re
@@ -8,7 +11,8 @@ from functools import cache
 import xarray as xr
 
 from analysis.paths import SCHEMA
-from runners.record import FalloffError
+from runners.record import FalloffError, Quantity
+from runners.tools import all_tools
 
 IDENTITY = "trial_id role runner block order evidence testbed file version".split()
 # Levels of these are shown as they are: words, in which nothing is markup. Networks and paths are shown by their names, which
@@ -21,8 +25,25 @@ KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 
 @cache
 def schema() -> dict:
-    """Coordinates, variables and attributes with their dims, types, units and long names."""
-    return tomllib.loads(SCHEMA.read_text(encoding="utf-8"))
+    """Coordinates, variables and attributes with their dims, types, units and long names.
+
+    Raises FalloffError where two tools describe one name differently.
+    """
+    described = tomllib.loads(SCHEMA.read_text(encoding="utf-8"))
+    for tool in all_tools():
+        for section, own in (("coordinates", tool.factors), ("variables", tool.readings)):
+            for name, quantity in own.items():
+                row = _row(quantity)
+                if described[section].setdefault(name, row) != row:
+                    raise FalloffError(f"tool {tool.name} describes {name} in its own way")
+    return described
+
+
+def _row(quantity: Quantity) -> dict:
+    """A quantity as data/schema.toml has it."""
+    row = {"dims": list(quantity.dims), "long_name": quantity.long_name}
+    row |= {"type": "number", "units": quantity.units} if quantity.units else {"type": "text"}
+    return row | ({"values": list(quantity.values)} if quantity.values else {})
 
 
 def settings() -> dict[str, dict]:
@@ -57,7 +78,7 @@ def check(dataset: xr.Dataset) -> xr.Dataset:
     """Return the dataset unchanged; raises FalloffError with all of its faults."""
     found = faults(dataset)
     if found:
-        raise FalloffError("the dataset does not follow data/schema.toml: " + "; ".join(found))
+        raise FalloffError("the dataset does not follow the schema: " + "; ".join(found))
     return dataset
 
 

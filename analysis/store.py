@@ -14,9 +14,10 @@ import numpy as np
 import xarray as xr
 
 from analysis.schema import check, schema
-from runners import manifest, payload, runner_named, token_exchange
+from runners import manifest, payload
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
+from runners.tools import token_exchange, tool_named
 
 IMPORTED = "imported"  # the testbed of every transcript that is a file of somebody else's runs
 # netCDF's library does not bear two threads at once, and the explorer's server is one beside the notebook's.
@@ -125,7 +126,7 @@ def load(file: Path) -> xr.Dataset:
 
 def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
     """A trial with its outcome; of an imported file as many as it has results, at least one."""
-    runner = runner_named(transcript.trial.runner)
+    runner = tool_named(transcript.trial.runner)
     if transcript.testbed != IMPORTED:
         return [(transcript, judge(transcript, runner.parse))]
     try:

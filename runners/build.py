@@ -21,9 +21,10 @@ import tempfile
 from pathlib import Path
 from typing import Optional, Sequence
 
-from runners import hpl, hpl_dat, hpl_source, mpi_functions
+from runners import hpl_dat, hpl_source, mpi_functions
+from runners.executables import BUILT
 from runners.record import FalloffError
-from runners.tools import BUILT
+from runners.tools import hpl
 
 _HERE = Path(__file__).resolve().parent
 _SOURCES = _HERE / "src"

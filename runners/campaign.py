@@ -7,11 +7,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
-from runners import manifest, provenance, runner_named
+from runners import manifest, provenance
 from runners.journal import UNAVAILABLE, Folder
 from runners.plan import Kind, Plan, kind_of, planned_s
 from runners.record import Command, FalloffError, Outcome, Transcript, Trial, judge
 from runners.scale import together_s
+from runners.tools import tool_named
 
 # What `run` returns when time ran out, and when a session has run its blocks; no stopping rules, so that the next session
 # goes on from there.
@@ -115,7 +116,7 @@ def commands_of(plan: Plan) -> List[Command]:
 def _commands(trial: Trial) -> List[Command]:
     """What a trial executes; raises FalloffError where a setting that the tool needs is missing."""
     try:
-        return runner_named(trial.runner).commands(trial.point)
+        return tool_named(trial.runner).commands(trial.point)
     except KeyError as error:
         raise FalloffError(
             f"{trial.runner} needs the setting {error.args[0]}, which trial {trial.id} does not have"
@@ -237,7 +238,7 @@ class _Progress:
         self._kind = {trial.id: kind_of(trial) for trial in self._trials}
         self._load = {trial.id: load(trial) for trial in self._trials}
         self._planned = {
-            kind_of(trial): planned_s(trial, plan, runner_named(trial.runner))
+            kind_of(trial): planned_s(trial, plan, tool_named(trial.runner))
             for trial in self._trials
         }
         self._varied = _varied(plan)
@@ -309,7 +310,7 @@ class _Progress:
     def keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
         """Write a trial's transcript and note its outcome."""
         self.folder.save(transcript)
-        outcome = judge(transcript, runner_named(trial.runner).parse)
+        outcome = judge(transcript, tool_named(trial.runner).parse)
         self.folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
         self._missing.discard(trial.id)
         self._count(trial.id, outcome.status, seconds)

@@ -19,8 +19,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Collection, Dict, List, Mapping, Tuple
 
-from runners import names as tools
-from runners import runner_named, scale
+from runners import scale
 from runners.description_rules import (
     ANYTHING,
     BLOCKS,
@@ -35,6 +34,8 @@ from runners.description_rules import (
     listing,
 )
 from runners.record import FalloffError, Settings, faulty, unknown_key
+from runners.tools import names as tools
+from runners.tools import tool_named
 
 LEAST_BLOCKS = 2  # that have an interval
 ALL_NODES = "all"  # a level of `nodes`: as many as the testbed has
@@ -476,7 +477,7 @@ def _unread(campaign: Description, testbed: Mapping[str, Any]) -> List[str]:
     for runner, point in [(campaign["runner"], point) for point in points_of(campaign)] + surveys:
         if runner not in tools():  # tests have tools of their own
             continue
-        rules = {**of_testbed, **runner_named(runner).settings}
+        rules = {**of_testbed, **tool_named(runner).settings}
         for key, value in point.items():
             if (key, str(value)) in seen or key in ("runner", "links"):
                 continue

@@ -12,17 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from runners import iperf3, slurm, tools
+from runners import executables, slurm
 from runners.record import FalloffError
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import remote
+from runners.tools import iperf3
 
 HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 
 States = Answers = Mapping[str, Mapping[str, Any]]
 Places = Mapping[str, Optional[cluster_testbed.Place]]  # by host, None where it has no address
 
-_STATE, _REACH = (tools.PROBES / f"node_{what}.py" for what in ("state", "reach"))
+_STATE, _REACH = (executables.PROBES / f"node_{what}.py" for what in ("state", "reach"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
 # iperf3's own, and one among those that MPI takes as they come.
 _PORTS = (iperf3.PORT, 50505)
@@ -118,7 +119,7 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
 def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
     """Where each tool may be."""
     configured = description.get("tools", {})
-    places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
+    places = {name: [name, str(executables.BUILT / name)] for name in _TOOLS}
     places.update({name: [path] for name, path in configured.items()})
     with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
         places["mpirun"] = [cluster_testbed.find_mpirun(description)]

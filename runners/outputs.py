@@ -1,63 +1,32 @@
-"""Files that somebody hands us: read them, and say what they are when they are not what was asked for."""
+"""Recognise a user's file: which tool wrote it, or what else it is."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Tuple
 
-from runners.record import Cut, FalloffError, Foreign, Unreadable
+from runners.record import Cut, FalloffError, Foreign, Mark, Unreadable
+from runners.tools import all_tools
 
 # Far beyond any tool's output; a wrong file or an endless device should not fill the memory.
 _LARGEST = 256 * 2**20
 
-# Tool whose output it is (or none), its mark, what it is. The more specific comes first.
-_KINDS = (
-    ("", r"\A\s*\Z", "empty"),
-    ("", r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)", "compressed: unpack it first"),
-    ("", r"\0|\ufffd{3}", "binary data"),
-    ("hpcc", r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),
-    ("hpl", r"HPLinpack \d", "an output of HPL"),
-    ("hpl", r"HPL MxP Result", "an output of HPL-MxP"),
-    ("", r"^Payload: messages that all ranks sent", "a table of messages by size"),
-    ("", r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),
-    ("", r"Optimized LINPACK Benchmark", "an output of Intel's LINPACK, not of HPL"),
-    ("", r"^HPCG-Benchmark|^Final Summary::HPCG", "an output of HPCG"),
-    ("iperf3", r"^(?:\^C)?\{\s*\"start\"", "an iperf3 JSON output"),
-    ("iperf3", r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
-    ("", r"\A\s*\{\s*\"", "JSON of another program"),
-    (
-        "netperf",
-        r"^[ \t]*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ",
-        "an output of netperf",
-    ),
-    ("frame_limit", r"^frame_limit: .* requests a batch", "a search for the largest frame"),
-    ("fanout", r"^fanout: \d+ flows, ", "a table of iperf3 flows"),
-    (
-        "iperf3",
-        r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",
-        "a text output of iperf3",
-    ),
-    ("iperf3", r"^\[ ID\](?:\[Role\])? Interval {11}\S", "a text output of iperf3"),
-    (
-        "iperf2",
-        r"^\[ ID\] Interval(?: {5,7}| {12})\S|^Server listening on (?:TCP|UDP) port",
-        "an output of iperf 2",
-    ),
-    ("iperf2", r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),
-    ("ping", r"^PING \S+ ", "an output of ping"),
-    ("", r"^Pinging \S+ ", "an output of Windows's ping, which is not read"),
-    ("dgemm", r"^dgemm: n = ", "an output of dgemm"),
-    ("token_exchange", r"^token: \d+ pairs, ", "a table of token exchanges"),
-    ("osu", r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),
-    ("imb", r"Intel ?\(R\) MPI Benchmark", "an output of the Intel MPI Benchmarks"),
-    (
-        "hpl",
-        r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
-        r"\d\.\d+e",
-        "rows of HPL's table",
-    ),
-    ("", r"\A\s*<(?i:!DOCTYPE|html)", "a web page"),
-    ("", r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH", "a batch script for Slurm"),
-    ("", r"^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: ", "output of a Slurm job"),
+# What is no tool's output: its mark, and what it is. The first are looked for before all tools' marks, the others after.
+_NO_TEXT = (
+    Mark(r"\A\s*\Z", "empty"),
+    Mark(r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)", "compressed: unpack it first"),
+    Mark(r"\0|\ufffd{3}", "binary data"),
+)
+_OTHERS = (
+    Mark(r"^Payload: messages that all ranks sent", "a table of messages by size"),
+    Mark(r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),
+    Mark(r"Optimized LINPACK Benchmark", "an output of Intel's LINPACK, not of HPL"),
+    Mark(r"^HPCG-Benchmark|^Final Summary::HPCG", "an output of HPCG"),
+    Mark(r"\A\s*\{\s*\"", "JSON of another program"),
+    Mark(r"^Pinging \S+ ", "an output of Windows's ping, which is not read"),
+    Mark(r"\A\s*<(?i:!DOCTYPE|html)", "a web page", weak=True),
+    Mark(r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH", "a batch script for Slurm", weak=True),
+    Mark(r"^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: ", "output of a Slurm job", weak=True),
 )
 
 # What one of our own runners reads is the output of another tool.
@@ -127,7 +96,21 @@ def complaint(text: str) -> str:
 
 def _kind(text: str) -> Tuple[str, str]:
     """The tool whose output a text is, or none, and what it is; both empty when it is unknown."""
-    for owner, mark, what in _KINDS:
-        if re.search(mark, text, re.M):
-            return owner, what
+    for owner, mark in _marks():
+        if re.search(mark.pattern, text, re.M):
+            return owner, mark.what
     return "", ""
+
+
+@lru_cache(maxsize=None)
+def _marks() -> Tuple[Tuple[str, Mark], ...]:
+    """All marks, with the tool's name or none, in the order in which they are looked for: a tool whose outputs contain
+    those of another before that one, weak marks last."""
+    of_tools = [
+        (tool.name, mark)
+        for tool in sorted(all_tools(), key=lambda tool: not tool.contains)
+        for mark in tool.marks
+    ]
+    others = [("", mark) for mark in _OTHERS]
+    found = sorted([*of_tools, *others], key=lambda pair: pair[1].weak)
+    return (*(("", mark) for mark in _NO_TEXT), *found)

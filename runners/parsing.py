@@ -12,10 +12,11 @@ from runners.record import (
     FalloffError,
     Foreign,
     InvalidRun,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
     Transcript,
     Unreadable,
 )
@@ -23,6 +24,17 @@ from runners.record import (
 # What `mpirun --tag-output` (with or without the time) and `srun --label` put before a line.
 _LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
 _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
+
+# What several tools are told, and what several read.
+ENDS = {"sender": Quantity("sending node", "1"), "receiver": Quantity("receiving node", "1")}
+GOODPUT = {"goodput": Quantity("TCP payload received", "bit/s")}
+MESSAGES = {
+    "message_size": Quantity("size of the messages", "B", ("trial", "message")),
+    "message_time": Quantity("half the round trip of a message", "s", ("trial", "message")),
+    "message_bandwidth": Quantity(
+        "bytes of the messages over their time", "B/s", ("trial", "message")
+    ),
+}
 
 
 def parser(
@@ -50,14 +62,14 @@ def parser(
     return parse
 
 
-def only_read(tool: str, results: Callable[[str], List[Result]]) -> Runner:
-    """The runner of a tool that is never run from here."""
+def only_read(tool: str, results: Callable[[str], List[Result]], **further: Any) -> Tool:
+    """A tool that is never run from here; `further` is what else is known of it."""
 
     def refuse(asked: Any) -> Any:
         remedy = f"run it yourself, then `falloff import {tool} FILE`"
         raise FalloffError(f"{tool} is only read: {remedy}")
 
-    return Runner(tool, refuse, refuse, results)
+    return Tool(tool, refuse, refuse, results, **further)
 
 
 def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:

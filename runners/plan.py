@@ -23,7 +23,7 @@ from runners.description import (
     stopping_of,
 )
 from runners.description_rules import BLOCKS
-from runners.record import FalloffError, Runner, Settings, Trial, faulty, is_name
+from runners.record import FalloffError, Settings, Tool, Trial, faulty, is_name
 
 
 @dataclass(frozen=True)
@@ -226,6 +226,6 @@ def kind_of(trial: Trial) -> Kind:
     return trial.runner, tuple(trial.point.get(name) for name in ("nodes", "N", "dilation"))
 
 
-def planned_s(trial: Trial, plan: Plan, tool: Runner) -> Optional[float]:
+def planned_s(trial: Trial, plan: Plan, tool: Tool) -> Optional[float]:
     """How long a trial of a tool takes by the rates of its testbed [s]; None where these do not say."""
     return tool.seconds(trial.point, plan.testbed) if tool.seconds else None

@@ -8,7 +8,7 @@ import difflib
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
@@ -137,15 +137,43 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Runner:
-    """How one benchmark tool is driven and read; all functions are pure.
+class Quantity:
+    """What a dataset says of a setting or a reading: its meaning, and its unit ("1" of a pure number, none of a text).
+
+    `dims` are those of data/schema.toml, the trial first. `values` are all that a text may be, where that is known.
+    """
+
+    long_name: str
+    units: str = ""
+    dims: Tuple[str, ...] = ("trial",)
+    values: Tuple[str, ...] = ()
+
+
+class Mark(NamedTuple):
+    """How a file is recognised: a regular expression (with `^` at each line) of what only such a file has, and what it is.
+
+    A `weak` mark is looked for only where no other is found.
+    """
+
+    pattern: str
+    what: str
+    weak: bool = False
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One benchmark tool: how it is driven, read and recognised. All functions are pure.
 
     `commands(point)` gives the commands of a trial, or raises FalloffError for a point that the tool
     cannot run. `parse(transcript)` gives its readings. `results(text)` reads any output of the tool,
     also one that no campaign of ours made. Both raise Unreadable, with the reason, when an output is
     not whole or contradicts itself, and InvalidRun when it is no measurement of what was asked for.
-    `settings` are those of a point that the tool reads, each with the rule for its value (`description_rules`).
-    `seconds(point, testbed)` is how long a run takes by the rates that a testbed's description has.
+
+    `settings` are those of a point that the tool reads, each with the rule for its value (`description_rules`). `factors`
+    are those of them that a campaign may vary, or that a file names: the coordinates of a dataset; `readings` are its variables.
+    `seconds(point, testbed)` is how long a run takes by the rates that a testbed's description has. `marks` are of its
+    outputs, in which those of the tools that it `contains` may stand. `aliases` are other names of it, `packages` the Debian
+    packages that bring it.
     """
 
     name: str
@@ -153,6 +181,12 @@ class Runner:
     parse: Callable[[Transcript], List[Reading]]
     results: Callable[[str], List[Result]]
     settings: Mapping[str, Tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
+    readings: Mapping[str, Quantity] = field(default_factory=dict)
+    factors: Mapping[str, Quantity] = field(default_factory=dict)
+    marks: Tuple[Mark, ...] = ()
+    contains: Tuple[str, ...] = ()
+    aliases: Tuple[str, ...] = ()
+    packages: Tuple[str, ...] = ()
     seconds: Optional[Callable[[Settings, Mapping[str, Any]], Optional[float]]] = None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Deque, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from runners import archive, tools
+from runners import archive, executables
 from runners.journal import write_whole
 from runners.record import (
     Contradictory,
@@ -26,7 +26,7 @@ from runners.record import (
     unknown,
 )
 
-STORE = tools.CHECKOUT / "data" / "programs"
+STORE = executables.CHECKOUT / "data" / "programs"
 
 # How far a size and a time may be from a power law of the ranks for it to be carried on.
 _SIZE_OFF = 0.01
@@ -193,10 +193,10 @@ def _call(line: str) -> Call:
 
 def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
-    found = tools.described(store, f"{program}-*.txt.xz")
+    found = executables.described(store, f"{program}-*.txt.xz")
     files = {int(file.name.split("-")[-1].split(".")[0]): file for file in found}
     if not files:
-        names = {file.name.rsplit("-", 1)[0] for file in tools.described(store, "*-*.txt.xz")}
+        names = {file.name.rsplit("-", 1)[0] for file in executables.described(store, "*-*.txt.xz")}
         raise unknown("recorded program", program, names)
     return {ranks: _opened(files[ranks]) for ranks in sorted(files)}
 
@@ -219,15 +219,15 @@ def keep(text: str, program: str, store: Path = STORE) -> Path:
         found = [_SENT.match(line) for line in rest]
         counts = [match[0] for match in found if match]
         whole += "\n".join([_MONITORED, *[_OF_A_RANK] * ranks, *counts, ""])
-    tools.own(store).mkdir(parents=True, exist_ok=True)
-    file = tools.own(store) / f"{program}-{ranks}.txt.xz"
+    executables.own(store).mkdir(parents=True, exist_ok=True)
+    file = executables.own(store) / f"{program}-{ranks}.txt.xz"
     write_whole(file, lzma.compress(whole.encode()))
     return file
 
 
 def digest(program: str, store: Path = STORE) -> str:
     """The checksum of all recordings of a program."""
-    files = tools.described(store, f"{program}-*.txt.xz")
+    files = executables.described(store, f"{program}-*.txt.xz")
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 

@@ -73,7 +73,7 @@ def explorer(what: str, place: Path | None) -> None:
 
 
 if __name__ == "__main__":
-    engine.runner_named = lambda name: campaigns.ECHO
+    engine.tool_named = lambda name: campaigns.ECHO
     PLAN = campaigns.small_plan(stopping={"blocks": 10})
     tell("engine's overhead a trial (goal: at most 10 ms)", campaign, per=len(PLAN.trials()))
     folder = REFERENCE / "hpl_scaling-scale_model"

@@ -5,7 +5,7 @@ import copy
 import runners
 from runners.description import for_preset
 from runners.plan import resolve
-from runners.record import Command, Reading, Result, Runner, Unreadable
+from runners.record import Command, Reading, Result, Tool, Unreadable
 
 CAMPAIGN = {
     "name": "small",
@@ -56,9 +56,9 @@ def _parse(transcript):
     return list(_results(transcript.executions[-1].stdout)[0].readings)
 
 
-ECHO = Runner("echo", _commands, _parse, _results)
+ECHO = Tool("echo", _commands, _parse, _results)
 
 
 def use_echo(monkeypatch) -> None:
     """Let the engine find the echo runner."""
-    monkeypatch.setattr(runners.campaign, "runner_named", lambda name: ECHO)
+    monkeypatch.setattr(runners.campaign, "tool_named", lambda name: ECHO)

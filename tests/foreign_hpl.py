@@ -2,7 +2,7 @@
 
 import recorded
 
-from runners.hpl import operations
+from runners.tools.hpl import operations
 
 REAL = recorded.text("hpl/2.0-one-row")
 _ROW = next(line for line in REAL.splitlines() if line.startswith("WR11C2C4"))

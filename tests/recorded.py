@@ -10,8 +10,9 @@ project's own.
 import json
 from pathlib import Path
 
-from runners import outputs, runner_named
+from runners import outputs
 from runners.record import Execution, FalloffError, Outcome, Transcript, Trial, Unreadable, judge
+from runners.tools import tool_named
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"
 
@@ -44,7 +45,7 @@ def judged(tool: str, stdout: str, point: dict) -> Outcome:
     trial = Trial("t1", "point", tool, 1, 1, point)
     execution = Execution(tool, (tool,), stdout, "", 0, 0.0, 1.0)
     transcript = Transcript(trial, "here", "emulated", (execution,), {}, {})
-    return judge(transcript, runner_named(tool).parse)
+    return judge(transcript, tool_named(tool).parse)
 
 
 def listed(tool: str, output: str) -> list[dict]:
@@ -56,7 +57,7 @@ def listed(tool: str, output: str) -> list[dict]:
         }
         | ({"note": result.note} if result.note else {})
         | {reading.name: reading.value for reading in result.readings}
-        for result in runner_named(tool).results(output)
+        for result in tool_named(tool).results(output)
     ]
 
 
@@ -68,7 +69,7 @@ def values(tool: str, output: str, name: str) -> list:
 def refusals(tool: str, output: str) -> str:
     """Why results of an output are refused, or the output itself; empty when all are read."""
     try:
-        return " ".join(result.refused for result in runner_named(tool).results(output))
+        return " ".join(result.refused for result in tool_named(tool).results(output))
     except Unreadable as reason:
         return str(reason)
 
@@ -76,7 +77,7 @@ def refusals(tool: str, output: str) -> str:
 def kinds(tool: str, output: str) -> list[str]:
     """Of which kind each refusal is, of a result in an output or of the output itself, as `falloff import` says it."""
     try:
-        return [result.kind for result in runner_named(tool).results(output) if result.refused]
+        return [result.kind for result in tool_named(tool).results(output) if result.refused]
     except Unreadable as reason:
         return [outputs.refusal(tool, output, reason).kind]
 
@@ -84,7 +85,7 @@ def kinds(tool: str, output: str) -> list[str]:
 def usable(tool: str, output: str) -> list:
     """The usable results of an output; none when it is refused, and whatever is not FalloffError is raised."""
     try:
-        return [result for result in runner_named(tool).results(output) if result.readings]
+        return [result for result in tool_named(tool).results(output) if result.readings]
     except FalloffError:
         return []
 

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.paths import INTERCONNECTS as INTERCONNECTS_FILE
 from analysis.schema import check
 from analysis.store import laid_out
-from runners.hpl import operations
+from runners.tools.hpl import operations
 
 KNOWN = tomllib.loads(INTERCONNECTS_FILE.read_text(encoding="utf-8"))
 INTERCONNECTS = ("gige", "10gige", "unshaped")

@@ -7,7 +7,7 @@ from synthetic import of_plan
 import experiment
 from analysis.capacity import limits, way
 from analysis.wire import wire_limit
-from runners import fanout
+from runners.tools import fanout
 
 
 def long_path_campaign(

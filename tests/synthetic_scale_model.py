@@ -4,7 +4,7 @@ import numpy as np
 from synthetic import of_plan
 
 import experiment
-from runners.hpl import operations
+from runners.tools.hpl import operations
 
 SHARES = {"gige": 0.76, "10gige": 0.91, "unshaped": 0.93, "ideal": 0.95}
 

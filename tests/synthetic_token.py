@@ -11,8 +11,8 @@ import experiment
 from analysis import paths
 from analysis.capacity import between, carriers
 from analysis.token_points import pairs_of, token_limit
-from runners import token_exchange
 from runners.description import for_preset
+from runners.tools import token_exchange
 
 PATHS = experiment.read_toml(paths.PATHS, "paths")
 CAMPAIGN = experiment.read_toml(paths.CAMPAIGNS / "token_exchange.toml", "campaign")

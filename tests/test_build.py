@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners import build, hpl_source, tools
+from runners import build, executables, hpl_source
 from runners.record import FalloffError
 
 needs_built = pytest.mark.skipif(
@@ -104,16 +104,16 @@ def test_looks_first_where_the_user_says_then_here_then_on_path(tmp_path, monkey
         program(tmp_path / place / "xhpl") for place in ("mine", "path", "built")
     )
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    assert tools.find("xhpl", {"xhpl": configured}, tmp_path / "built") == configured
-    assert tools.find("xhpl", {}, tmp_path / "built") == built
-    assert tools.find("xhpl", {}, tmp_path / "nothing") == on_path
+    assert executables.find("xhpl", {"xhpl": configured}, tmp_path / "built") == configured
+    assert executables.find("xhpl", {}, tmp_path / "built") == built
+    assert executables.find("xhpl", {}, tmp_path / "nothing") == on_path
 
 
 def test_a_missing_tool_is_refused_with_the_remedy(tmp_path, monkeypatch):
     """A tool that is nowhere names the command that brings it; a wrong path is not replaced by PATH."""
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     with pytest.raises(FalloffError, match="make setup"):
-        tools.find("xhpl", {}, tmp_path)
+        executables.find("xhpl", {}, tmp_path)
     program(tmp_path / "path" / "xhpl")
     with pytest.raises(FalloffError, match="nowhere/xhpl"):
-        tools.find("xhpl", {"xhpl": "/nowhere/xhpl"}, tmp_path)
+        executables.find("xhpl", {"xhpl": "/nowhere/xhpl"}, tmp_path)

@@ -137,7 +137,7 @@ SCRIPT = """
 import sys; sys.path.insert(0, sys.argv[2])
 import campaigns, local_testbed, runners.campaign as engine
 from runners.journal import Folder
-engine.runner_named = lambda name: campaigns.ECHO
+engine.tool_named = lambda name: campaigns.ECHO
 plan, folder = campaigns.small_plan(stopping={"blocks": 6}), Folder(sys.argv[1])
 """
 KILLED = """

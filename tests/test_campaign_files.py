@@ -7,9 +7,9 @@ import pytest
 import experiment
 from analysis import paths
 from analysis.statistics import design as designs
-from runners import runner_named
 from runners.description import WITHOUT_MESSAGES
 from runners.testbeds.graph import graph
+from runners.tools import tool_named
 
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 # Their orders are the paper's, which are no multiples of the blocks.
@@ -38,7 +38,7 @@ def test_resolves_to_commands_for_its_testbed(name):
     for preset in presets:
         plan = plan_of(name, preset)
         for trial in plan.trials():
-            commands = runner_named(trial.runner).commands(trial.point)
+            commands = tool_named(trial.runner).commands(trial.point)
             assert max(command.nodes for command in commands) <= plan.testbed["nodes"]
 
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from runners import fanout
-from runners.fanout import Flow, flows
 from runners.probes import fanout as probe
+from runners.tools import fanout
+from runners.tools.fanout import Flow, flows
 
 POINT = {"sender": 2, "receivers": 3, "duration_s": 2}
 

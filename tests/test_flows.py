@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 import experiment
-from runners import flows
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import simulated
+from runners.tools import flows
 from runners.two_level import TwoLevel
 
 SIZE, RATE, LATENCY = 10_000_000, 110e6, 40e-6

@@ -7,10 +7,10 @@ import users
 
 import experiment
 from analysis import paths
-from runners import frame_limit
 from runners.probes import frame_limit as probe
 from runners.record import InvalidRun, Trial, judge
 from runners.testbeds import emulated
+from runners.tools import frame_limit
 
 DESCRIPTION = experiment.read_testbed("paths")
 lacking = users.lacking(DESCRIPTION)

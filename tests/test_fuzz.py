@@ -17,7 +17,8 @@ import recorded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runners import hpl, outputs, runner_named
+from runners import outputs
+from runners.tools import hpl, tool_named
 
 fuzzed = settings(
     max_examples=int(os.environ.get("FALLOFF_FUZZ", 200)),
@@ -58,7 +59,7 @@ def single_runs(tool):
     found = [text for text in texts(tool) if text not in several and recorded.usable(tool, text)]
     if tool == "hpl":
         return [text for text in found if len(hpl.runs(text)) == 1 and "End of Tests." in text]
-    return [text for text in found if len(runner_named(tool).results(text)) == 1]
+    return [text for text in found if len(tool_named(tool).results(text)) == 1]
 
 
 @cache

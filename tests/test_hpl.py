@@ -8,9 +8,10 @@ import recorded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners import hpl, hpl_dat, outputs
+from runners import hpl_dat, outputs
 from runners.build import TRIAL_DECK
 from runners.record import FalloffError, Unreadable
+from runners.tools import hpl
 
 DECK = {**TRIAL_DECK, "N": 4096, "NB": 128, "Q": 2}
 ONE_ROW, SEVERAL = (recorded.text(f"hpl/2.0-{rows}") for rows in ("one-row", "several-rows"))

@@ -20,9 +20,10 @@ import pytest
 from analysis.fitting.fit import fit
 from analysis.models import _hpl_steps as hpl_steps
 from analysis.models import find
-from runners import hpl, hpl_dat, payload, tools
+from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi
+from runners.tools import hpl
 
 CERTIFIED = Path(__file__).parent / "certified" / "hpl_times.csv"
 PAPER = {2: (1, 2, 60000), 4: (2, 2, 84000), 8: (2, 4, 120000), 16: (4, 4, 170400)}
@@ -33,7 +34,7 @@ EAGER = 256  # bytes: up to them a message leaves before its receiver is ready
 DECK = {**TRIAL_DECK, "BCAST": 1, "DEPTH": 0, "SWAP": 2, "SWAP_THRESHOLD": 64, "THRESHOLD": -1.0}
 
 needs_simgrid = pytest.mark.skipif(
-    not shutil.which("smpirun") or not (tools.BUILT / "xhpl_unmocked").exists(),
+    not shutil.which("smpirun") or not (executables.BUILT / "xhpl_unmocked").exists(),
     reason="SimGrid is not here (libsimgrid-dev), or xhpl_unmocked is not built",
 )
 
@@ -87,7 +88,9 @@ def simulated(case: Case, folder: Path, program: str = "xhpl_simulated") -> str:
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    clock, binary = (Path(tools.find(name, {})).absolute() for name in ("noclock.so", program))
+    clock, binary = (
+        Path(executables.find(name, {})).absolute() for name in ("noclock.so", program)
+    )
     eager = ("async-small-thresh", "send-is-detached-thresh")
     options = [f"--cfg=smpi/{name}:{EAGER}" for name in eager]
     if program == "xhpl_unmocked":  # which waits by asking

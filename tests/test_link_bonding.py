@@ -9,8 +9,8 @@ from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 
 import experiment
 from analysis.experiments import link_bonding
-from runners import hpl
 from runners.record import FalloffError
+from runners.tools import hpl
 
 
 @cache

@@ -118,7 +118,7 @@ def _many(folder, start):
     start.wait()
     for _ in range(40):
         try:
-            engine.runner_named = lambda name: __import__("campaigns").ECHO
+            engine.tool_named = lambda name: __import__("campaigns").ECHO
             engine.run(small_plan(), LocalTestbed(), Folder(folder))
             return
         except FalloffError:
@@ -143,7 +143,7 @@ def test_four_runs_at_once_write_every_result_once(tmp_path):
 def test_verify_counts_results(tmp_path, monkeypatch):
     """Two results of a trial differ from what one run writes; a transcript that was removed is run again in order."""
     use_echo(monkeypatch)
-    monkeypatch.setattr(store, "runner_named", engine.runner_named)
+    monkeypatch.setattr(store, "tool_named", engine.tool_named)
     folder = Folder(tmp_path / "small")
     engine.run(small_plan(), LocalTestbed(), folder)
     removed = next(folder.path.glob("transcripts/*.json"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from wired import EMULATED, needs_network
 
-from runners import tools
+from runners import executables
 from runners.probes import node_state
 from runners.testbeds import netns, network
 from runners.testbeds.graph import address, name, star
@@ -20,7 +20,7 @@ from runners.testbeds.graph import address, name, star
 def answer(script, *words):
     """What a script prints, given to a bare interpreter on standard input."""
     argv = [sys.executable, "-I", "-S", "-", *words]
-    with (tools.PROBES / script).open() as stdin:
+    with (executables.PROBES / script).open() as stdin:
         done = subprocess.run(argv, stdin=stdin, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -96,7 +96,7 @@ def meet(net, patience_s=1.0):
     words = [sys.executable, "-", networks, str(patience_s), *PORTS]
     runs = []
     for node in addresses:
-        argv, probe = [*netns.inside(net.space(node)), *words], tools.PROBES / "node_reach.py"
+        argv, probe = [*netns.inside(net.space(node)), *words], executables.PROBES / "node_reach.py"
         with probe.open() as stdin:
             runs.append(subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, text=True))
     answers = [json.loads(run.communicate(timeout=30)[0]) for run in runs]

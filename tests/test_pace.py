@@ -13,10 +13,11 @@ from wired import EMULATED, ROOT, needs_network, text
 from wired import run as on_network
 
 import experiment
-from runners import hpl, pace, tools
+from runners import executables, pace
 from runners.pace import KEPT
 from runners.record import Command, Execution, judge, mismatch
 from runners.testbeds import emulated
+from runners.tools import hpl
 
 LINE = "pace: rank {rank} calls 1234 charged {charged} computed 0.1 slept 6.9 late {late} waits 4242 timeouts 17\n"
 
@@ -165,7 +166,7 @@ def program(tmp_path_factory):
 
 def under_pace(program, function, repeats=REPEATS, order=N, **environment):
     """What it printed (result, seconds), and what it wrote to standard error."""
-    library = {"LD_PRELOAD": tools.find("pace.so", {}), "OPENBLAS_NUM_THREADS": "1"}
+    library = {"LD_PRELOAD": executables.find("pace.so", {}), "OPENBLAS_NUM_THREADS": "1"}
     argv = [str(program), function, str(repeats), str(order)]
     settings = {**os.environ, **library, **environment}
     done = subprocess.run(argv, env=settings, capture_output=True, text=True, check=True)
@@ -216,7 +217,7 @@ def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
 
     def solve(testbed):
         transcript = on_network(testbed, *hpl.commands(point), runner="hpl", **point)
-        outcome = judge(transcript, hpl.RUNNER.parse)
+        outcome = judge(transcript, hpl.TOOL.parse)
         rates = (reading.value for reading in outcome.readings if reading.name == "hpl_rate")
         return outcome, next(rates, None)
 

@@ -20,9 +20,9 @@ from wired import (
     text,
 )
 
-from runners import token_exchange
 from runners.record import Command, FalloffError, Trial, judge, mismatch
 from runners.testbeds import emulated, netns
+from runners.tools import token_exchange
 
 pytestmark = needs_network
 

@@ -11,15 +11,16 @@ import recorded
 from test_hpl import DECK
 
 from analysis.derive import broadcast_bytes
-from runners import hpl, payload, tools
+from runners import executables, payload
 from runners.record import Execution, Transcript, Trial, Unreadable, judge
+from runners.tools import hpl
 
 PROGRAM = Path(__file__).resolve().parent / "every_call.c"
 FALLOFF = str(Path(sys.executable).with_name("falloff"))
 SMALL = {**DECK, "N": 640, "NB": 32, "P": 2, "Q": 2, "nodes": 4, "payload": True, "timeout_s": 60}
 
 needs_built = pytest.mark.skipif(
-    not shutil.which("mpirun") or not (tools.BUILT / "payload.so").exists(),
+    not shutil.which("mpirun") or not (executables.BUILT / "payload.so").exists(),
     reason="not built: `make setup`",
 )
 
@@ -76,7 +77,9 @@ def test_hpl_counts_its_own_messages(tmp_path):
     (command,) = hpl.commands(SMALL)
     assert command.argv == ("xhpl_payload",)
     (tmp_path / "HPL.dat").write_text(command.files["HPL.dat"])
-    done = run(*mpirun(4, tools.BUILT / "xhpl_payload"), folder=tmp_path, OPENBLAS_NUM_THREADS="1")
+    done = run(
+        *mpirun(4, executables.BUILT / "xhpl_payload"), folder=tmp_path, OPENBLAS_NUM_THREADS="1"
+    )
     outcome = recorded.judged("hpl", done.stdout, SMALL)
     assert outcome.status == "ok", outcome.reason
     found = {reading.name: reading.value for reading in outcome.readings}
@@ -142,7 +145,7 @@ def test_a_simulated_run_has_its_payload(tail, expected):
     output = recorded.text("hpl/2.0-one-row") + tail
     execution = Execution("xhpl", ("smpirun",), output, "", 0, 0.0, 1.0)
     trial = Trial("t", "point", "hpl", 1, 1, {})
-    outcome = judge(Transcript(trial, "smith", "simulated", (execution,), {}, {}), hpl.RUNNER.parse)
+    outcome = judge(Transcript(trial, "smith", "simulated", (execution,), {}, {}), hpl.TOOL.parse)
     assert outcome.status == "ok", outcome.reason
     found = {reading.name: reading.value for reading in outcome.readings}
     assert sum(found.get("payload_bytes", [])) == expected

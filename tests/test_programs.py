@@ -12,10 +12,11 @@ from test_simulated import NETWORKS, needs_simgrid
 
 import experiment
 from analysis.experiments import programs
-from runners import hpl, payload, recording, replay
+from runners import payload, recording
 from runners.record import Command, FalloffError, Trial, Unreadable, judge
 from runners.recording import Call
 from runners.testbeds import simulated
+from runners.tools import hpl, replay
 
 PROGRAM = Path(__file__).with_name("recorded_calls.c")
 MODEL = experiment.read_testbed("scale_model_simulated")
@@ -60,7 +61,7 @@ def test_the_recording_is_what_was_called(tmp_path):
     source and size that came, and no time for waiting; a call that cannot be replayed is named."""
     program = str(tmp_path / "calls")
     subprocess.run(["mpicc", "-O1", str(PROGRAM), "-o", program], check=True)
-    library = experiment.tools.find("record.so", {})
+    library = experiment.executables.find("record.so", {})
     launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", program]
     code, text = payload.run(launch, library, "FALLOFF_RECORD")
     assert code == 0

@@ -16,6 +16,7 @@ from command_line import run
 import falloff
 from analysis import catalogue
 from analysis.paths import ROOT
+from runners import tools
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -62,6 +63,13 @@ def test_a_wheel_is_refused_with_the_remedy(tmp_path):
     with zipfile.ZipFile(made) as whole:
         (path,) = (name for name in whole.namelist() if name.endswith(".pth"))
         assert set(whole.read(path).decode().split()) == {str(ROOT)}
+
+
+def test_what_a_tool_needs_is_installed():
+    """Each package that a tool names is in the list of the set-up."""
+    installed = (ROOT / "debian-packages.txt").read_text().split()
+    named = {package for tool in tools.all_tools() for package in tool.packages}
+    assert named and named <= {*installed}
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-uv.lock"])
@@ -124,8 +132,7 @@ IMPORTS = {
     for file in sorted((ROOT / folder).rglob("*.py"))
 }
 LIBRARY = {*sys.stdlib_module_names, "runners"}
-TOOLS = {f"runners.{name[8:-3]}" for name in IMPORTS if re.fullmatch(r"runners/\w+\.py", name)
-         and "RUNNER =" in (ROOT / name).read_text()}  # fmt: skip
+TOOLS = {f"runners.tools.{name}" for name in tools.names()}
 ENGINE = {"runners.campaign", "runners.plan", "runners.journal"}
 EXECUTING = r"(runners\.(campaign|testbeds(?!\.graph\b))|falloff|experiment|commands|subprocess)\b"
 
@@ -174,7 +181,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 # Files and folders that a reader makes.
 MADE = (
     "build/", "data/reproduced", "data/raw", "data/testbeds/mycluster.toml", "data/testbeds/mytwin.toml",
-    ".venv/bin/falloff", "runners/mytool.py", "tests/transcripts/mytool",
+    ".venv/bin/falloff", "runners/tools/mytool.py", "tests/transcripts/mytool",
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ needs_fortran = pytest.mark.skipif(
 
 def recorded(program, *words, ranks=2):
     """The exit code and the text of a recording."""
-    library = experiment.tools.find("record.so", {})
+    library = experiment.executables.find("record.so", {})
     return payload.run([*LAUNCH, str(ranks), str(program), *words], library, "FALLOFF_RECORD")
 
 
@@ -60,7 +60,7 @@ def test_every_function_of_the_header_has_a_rule_and_every_rule_a_function():
 def test_all_but_the_local_functions_are_wrapped():
     """As the built library exports them, each by both of its names."""
     wanted = {name for name, rule in mpi_functions.rules()[0].items() if rule != "local"}
-    exported = symbols(experiment.tools.find("record.so", {}), "T")
+    exported = symbols(experiment.executables.find("record.so", {}), "T")
     assert {name for name in exported if name.startswith("MPI")} == wanted
     assert {name[1:] for name in exported if name.startswith("PMPI")} == wanted
 

@@ -10,8 +10,9 @@ import pytest
 import recorded
 
 import runners
-from runners import hpcc, outputs, runner_named
+from runners import outputs
 from runners.record import KINDS, Unreadable
+from runners.tools import hpcc, names, tool_named
 
 CASES = recorded.cases()
 CUTS, NUMBERS, LINES = 120, 200, 100  # of each output, at most so many
@@ -72,7 +73,7 @@ def test_what_has_another_number_is_called_contradictory(case):
         assert not false_kinds(case, damaged, true_ones), (match[0], other, match.start())
 
 
-@pytest.mark.parametrize("name", runners.names())
+@pytest.mark.parametrize("name", names())
 def test_what_another_tool_printed_is_called_foreign(name):
     """Every output of every other tool."""
     for case in CASES:
@@ -80,7 +81,7 @@ def test_what_another_tool_printed_is_called_foreign(name):
             assert recorded.kinds(name, recorded.text(case)) == ["foreign"], case
 
 
-@pytest.mark.parametrize("name", runners.names())
+@pytest.mark.parametrize("name", names())
 def test_nothing_is_called_cut_and_prose_foreign(name):
     """An empty output ended before it began; a letter is no output."""
     for nothing in ("", "\n", " \n\n"):
@@ -92,7 +93,7 @@ def test_every_refusal_has_a_kind():
     """No module raises the class that has none."""
     assert set(KINDS) == {"cut", "contradictory", "foreign", "unsupported", "failed"}
     assert all(issubclass(each, Unreadable) and each.kind == kind for kind, each in KINDS.items())
-    for file in Path(runners.__file__).parent.glob("*.py"):
+    for file in Path(runners.__file__).parent.rglob("*.py"):
         assert "raise Unreadable(" not in file.read_text(encoding="utf-8"), file.name
 
 
@@ -135,7 +136,7 @@ def test_a_summary_says_which_values_it_lacks(case):
     """A lost value of HPCC's summary is noted by its name; without Success nothing is known of its parts, and none is read."""
     lines = recorded.text(case).splitlines(keepends=True)
     begin = lines.index("Begin of Summary section.\n")
-    assert not runner_named("hpcc").results("".join(lines))[0].note
+    assert not tool_named("hpcc").results("".join(lines))[0].note
     names, noted = {*hpcc._SETTINGS, *hpcc._QUANTITIES}, 0
     for place in range(begin + 1, lines.index("End of Summary section.\n")):
         name = lines[place].partition("=")[0]
@@ -143,7 +144,7 @@ def test_a_summary_says_which_values_it_lacks(case):
         if name == "Success":
             assert recorded.kinds("hpcc", damaged) == ["cut"]
             continue
-        (result,) = runner_named("hpcc").results(damaged)
+        (result,) = tool_named("hpcc").results(damaged)
         is_read = name in names
         assert (name in result.note) == is_read, name
         noted += is_read

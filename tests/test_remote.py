@@ -11,14 +11,14 @@ import pytest
 from local_ssh import LocalSsh
 from undisturbed import within
 
-from runners import tools
+from runners import executables
 from runners.probes import guard
 from runners.record import FalloffError
 from runners.testbeds import remote
 
 ONE = {"name": "it", "launcher": "ssh", "hosts": ["a"], "python": sys.executable}
 TWO = {**ONE, "hosts": ["a", "b"]}
-FOLDER = tools.PROBES / "node_folder.py"
+FOLDER = executables.PROBES / "node_folder.py"
 
 
 @pytest.fixture

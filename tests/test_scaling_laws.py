@@ -9,8 +9,8 @@ from analysis import paths, store
 from analysis.derive import points
 from analysis.fitting.scaling_laws import LAWS, SETTINGS, fit_each, held_out, with_settings
 from analysis.models import find
-from runners import hpl
 from runners.record import FalloffError
+from runners.tools import hpl
 
 NODES = [1, 2, 4, 8, 16, 24, 36]
 GRIDS = [(1, 1), (1, 2), (2, 2), (2, 4), (4, 4), (4, 6), (6, 6)]

@@ -23,7 +23,7 @@ from runners.record import FalloffError, Reading
 def folder(tmp_path, monkeypatch):
     """A finished small campaign on disk."""
     use_echo(monkeypatch)
-    monkeypatch.setattr(store, "runner_named", engine.runner_named)
+    monkeypatch.setattr(store, "tool_named", engine.tool_named)
     folder = Folder(tmp_path / "small")
     engine.run(small_plan(), LocalTestbed(), folder)
     return folder
@@ -75,10 +75,10 @@ def test_each_trial_has_as_many_intervals_as_it_measured(folder, monkeypatch):
     def parse(transcript):
         return [Reading("goodput_interval", [1e9] * (transcript.trial.order % 3), "bit/s")]
 
-    def runner_named(name):
-        return replace(engine.runner_named(name), parse=parse)
+    def tool_named(name):
+        return replace(engine.tool_named(name), parse=parse)
 
-    monkeypatch.setattr(store, "runner_named", runner_named)
+    monkeypatch.setattr(store, "tool_named", tool_named)
     dataset = store.assemble(folder.path)
     assert dataset.interval.values.tolist() == [1, 2]
     assert (dataset.goodput_interval.notnull().sum("interval") == dataset.order % 3).all()

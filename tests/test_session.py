@@ -21,12 +21,13 @@ from undisturbed import within
 
 import experiment
 from analysis import derive, paths, store
-from runners import runner_named, session
+from runners import session
 from runners.description import Stopping
 from runners.journal import Folder
 from runners.plan import Plan, resolve
 from runners.record import FalloffError, Transcript, judge
 from runners.testbeds import emulated
+from runners.tools import tool_named
 
 MACHINE = {**experiment.read_testbed("emulated"), "nodes": 2}
 
@@ -68,7 +69,7 @@ def outcomes(folder: Folder) -> dict[str, Transcript]:
     """The transcripts by id, after each was judged valid."""
     found = {transcript.trial.id: transcript for transcript in folder.transcripts()}
     for transcript in found.values():
-        outcome = judge(transcript, runner_named(transcript.trial.runner).parse)
+        outcome = judge(transcript, tool_named(transcript.trial.runner).parse)
         assert (outcome.status, outcome.reason) == ("ok", "")
     return found
 

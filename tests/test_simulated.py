@@ -17,10 +17,11 @@ from undisturbed import within
 
 import experiment
 from analysis.derive import broadcast_bytes
-from runners import placement, runner_named, tools
+from runners import executables, placement
 from runners.journal import Folder
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import simulated, smpi
+from runners.tools import tool_named
 from runners.two_level import TwoLevel, from_table
 
 SMITH = experiment.read_testbed("smith")
@@ -49,7 +50,7 @@ SMALL = {**DECK, **GRID, "NB": 128, "Q": 2, "nodes": 4, "THRESHOLD": -1.0, "time
 
 needs_simgrid = pytest.mark.skipif(
     not shutil.which("smpirun")
-    or not shutil.which("xhpl_simulated", path=str(experiment.tools.BUILT)),
+    or not shutil.which("xhpl_simulated", path=str(experiment.executables.BUILT)),
     reason="SimGrid is not here: libsimgrid-dev",
 )
 
@@ -69,8 +70,8 @@ def trial(runner="hpl", **point):
 def simulate(testbed, runner="hpl", **point):
     """The readings of one simulated trial by name, and its transcript."""
     asked = trial(runner, **point)
-    transcript = testbed.run(asked, runner_named(runner).commands(asked.point))
-    outcome = judge(transcript, runner_named(runner).parse)
+    transcript = testbed.run(asked, tool_named(runner).commands(asked.point))
+    outcome = judge(transcript, tool_named(runner).parse)
     assert outcome.status == "ok", (outcome.reason, transcript.executions[-1].stderr[-500:])
     return {reading.name: reading.value for reading in outcome.readings}, transcript
 
@@ -93,7 +94,7 @@ def test_it_runs_below_a_path_with_blanks(testbed, tmp_path, monkeypatch):
     clone = tmp_path / "a blank é"
     clone.mkdir()
     names = ("xhpl_simulated", "noclock.so")
-    programs = {name: shutil.copy(tools.find(name, {}), clone) for name in names}
+    programs = {name: shutil.copy(executables.find(name, {}), clone) for name in names}
     monkeypatch.setattr(simulated, "_ROOT", clone / "simulated")
     with simulated.open_testbed({**WITH_TREES, "tools": programs}, NETWORKS) as opened:
         assert simulate(opened)[0]["hpl_rate"] == simulate(testbed)[0]["hpl_rate"]
@@ -186,7 +187,7 @@ def test_a_placement_moves_ranks_to_other_nodes(testbed):
 def test_what_cannot_be_simulated_is_a_fault(testbed, runner, point, fault):
     """It is named, and nothing runs."""
     asked = trial(runner, **point)
-    transcript = testbed.run(asked, runner_named(runner).commands(asked.point))
+    transcript = testbed.run(asked, tool_named(runner).commands(asked.point))
     assert fault in transcript.fault and not transcript.executions
 
 
@@ -263,7 +264,7 @@ def test_a_table_of_two_levels():
 def test_a_simulation_beyond_its_limit_is_ended(testbed):
     """The simulator itself is gone, not only the script that started it."""
     asked = trial(N=40000)
-    commands = runner_named("hpl").commands(asked.point)
+    commands = tool_named("hpl").commands(asked.point)
     commands = [replace(command, timeout_s=0.3) for command in commands]
     (execution,) = testbed.run(asked, commands).executions
     assert execution.timed_out and execution.exit_code is None

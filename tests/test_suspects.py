@@ -13,9 +13,9 @@ from analysis import store
 from analysis.experiments import suspects as experiment_of
 from analysis.experiments.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND
 from analysis.statistics import outliers
-from runners import suspects
 from runners.record import FalloffError
 from runners.testbeds import emulated
+from runners.tools import suspects
 
 LOSS = np.log1p(-0.03)
 LEVEL, TOLERANCE, SMALLEST = 0.05, 0.01, 0.03

@@ -11,7 +11,7 @@ from token_programs import compiled, exchange
 from undisturbed import alone, repeated
 
 from runners.record import InvalidRun
-from runners.token_exchange import table
+from runners.tools.token_exchange import table
 
 LOST = "ended before the measurement did"
 

@@ -3,9 +3,9 @@
 import pytest
 import recorded
 
-from runners import token_exchange
 from runners.record import FalloffError
-from runners.token_exchange import table
+from runners.tools import token_exchange
+from runners.tools.token_exchange import table
 
 POINT = {
     "pairs": 2,

@@ -9,9 +9,9 @@ from time import process_time
 import pytest
 import recorded
 
-import runners
-from runners import outputs, runner_named
+from runners import outputs
 from runners.record import FalloffError
+from runners.tools import names, tool_named
 
 CASES = recorded.cases()
 EXPECTED = {case: recorded.expected(case) for case in CASES}
@@ -164,7 +164,7 @@ def test_an_output_that_contradicts_itself_is_refused(case, old, new, kind, said
 ALIKE = ({"iperf3", "udp_sizes"},)
 
 
-@pytest.mark.parametrize("name", runners.names())
+@pytest.mark.parametrize("name", names())
 def test_an_output_of_another_tool_is_refused(name):
     """Nobody takes it for his own, and where it is a tool that people have, its name is told."""
     for case in [recorded.cases(other)[0] for other in sorted({tool(case) for case in CASES})]:
@@ -179,7 +179,7 @@ def test_an_output_of_another_tool_is_refused(name):
 def test_what_is_only_read_is_not_run(name):
     """No campaign can ask for it; the message says what to do instead."""
     with pytest.raises(FalloffError, match=f"import {name}"):
-        runner_named(name).commands({"nodes": 2})
+        tool_named(name).commands({"nodes": 2})
 
 
 NOTHING = {
@@ -190,7 +190,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("nothing", NOTHING)
-@pytest.mark.parametrize("name", runners.names())
+@pytest.mark.parametrize("name", names())
 def test_long_lines_and_numbers_end_in_words(name, nothing):
     """No field limit of a library, and no infinity, reaches the user."""
     assert recorded.refusals(name, NOTHING[nothing])
@@ -213,7 +213,7 @@ def require_proportion(name, noise, begin="", end=""):
     assert any(seconds(200_000) < 0.05 + 3 * seconds(100_000) for _ in range(3)), noise
 
 
-@pytest.mark.parametrize("name", runners.names())
+@pytest.mark.parametrize("name", names())
 def test_time_grows_in_proportion_to_noise(name):
     """One character, or a line of the tool's own, over and over."""
     texts = map(recorded.text, recorded.cases(name))
@@ -234,8 +234,8 @@ def test_time_grows_in_proportion_to_noise_inside(case):
 def test_an_unknown_tool_gets_a_suggestion():
     """What there is, and the nearest; what people call a tool is known."""
     with pytest.raises(FalloffError, match="did you mean 'iperf3'"):
-        runner_named("ipref3")
-    assert runner_named("iperf").name == "iperf2" and runner_named("XHPL").name == "hpl"
+        tool_named("ipref3")
+    assert tool_named("iperf").name == "iperf2" and tool_named("XHPL").name == "hpl"
 
 
 # What only some tools need.

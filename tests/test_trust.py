@@ -19,9 +19,10 @@ import pytest
 
 from analysis.derive import broadcast_bytes
 from analysis.experiments.hpl_messages import TRUST
-from runners import hpl, hpl_dat, payload, tools
+from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi
+from runners.tools import hpl
 
 AGREE = 0.01
 # Bandwidth [B/s] and latency [s], about those of the paper's networks: both programs run on the same one.
@@ -39,7 +40,7 @@ COMPUTING_IS_FREE = (
 ASKING_TAKES_TIME = ("--cfg=smpi/iprobe:1e-6", "--cfg=smpi/grow-injected-times:no")
 
 needs_both = pytest.mark.skipif(
-    not shutil.which("smpirun") or not (tools.BUILT / "xhpl_unmocked").exists(),
+    not shutil.which("smpirun") or not (executables.BUILT / "xhpl_unmocked").exists(),
     reason="SimGrid is not here (libsimgrid-dev), or xhpl_unmocked is not built",
 )
 
@@ -85,7 +86,9 @@ def run(program: str, case: Case, folder: Path, check: bool = False) -> str:
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    clock, binary = (Path(tools.find(name, {})).absolute() for name in ("noclock.so", program))
+    clock, binary = (
+        Path(executables.find(name, {})).absolute() for name in ("noclock.so", program)
+    )
     argv = smpi.smpirun(nodes, [*options, str(binary)], clock)
     # All ranks are one process: threads of the BLAS would be shared by them.
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}

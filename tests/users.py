@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import tools
+from runners import executables
 from runners.journal import Folder
 from runners.plan import Plan
 from runners.record import FalloffError
@@ -43,7 +43,7 @@ def require(*names: str) -> None:
     """Skip the test where one of these tools is missing."""
     for name in names:
         try:
-            tools.find(name, {})
+            executables.find(name, {})
         except FalloffError as error:
             pytest.skip(str(error))
 
@@ -62,7 +62,7 @@ def furnished() -> Iterator[Path]:
         (home / "build/tools/bin").mkdir(parents=True)
         require("xhpl", "dgemm")
         for tool in ("xhpl", "dgemm"):
-            shutil.copy(tools.find(tool, {}), home / "build/tools/bin")
+            shutil.copy(executables.find(tool, {}), home / "build/tools/bin")
         give(home)
         for needed in (["unshare", "--user", "--map-root-user", "true"], [PYTHON, "--version"]):
             attempt = subprocess.run(needed, preexec_fn=become, capture_output=True, text=True)

@@ -32,7 +32,7 @@ from analysis.models import segmented
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import fixed, listed, paragraphs, percent
-from runners import fanout
+from runners.tools import fanout
 
 # The campaigns, and the files of data/, that each figure rests on.
 FIGURES = {"fan_out": ("fan_out",)}

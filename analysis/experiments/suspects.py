@@ -18,7 +18,7 @@ from analysis.statistics import outliers
 from analysis.statistics.outliers import ALIKE, Comparison
 from analysis.wording import listed, number, paragraphs, percent, percent_range
 from runners.record import FalloffError
-from runners.suspects import LEAST_NODES
+from runners.tools.suspects import LEAST_NODES
 
 FIGURES = {"suspects_pairs": ("suspects",)}  # what it rests on
 INTERVAL = "simultaneous 95 % t interval over the blocks"

@@ -6,8 +6,8 @@ import numpy as np
 
 from analysis.models import Model, _linear
 from analysis.models._hpl_steps import PANELS, paths
-from runners.hpl import operations
 from runners.record import FalloffError
+from runners.tools.hpl import operations
 
 TRIES = 10  # of a guess to find the longest paths
 

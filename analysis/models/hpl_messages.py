@@ -4,8 +4,8 @@ import numpy as np
 
 from analysis.models import Model, _linear
 from analysis.models.hpl import TRIES, at_longest, counts, longest
-from runners.hpl import operations
 from runners.record import FalloffError
+from runners.tools.hpl import operations
 
 
 def hpl_messages(x, alpha, beta):

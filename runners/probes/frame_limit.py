@@ -22,7 +22,9 @@ CARRIED, LOCAL, ROUTER, SILENT, UNCLEAR = "carried", "local", "router", "silent"
 _ICMP_HEADER = 8  # of which ping counts the bytes in a reply, as those of its payload
 
 _BATCHES = 5
-_INTERVAL_S = "0.02"  # as in runners/ping.py: one reply is back before the next request leaves
+_INTERVAL_S = (
+    "0.02"  # as in runners/tools/ping.py: one reply is back before the next request leaves
+)
 _WAIT_S = "1"  # for replies to the last request; ping also tries so long when the interface's queue is full
 
 _REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_seq=(\d+) .*)$", re.M)

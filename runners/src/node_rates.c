@@ -1,6 +1,6 @@
 /*
  * What one node delivers, as the rate model of a simulated node asks for it (simulated.h): raw timings, from
- * which runners/node_rates.py makes the rates.
+ * which runners/tools/node_rates.py makes the rates.
  *
  * usage: node_rates SECONDS ARRAY_MIB   (no MPI program; all cores that it may use)
  *
@@ -25,7 +25,7 @@
 #include <time.h>
 
 #define TURNS 5
-#define ORDER 2048 /* 32 MiB of C, as in runners/dgemm.py */
+#define ORDER 2048 /* 32 MiB of C, as in runners/tools/dgemm.py */
 #define WIDEST 256
 #define LEADING 8184 /* of the rows swapped: several thousand, and no power of two */
 #define COLUMNS 128

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from runners import tools
+from runners import executables
 from runners.description_rules import NAME, Rule
 from runners.probes.guard import LISTENS
 from runners.record import Command, FalloffError, Transcript, Trial
@@ -33,8 +33,8 @@ POINT: Mapping[str, Rule] = {"interconnect": NAME}
 
 State = Mapping[str, Any]
 
-_FOLDER, _STATE = (tools.PROBES / f"node_{name}.py" for name in ("folder", "state"))
-_GUARD = tools.PROBES / "guard.py"
+_FOLDER, _STATE = (executables.PROBES / f"node_{name}.py" for name in ("folder", "state"))
+_GUARD = executables.PROBES / "guard.py"
 _SILENCE = f"{remote.SILENCE_S:g}"  # after so many seconds without a word they end
 _LAUNCHED_BY = {"ssh": "ssh", "slurm": "srun"}
 # Prefixes of the user's variables that change what programs send by.
@@ -76,7 +76,7 @@ def find_mpirun(description: Mapping[str, Any]) -> str:
     """
     configured, modules = description.get("tools", {}), description.get("modules")
     if "mpirun" in configured or not modules:
-        return tools.find("mpirun", configured)
+        return executables.find("mpirun", configured)
     search = remote.with_modules(description, ["bash", "-c", "type -P mpirun"])
     paths = subprocess.run(search, capture_output=True, text=True).stdout.split()
     if not paths:
@@ -167,7 +167,9 @@ class OnCluster:
         Raises FalloffError naming every host that is not on one of them.
         """
         scripts = [
-            path for path in tools.PROBES.glob("[a-z]*.py") if not path.name.startswith("node_")
+            path
+            for path in executables.PROBES.glob("[a-z]*.py")
+            if not path.name.startswith("node_")
         ]
         texts, astray = {path.name: path.read_text(encoding="utf-8") for path in scripts}, []
         for host, state in self.states(self.alive, texts).items():
@@ -201,7 +203,9 @@ class OnCluster:
         configured, faults = self.description.get("tools", {}), []
         candidates = {
             # PATH is no silent substitute for a wrong path of the user's.
-            tool: [configured[tool]] if tool in configured else [str(tools.BUILT / tool), tool]
+            tool: [configured[tool]]
+            if tool in configured
+            else [str(executables.BUILT / tool), tool]
             for tool in needs
             if not _is_probe(tool)
         }
@@ -372,7 +376,7 @@ class OnCluster:
 
 
 def _is_probe(tool: str) -> bool:
-    return (tools.PROBES / f"{tool}.py").exists()
+    return (executables.PROBES / f"{tool}.py").exists()
 
 
 def place(state: State, network: Mapping[str, Any]) -> Place:

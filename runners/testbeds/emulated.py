@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from runners import pace, scale, tools
+from runners import executables, pace, scale
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, checked
 from runners.record import Command, FalloffError, Settings, Transcript, Trial, faulty
 from runners.testbeds import graph, host, lease, link_probe, network, nodes, programs
@@ -316,7 +316,7 @@ class Emulated:
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.
-        return str(Path(tools.find(tool, self.description.get("tools", {}))).absolute())
+        return str(Path(executables.find(tool, self.description.get("tools", {}))).absolute())
 
 
 def _clocks(net: Network) -> Dict[str, float]:

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
-from runners import build, placement, tools
+from runners import build, executables, placement
 from runners.description_rules import NAME, WHOLE, Rule
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
-_ROOT = tools.HOME / "build" / "simulated"
+_ROOT = executables.HOME / "build" / "simulated"
 _CLOCK = "noclock.so"
 
 # What of a point this testbed reads.
@@ -53,7 +53,7 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
         return [build.SIMGRID_REMEDY]
     try:
         for program in sorted({*STANDS_FOR.values(), _CLOCK}):
-            tools.find(program, description.get("tools", {}))
+            executables.find(program, description.get("tools", {}))
         if "flows" in description.get("runners", ()):
             subprocess.run(_IMPORT, check=True, capture_output=True)
     except FalloffError as error:
@@ -152,7 +152,7 @@ class Simulated:
         return {"simulator": (version.strip().splitlines() or [""])[0]}
 
     def _tool(self, name: str) -> str:
-        return tools.find(name, self.description.get("tools", {}))
+        return executables.find(name, self.description.get("tools", {}))
 
     def _simulate(
         self,

@@ -14,9 +14,10 @@ import pytest
 from nodes import ROOT, Node, Nodes
 
 from analysis import derive, store
-from runners import runner_named, tools
+from runners import executables
 from runners.journal import Folder
 from runners.record import FalloffError, Outcome, judge
+from runners.tools import tool_named
 
 _PAUSE_S = 0.2  # to ask is to start processes, which should not slow down what is waited for
 
@@ -144,7 +145,7 @@ def clone(nodes: Nodes, environment: Mapping[str, str]) -> User:
     """
     for tool in _TOOLS:
         try:
-            tools.find(tool, {})
+            executables.find(tool, {})
         except FalloffError as error:
             pytest.skip(str(error))
     folder = nodes.shared / "falloff"
@@ -163,7 +164,7 @@ def outcomes(folder: Folder) -> dict[str, tuple[int, Outcome]]:
     """Of every trial by id how many nodes it takes, and what became of it."""
     found = {}
     for transcript in folder.transcripts():
-        runner = runner_named(transcript.trial.runner)
+        runner = tool_named(transcript.trial.runner)
         needed = max(command.nodes for command in runner.commands(transcript.trial.point))
         found[transcript.trial.id] = (needed, judge(transcript, runner.parse))
     return found

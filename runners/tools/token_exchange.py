@@ -15,10 +15,12 @@ from runners.record import (
     Contradictory,
     FalloffError,
     InvalidRun,
+    Mark,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
 )
 
 PORT = 5310
@@ -185,4 +187,35 @@ SETTINGS = {
     "window_s": POSITIVE,
 }
 
-RUNNER = Runner("token_exchange", commands, parse, results, SETTINGS)
+READINGS = {
+    "token_throughput": Quantity(
+        "tokens that the producer wrote, by their size over the window",
+        "B/s",
+        dims=("trial", "pair", "run"),
+    ),
+    "token_exchanges": Quantity(
+        "tokens that came back within the window", "1", dims=("trial", "pair", "run")
+    ),
+    "token_round_trip": Quantity(
+        "round trip of a token", "s", dims=("trial", "pair", "run", "quantile")
+    ),
+}
+FACTORS = {
+    "pairs": Quantity("pairs of nodes that exchange tokens", "1"),
+    "token_bytes": Quantity("size of a token", "B"),
+    "transport": Quantity("what tokens travel by (none given: tcp)"),
+}
+
+MARKS = (Mark(r"^token: \d+ pairs, ", "a table of token exchanges"),)
+
+TOOL = Tool(
+    "token_exchange",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=MARKS,
+    packages=("openmpi-bin", "libopenmpi-dev"),
+)

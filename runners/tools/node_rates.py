@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from runners import provenance, tools
+from runners import executables, provenance
 from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import parser, whole
 from runners.record import (
@@ -20,8 +20,8 @@ from runners.record import (
     FalloffError,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
     Trial,
     judge,
 )
@@ -175,13 +175,13 @@ SETTINGS = {
     "array_mib": POSITIVE,
 }
 
-RUNNER = Runner("node_rates", commands, parse, results, SETTINGS)
+TOOL = Tool("node_rates", commands, parse, results, SETTINGS, packages=("libopenblas-dev",))
 
 
 def run_here() -> str:
     """The output of node_rates on all cores of this machine; raises FalloffError when it fails."""
     (command,) = commands(_settings(_HERE_S))
-    argv, limit = [tools.find(command.argv[0], {}), *command.argv[1:]], command.timeout_s
+    argv, limit = [executables.find(command.argv[0], {}), *command.argv[1:]], command.timeout_s
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:

@@ -10,6 +10,7 @@ from typing import List, Sequence, Tuple
 
 from runners.outputs import absent
 from runners.parsing import (
+    MESSAGES,
     attempt,
     in_unit,
     lost_sizes,
@@ -23,7 +24,7 @@ from runners.parsing import (
     without_interrupted,
     without_labels,
 )
-from runners.record import Contradictory, Cut, Reading, Result, Unsupported
+from runners.record import Contradictory, Cut, Mark, Reading, Result, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M
@@ -113,4 +114,6 @@ def _readings(rows: Sequence[Tuple[str, str, str]]) -> List[Reading]:
     return found
 
 
-RUNNER = only_read("imb", results)
+MARKS = (Mark(r"Intel ?\(R\) MPI Benchmark", "an output of the Intel MPI Benchmarks"),)
+
+TOOL = only_read("imb", results, readings=MESSAGES, marks=MARKS)

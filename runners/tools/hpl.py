@@ -26,10 +26,12 @@ from runners.record import (
     FalloffError,
     Foreign,
     InvalidRun,
+    Mark,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
     Transcript,
     Unreadable,
     Unsupported,
@@ -432,4 +434,50 @@ def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
     return 2 / 3 * point["N"] ** 3 * slower / (point["nodes"] * node["flop_s"])
 
 
-RUNNER = Runner("hpl", commands, parse, results, SETTINGS, seconds)
+READINGS = {
+    "hpl_rate": Quantity("HPL rate", "Gflop/s"),
+    "hpl_time": Quantity("HPL time to solution", "s"),
+    "hpl_mxswp_time": Quantity("time of HPL's search and exchange of pivots", "s"),
+    "hpl_rfact_time": Quantity("time of HPL's panel factorisations", "s"),
+    "hpl_update_time": Quantity("time of HPL's updates, with their row swaps", "s"),
+    "hpl_laswp_time": Quantity("time of the row swaps in HPL's updates", "s"),
+    "hpl_ptrsv_time": Quantity("time of HPL's triangular solution", "s"),
+    "hpl_residual": Quantity("HPL scaled residual", "1"),
+}
+FACTORS = {
+    "N": Quantity("order of the matrix", "1"),
+    "NB": Quantity("block size of the matrix", "1"),
+    "P": Quantity("rows of the process grid", "1"),
+    "Q": Quantity("columns of the process grid", "1"),
+    "DEPTH": Quantity("depth of look-ahead", "1"),
+    "ranks_per_node": Quantity("MPI processes on each node", "1"),
+    "blas": Quantity("BLAS that HPL was built with"),
+    "variant": Quantity("variant of HPL's algorithm, as an imported file encodes it"),
+    "processes": Quantity("processes, as an imported file names them", "1"),
+    "rpeak": Quantity("theoretical peak of a node, as given for an imported file", "flop/s"),
+}
+
+MARKS = (
+    Mark(r"HPLinpack \d", "an output of HPL"),
+    Mark(r"HPL MxP Result", "an output of HPL-MxP"),
+    Mark(
+        r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
+        r"\d\.\d+e",
+        "rows of HPL's table",
+        weak=True,
+    ),
+)
+
+TOOL = Tool(
+    "hpl",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=MARKS,
+    aliases=("xhpl", "linpack"),
+    packages=("openmpi-bin", "libopenmpi-dev", "libopenblas-dev"),
+    seconds=seconds,
+)

@@ -11,6 +11,7 @@ from typing import List, Match
 
 from runners.outputs import absent
 from runners.parsing import (
+    MESSAGES,
     attempt,
     in_unit,
     lost_sizes,
@@ -23,7 +24,7 @@ from runners.parsing import (
     without_interrupted,
     without_labels,
 )
-from runners.record import Contradictory, Cut, Failed, Reading, Result, Unsupported
+from runners.record import Contradictory, Cut, Failed, Mark, Reading, Result, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*$", re.M | re.I
@@ -90,4 +91,6 @@ def _readings(test: str, body: str) -> List[Reading]:
     return [sizes, Reading("message_bandwidth", in_unit(printed, Decimal(mega)), "B/s")]
 
 
-RUNNER = only_read("osu", results)
+MARKS = (Mark(r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),)
+
+TOOL = only_read("osu", results, readings=MESSAGES, marks=MARKS, aliases=("omb",))

@@ -8,7 +8,17 @@ from typing import Any, List
 
 from runners.description_rules import COUNT, POSITIVE, WHOLE
 from runners.parsing import parser, whole
-from runners.record import Command, Contradictory, FalloffError, Reading, Result, Runner, Settings
+from runners.record import (
+    Command,
+    Contradictory,
+    FalloffError,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+)
+from runners.tools import dgemm
 
 LEAST_NODES = 4  # with fewer a slow link cannot be told from a slow node
 
@@ -105,4 +115,27 @@ SETTINGS = {
     "stream_at_once": WHOLE,
 }
 
-RUNNER = Runner("suspects", commands, parse, results, SETTINGS)
+READINGS = {
+    **dgemm.READINGS,
+    "stream_rate": Quantity("STREAM triad of each node", "B/s", dims=("trial", "node")),
+    "pair_latency": Quantity(
+        "half the round trip between two nodes", "s", dims=("trial", "node", "partner")
+    ),
+    "pair_bandwidth": Quantity(
+        "bytes that the node sent to its partner over their time",
+        "B/s",
+        dims=("trial", "node", "partner"),
+    ),
+    "dgemm_order": Quantity("order of the matrices of each node's DGEMM", "1"),
+    "hosts": Quantity("names of the nodes in their order, with commas"),
+}
+
+TOOL = Tool(
+    "suspects",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    packages=("openmpi-bin", "libopenmpi-dev"),
+)

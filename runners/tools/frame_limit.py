@@ -10,19 +10,21 @@ from dataclasses import replace
 from typing import List
 
 from runners.description_rules import COUNT, WHOLE, YES_OR_NO, one_of
-from runners.iperf3 import PORT
-from runners.parsing import whole
+from runners.parsing import ENDS, whole
 from runners.probes.frame_limit import CARRIED, UNCLEAR, Try
 from runners.record import (
     Command,
     Contradictory,
     InvalidRun,
+    Mark,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
     Transcript,
 )
+from runners.tools.iperf3 import PORT
 
 REQUESTS = 10  # of a batch: at 20 % loss all of them are lost once in ten million batches
 
@@ -117,4 +119,36 @@ SETTINGS = {
     "load": YES_OR_NO,
 }
 
-RUNNER = Runner("frame_limit", commands, parse, results, SETTINGS)
+READINGS = {
+    "frame_payload": Quantity("largest payload of an echo request that was carried", "B"),
+    "frame_payload_reverse": Quantity("largest payload of an echo request, the other way", "B"),
+    "frame_mtu": Quantity("largest packet that was carried", "B"),
+    "frame_mtu_reverse": Quantity("largest packet, the other way", "B"),
+    "frame_bytes_largest": Quantity("largest frame that was carried, without its FCS", "B"),
+    "frame_bytes_largest_reverse": Quantity("largest frame without its FCS, the other way", "B"),
+    "frame_fault": Quantity(
+        "why larger frames were not carried", values=("", "none", "local", "router", "silent")
+    ),
+    "frame_fault_reverse": Quantity(
+        "why larger frames were not carried the other way",
+        values=("", "none", "local", "router", "silent"),
+    ),
+}
+FACTORS = {
+    **ENDS,
+    "load": Quantity("whether TCP filled the path meanwhile", "1"),
+}
+
+MARKS = (Mark(r"^frame_limit: .* requests a batch", "a search for the largest frame"),)
+
+TOOL = Tool(
+    "frame_limit",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=MARKS,
+    packages=("iputils-ping",),
+)

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from runners import iperf_text
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
 from runners.outputs import absent, is_output_of
-from runners.parsing import attempt, usable
+from runners.parsing import ENDS, GOODPUT, attempt, usable
 from runners.record import (
     Command,
     Contradictory,
@@ -18,10 +18,12 @@ from runners.record import (
     Failed,
     Foreign,
     InvalidRun,
+    Mark,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
     Transcript,
     Unreadable,
     Unsupported,
@@ -424,4 +426,53 @@ def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
     return point.get("omit_s", 0) + point.get("duration_s", 0)
 
 
-RUNNER = Runner("iperf3", commands, parse, results, SETTINGS, seconds)
+READINGS = {
+    **GOODPUT,
+    "goodput_reverse": Quantity("TCP payload received the other way at the same time", "bit/s"),
+    "goodput_interval": Quantity(
+        "TCP payload received in each interval", "bit/s", dims=("trial", "interval")
+    ),
+    "retransmits": Quantity("TCP segments sent again", "1"),
+    "retransmits_reverse": Quantity("TCP segments sent again the other way", "1"),
+    "mss": Quantity("TCP maximum segment size", "B"),
+    "rtt_mean": Quantity("mean round-trip time as the sending kernel estimates it", "s"),
+    "cpu_sender": Quantity(
+        "share of one core at the sending end (both ways: at the sender), as the tool says", "1"
+    ),
+    "cpu_receiver": Quantity(
+        "share of one core at the receiving end (both ways: at the receiver), as the tool says", "1"
+    ),
+    "cpu_source": Quantity("where cpu_sender and cpu_receiver are from"),
+}
+FACTORS = {
+    **ENDS,
+    "direction": Quantity(
+        "direction of the data: from sender to receiver (forward), back (reverse) or both at once"
+    ),
+    "streams": Quantity("parallel TCP streams", "1"),
+    "window_bytes": Quantity("socket buffer asked for (0: the kernel's choice)", "B"),
+    "congestion_control": Quantity("TCP congestion control"),
+}
+
+MARKS = (
+    Mark(r"^(?:\^C)?\{\s*\"start\"", "an iperf3 JSON output"),
+    Mark(r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
+    Mark(
+        r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",
+        "a text output of iperf3",
+    ),
+    Mark(r"^\[ ID\](?:\[Role\])? Interval {11}\S", "a text output of iperf3"),
+)
+
+TOOL = Tool(
+    "iperf3",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=MARKS,
+    packages=("iperf3",),
+    seconds=seconds,
+)

@@ -11,10 +11,11 @@ from runners.record import (
     Contradictory,
     Failed,
     Foreign,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
 )
 
 # SMPI's trace replay prints it once, when the last rank has ended.
@@ -53,4 +54,20 @@ SETTINGS = {
     "timeout_s": POSITIVE,
 }
 
-RUNNER = Runner("replay", commands, parse, results, SETTINGS)
+READINGS = {
+    "replay_time": Quantity("time that the recorded program takes in the replay", "s"),
+}
+FACTORS = {
+    "program": Quantity("recorded program"),
+}
+
+TOOL = Tool(
+    "replay",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    packages=("libsimgrid-dev",),
+)

@@ -9,10 +9,20 @@ import re
 from decimal import Decimal
 from typing import Dict, List, Sequence
 
-from runners import hpl
 from runners.outputs import absent
 from runners.parsing import attempt, not_understood, only_read, rate_agrees, refused, usable
-from runners.record import KINDS, Contradictory, Cut, Failed, Reading, Result, Unreadable
+from runners.record import (
+    KINDS,
+    Contradictory,
+    Cut,
+    Failed,
+    Mark,
+    Quantity,
+    Reading,
+    Result,
+    Unreadable,
+)
+from runners.tools import hpl
 
 _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version )", re.M)
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
@@ -140,4 +150,33 @@ def _readings(numbers: Dict[str, str]) -> List[Reading]:
     return found
 
 
-RUNNER = only_read("hpcc", results)
+READINGS = {
+    **{name: hpl.READINGS[name] for name in ("hpl_rate", "hpl_time")},
+    "dgemm_star_rate": Quantity("HPCC: DGEMM of one process while all work", "Gflop/s"),
+    "dgemm_single_rate": Quantity("HPCC: DGEMM of one process alone", "Gflop/s"),
+    "ptrans_bandwidth": Quantity("HPCC: parallel transposition of a matrix", "B/s"),
+    "random_access_rate": Quantity(
+        "HPCC: random updates of the memory of all processes", "update/s"
+    ),
+    "stream_triad_star_bandwidth": Quantity(
+        "HPCC: STREAM triad of one process while all work", "B/s"
+    ),
+    "stream_triad_single_bandwidth": Quantity("HPCC: STREAM triad of one process alone", "B/s"),
+    "fft_rate": Quantity("HPCC: Fourier transform over all processes", "Gflop/s"),
+    "ping_pong_latency_min": Quantity("HPCC: least latency between two processes", "s"),
+    "ping_pong_latency_mean": Quantity("HPCC: mean latency between two processes", "s"),
+    "ping_pong_latency_max": Quantity("HPCC: largest latency between two processes", "s"),
+    "ping_pong_bandwidth_min": Quantity("HPCC: least bandwidth between two processes", "B/s"),
+    "ping_pong_bandwidth_mean": Quantity("HPCC: mean bandwidth between two processes", "B/s"),
+    "ping_pong_bandwidth_max": Quantity("HPCC: largest bandwidth between two processes", "B/s"),
+    "natural_ring_latency": Quantity("HPCC: latency in a ring in the order of the ranks", "s"),
+    "natural_ring_bandwidth": Quantity(
+        "HPCC: bandwidth in a ring in the order of the ranks", "B/s"
+    ),
+    "random_ring_latency": Quantity("HPCC: latency in a ring in random order", "s"),
+    "random_ring_bandwidth": Quantity("HPCC: bandwidth in a ring in random order", "B/s"),
+}
+
+MARKS = (Mark(r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),)
+
+TOOL = only_read("hpcc", results, readings=READINGS, marks=MARKS, contains=("hpl",))

@@ -11,9 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
-from runners import iperf3
 from runners.description_rules import COUNT
-from runners.parsing import whole
+from runners.parsing import ENDS, whole
 from runners.record import (
     Command,
     Contradictory,
@@ -21,14 +20,17 @@ from runners.record import (
     Failed,
     FalloffError,
     InvalidRun,
+    Mark,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
     Transcript,
     Unreadable,
     mismatch,
 )
+from runners.tools import iperf3
 
 # As fine as the common window's ends are placed inside an interval of the receiver's report.
 INTERVAL_S = 0.25
@@ -178,4 +180,29 @@ def _rises(values: Sequence[float], least: float) -> bool:
 
 SETTINGS = {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP}
 
-RUNNER = Runner("fanout", commands, parse, results, SETTINGS)
+READINGS = {
+    "flow_goodput": Quantity(
+        "TCP payload received by the flow to or from the node", "bit/s", dims=("trial", "node")
+    ),
+    "aggregate_goodput": Quantity("TCP payload received by all flows together", "bit/s"),
+    "fairness": Quantity("Jain's fairness index of the flows", "1"),
+    "start_skew": Quantity("time between the first flow's start and the last's", "s"),
+}
+FACTORS = {
+    "sender": ENDS["sender"],
+    "receivers": Quantity("nodes at the far ends of the flows", "1"),
+}
+
+MARKS = (Mark(r"^fanout: \d+ flows, ", "a table of iperf3 flows"),)
+
+TOOL = Tool(
+    "fanout",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=MARKS,
+    packages=("iperf3",),
+)

@@ -5,7 +5,7 @@ from typing import List
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import parser, whole
-from runners.record import Command, Contradictory, Reading, Result, Runner, Settings
+from runners.record import Command, Contradictory, Mark, Quantity, Reading, Result, Settings, Tool
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
 ORDER = 2048
@@ -40,4 +40,19 @@ SETTINGS = {
     "duration_s": POSITIVE,
 }
 
-RUNNER = Runner("dgemm", commands, parse, results, SETTINGS)
+READINGS = {
+    "dgemm_rate": Quantity("DGEMM rate of each node", "Gflop/s", dims=("trial", "node")),
+}
+
+MARKS = (Mark(r"^dgemm: n = ", "an output of dgemm"),)
+
+TOOL = Tool(
+    "dgemm",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    marks=MARKS,
+    packages=("libopenblas-dev",),
+)

@@ -11,8 +11,17 @@ from typing import Dict, List, Tuple
 from runners import iperf_text
 from runners.iperf_text import Row
 from runners.outputs import absent
-from runners.parsing import attempt, only_read, parts, refused, usable
-from runners.record import Contradictory, Cut, Failed, Result, Unreadable, Unsupported
+from runners.parsing import GOODPUT, attempt, only_read, parts, refused, usable
+from runners.record import (
+    Contradictory,
+    Cut,
+    Failed,
+    Mark,
+    Quantity,
+    Result,
+    Unreadable,
+    Unsupported,
+)
 
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
@@ -112,4 +121,20 @@ def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
     return len(by_stream.keys() - {"SUM"}), whole
 
 
-RUNNER = only_read("iperf2", results)
+READINGS = {
+    **GOODPUT,
+    "sent_rate": Quantity(
+        "TCP payload given to the sender's kernel, what was in its buffers at the end included",
+        "bit/s",
+    ),
+}
+
+MARKS = (
+    Mark(
+        r"^\[ ID\] Interval(?: {5,7}| {12})\S|^Server listening on (?:TCP|UDP) port",
+        "an output of iperf 2",
+    ),
+    Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),
+)
+
+TOOL = only_read("iperf2", results, readings=READINGS, marks=MARKS, aliases=("iperf",))

@@ -10,8 +10,19 @@ from typing import Any, List, Mapping
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
-from runners.parsing import attempt, half_digit, parser, usable
-from runners.record import Command, Contradictory, Cut, Failed, Reading, Result, Runner, Settings
+from runners.parsing import ENDS, attempt, half_digit, parser, usable
+from runners.record import (
+    Command,
+    Contradictory,
+    Cut,
+    Failed,
+    Mark,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+)
 
 # Spaced so that one reply is back before the next request leaves.
 INTERVAL_S = 0.02
@@ -108,4 +119,22 @@ def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
     return point.get("count", 0) * INTERVAL_S
 
 
-RUNNER = Runner("ping", commands, parse, results, SETTINGS, seconds)
+READINGS = {
+    "round_trip_time": Quantity("median round-trip time", "s"),
+    "ping_loss": Quantity("share of pings without a reply", "1"),
+}
+
+MARKS = (Mark(r"^PING \S+ ", "an output of ping"),)
+
+TOOL = Tool(
+    "ping",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=ENDS,
+    marks=MARKS,
+    packages=("iputils-ping",),
+    seconds=seconds,
+)

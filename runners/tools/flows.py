@@ -7,7 +7,16 @@ from typing import Callable, Dict, List, Tuple
 from runners import placement
 from runners.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
 from runners.parsing import parser, simulator, whole
-from runners.record import Command, Contradictory, FalloffError, Reading, Result, Runner, Settings
+from runners.record import (
+    Command,
+    Contradictory,
+    FalloffError,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+)
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
 _HEAD = re.compile(
@@ -114,4 +123,22 @@ SETTINGS = {
     "timeout_s": POSITIVE,
 }
 
-RUNNER = Runner("flows", commands, parse, results, SETTINGS)
+READINGS = {
+    "flow_makespan": Quantity("time until all flows had arrived", "s", dims=("trial", "run")),
+    "flow_mean": Quantity("mean time of the flows", "s", dims=("trial", "run")),
+}
+FACTORS = {
+    "pattern": Quantity("which nodes send to which"),
+    "flow_bytes": Quantity("bytes of each flow", "B"),
+}
+
+TOOL = Tool(
+    "flows",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    packages=("python3-simgrid",),
+)

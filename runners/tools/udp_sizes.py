@@ -7,21 +7,22 @@ the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
 import math
 from typing import List
 
-from runners import iperf3
 from runners.description_rules import COUNT, NOT_NEGATIVE, POSITIVE
-from runners.parsing import parser
+from runners.parsing import ENDS, parser
 from runners.record import (
     Command,
     Contradictory,
     Cut,
     Failed,
     FalloffError,
+    Quantity,
     Reading,
     Result,
-    Runner,
     Settings,
+    Tool,
     Unsupported,
 )
+from runners.tools import iperf3
 
 ETHERNET_HEADER = 14
 HEADERS = ETHERNET_HEADER + 20 + 8
@@ -98,4 +99,23 @@ SETTINGS = {
     "omit_s": NOT_NEGATIVE,
 }
 
-RUNNER = Runner("udp_sizes", commands, parser("udp_sizes", results), results, SETTINGS)
+READINGS = {
+    "packets_sent_per_s": Quantity("datagrams sent", "1/s"),
+    "packets_received_per_s": Quantity("datagrams received", "1/s"),
+    "datagram_loss": Quantity("share of datagrams that did not arrive", "1"),
+}
+FACTORS = {
+    **ENDS,
+    "frame_bytes": Quantity("frame of each datagram without its FCS", "B"),
+}
+
+TOOL = Tool(
+    "udp_sizes",
+    commands,
+    parser("udp_sizes", results),
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    packages=("iperf3",),
+)

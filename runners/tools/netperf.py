@@ -8,8 +8,18 @@ import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from runners.outputs import absent
-from runners.parsing import attempt, only_read, usable
-from runners.record import Contradictory, Cut, Failed, Reading, Result, Unreadable, Unsupported
+from runners.parsing import GOODPUT, attempt, only_read, usable
+from runners.record import (
+    Contradictory,
+    Cut,
+    Failed,
+    Mark,
+    Quantity,
+    Reading,
+    Result,
+    Unreadable,
+    Unsupported,
+)
 
 # bit/s in each unit of throughput. Not here: 2.7.0 with -f b prints bytes/s and calls them 10^0bits/s.
 _UNITS = {
@@ -166,4 +176,13 @@ def _table(text: str) -> Dict[str, str]:
     return {**found, **exchanged}
 
 
-RUNNER = only_read("netperf", results)
+READINGS = {
+    **GOODPUT,
+    "transaction_rate": Quantity("requests that were answered", "1/s"),
+}
+
+MARKS = (
+    Mark(r"^[ \t]*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", "an output of netperf"),
+)
+
+TOOL = only_read("netperf", results, readings=READINGS, marks=MARKS)
