@@ -305,7 +305,7 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
     compared with it.
     """
     known = sorted(recordings)
-    why = f"{program} cannot be carried on to {ranks} ranks"
+    why = f"{program} cannot be extrapolated to {ranks} ranks"
     if len(known) < LEAST_RECORDINGS:
         remedy = f"record it on {LEAST_RECORDINGS} numbers of ranks or more"
         raise FalloffError(f"{why} from recordings on {', '.join(map(str, known))}: {remedy}")
