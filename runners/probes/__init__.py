@@ -1,1 +1,1 @@
-"""Small programs that run on a node: stand-alone scripts, found by `runners.tools` by their names."""
+"""Small stand-alone scripts that run on a node; `runners.tools` finds them by name."""
