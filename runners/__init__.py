@@ -1,6 +1,6 @@
-"""Drive benchmark tools and keep exactly what they said.
+"""Drive benchmark tools and keep their exact output.
 
-Standard library only and Python 3.9, so that this folder can be copied to a head node.
+It needs only Python 3.9 and its standard library, so that this folder can be copied to a head node.
 """
 
 import importlib
@@ -11,7 +11,7 @@ from typing import List
 
 from runners.record import Runner, unknown
 
-# What people call a tool, and its module.
+# Common names of tools, and their modules.
 _ALIASES = {"iperf": "iperf2", "xhpl": "hpl", "linpack": "hpl", "omb": "osu"}
 
 
@@ -23,7 +23,7 @@ def names() -> List[str]:
 
 
 def runner_named(name: str) -> Runner:
-    """The runner of that name; raises FalloffError when there is none."""
+    """The runner of that name; raises FalloffError if there is none."""
     module = _ALIASES.get(name.lower(), name.lower())
     if module not in names():
         raise unknown("tool", name, names())

@@ -200,7 +200,7 @@ class WhatIf:
                     self.inputs[name].value = value
         self._filling = False
         bandwidth, latency, price, other = (widget.value for widget in self.inputs.values())
-        least = 1e-3  # share of the default that an empty field counts as
+        least = 1e-3  # Gbit/s or µs, the value of an empty field
         yours = Network(
             max(bandwidth or 0, least) * 1e9 / 8, max(latency or 0, least) * 1e-6, price or 0
         )
