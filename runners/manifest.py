@@ -1,7 +1,7 @@
 """Pack a campaign's folder into few files, and record the digests of all of its content.
 
 SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for every
-             line of the journal, so many of its digest's first digits as it takes to name a changed one
+             line of the journal, the first digits of its digest, enough to identify a changed line
 """
 
 import hashlib

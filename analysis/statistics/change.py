@@ -4,7 +4,7 @@ The blocks of OLD and of NEW are independent samples of log-speeds, and what is 
 OLD. Its interval is Student's t with the standard error of both sides, which may scatter differently, and the degrees of
 freedom of the side with fewer blocks. So it holds at least as often as it says, whatever the two scatters are (M. R. Mickey
 and M. B. Brown, Ann. Math. Stat. 37, 1966, 639-642). Welch's approximate degrees of freedom do not: among 23 statements,
-with 4 blocks of twice the scatter beside 12, every sixth comparison would be wrong. A side with a single block has no
+with 4 blocks of twice the scatter against 12, every sixth comparison would be wrong. A side with a single block has no
 interval. Answers, the first that applies:
 
     the same   two one-sided tests at 5 % place the change inside the margin (Schuirmann 1987), wherever 0 is

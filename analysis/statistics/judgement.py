@@ -1,4 +1,4 @@
-"""The one judgement: where an interval over blocks lies against a range. The unit of every statement is the block.
+"""The judgement: where an interval over blocks lies relative to a range. The unit of every statement is the block.
 
 Rates are compared as log-ratios within a block, r = log(rate_network / rate_reference). A block's D is r at the node
 count `to` minus r at the node count `from`; the relative fall is 1 - exp(D), and a margin m is |D| <= -log(1 - m).
@@ -12,9 +12,9 @@ that applies:
     falls, size open   the whole interval is a fall, part of it inside the margin
     undecided          anything else
 
-The primary statements of a campaign are tested in a fixed order: one counts only if the one before it was decided as
-expected, so that no correction for their number is needed. A campaign is judged only after so many valid blocks as its
-planned looks say; `calibration` measures what the looks leave of the level.
+The primary statements of a campaign are tested in a fixed order. Each counts only if the one before it was decided as
+expected, so no correction for their number is needed. A campaign is judged only at its planned
+looks, which are numbers of valid blocks; `calibration` measures the level that remains after the looks.
 """
 
 import math
