@@ -496,9 +496,8 @@ def tried(plan: Plan) -> str:
 
 def decided(folder: Folder) -> bool:
     """Whether further blocks would change no answer of a campaign with planned looks."""
-    return contrasts.is_over(
-        derive.points(store.assemble(folder.path))
-    )  # the campaign is running, so read it again each time
+    # The campaign is running, so read it again each time.
+    return contrasts.is_over(derive.points(store.assemble(folder.path)))
 
 
 def finding(campaign: str, dataset: xr.Dataset) -> str:

@@ -30,9 +30,8 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
 
     Raises FalloffError if there is no HPL trial or there are several kinds of evidence.
     """
-    dataset = (
-        dataset.reset_coords()
-    )  # otherwise each step below carries all settings of a trial along
+    # Otherwise each step below carries all settings along.
+    dataset = dataset.reset_coords()
     kinds = sorted(set(dataset.evidence.values.tolist()))
     if len(kinds) > 1:
         raise FalloffError(

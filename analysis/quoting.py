@@ -14,9 +14,8 @@ from typing import Any
 from runners.terminal import printable
 
 MOST = 1000  # characters of a text that are shown
-_FIRST = (
-    0xE000  # start of the private area; a letter's stand-in is at this code plus the letter's own
-)
+# Start of the private area; a letter's stand-in is at this code plus the letter's own.
+_FIRST = 0xE000
 _STAND_INS = {ord(letter): chr(_FIRST + ord(letter)) for letter in string.punctuation}
 _LETTERS = {ord(stand_in): chr(letter) for letter, stand_in in _STAND_INS.items()}
 STAND_INS = "".join(_STAND_INS.values())

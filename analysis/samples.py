@@ -169,9 +169,8 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
 
 def printed(sample: Sample, points: Sequence[Point]) -> Iterator[tuple[str, str]]:
     """Each trial of these points with the output of its tools; for a CSV file, its lines."""
-    from analysis.evidence import (
-        chain,
-    )  # imported here because it imports the experiments, and they import this module
+    # Imported here because it imports the experiments, and they import this module.
+    from analysis.evidence import chain
 
     source = Path(sample.source)
     trials = sample.trials.trial[[point in points for point in sample.trials.point]]

@@ -100,10 +100,7 @@ def save(dataset: xr.Dataset, file: Path) -> None:
         with _NETCDF:
             dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
         os.replace(part, file)
-    except (
-        OSError,
-        RuntimeError,
-    ) as error:  # on a full disk the netCDF library only says "HDF error"
+    except (OSError, RuntimeError) as error:  # netCDF reports a full disk as "HDF error"
         with suppress(OSError):
             part.unlink()
         reason = getattr(error, "strerror", None) or error

@@ -27,9 +27,8 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     without a rate, and `full` [bit/s], which a path in full use reaches. Raises FalloffError if
     there is no iperf3 trial.
     """
-    dataset = (
-        dataset.reset_coords()
-    )  # otherwise each step below carries all settings of a trial along
+    # Otherwise each step below carries all settings along.
+    dataset = dataset.reset_coords()
     total = dataset.goodput + xr.where(dataset.direction == "both", dataset.goodput_reverse, 0)
     given = settings(dataset)
     seconds = given["duration_s"] + given["omit_s"]

@@ -347,8 +347,7 @@ class _Progress:
         self._listen(Event(kind, trial, outcome, done, total, eta, message, self._varied))
 
     def _count(self, trial_id: str, status: str, seconds: float) -> None:
-        if (
-            status != UNAVAILABLE
-        ):  # an unavailable trial took no time, which says nothing about its duration
+        # An unavailable trial took no time, which says nothing about its duration.
+        if status != UNAVAILABLE:
             self._seconds[self._kind[trial_id]].append(seconds)
         self.spent_s += seconds * self._load[trial_id]

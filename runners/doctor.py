@@ -123,9 +123,8 @@ def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
     configured = description.get("tools", {})
     places = {name: [name, str(tools.BUILT / name)] for name in _TOOLS}
     places.update({name: [path] for name, path in configured.items()})
-    with suppress(
-        FalloffError
-    ):  # already among the obstacles; on the hosts it must be at the same path
+    # Already among the obstacles; on the hosts it must be at the same path.
+    with suppress(FalloffError):
         places["mpirun"] = [cluster_testbed.find_mpirun(description)]
     return places
 

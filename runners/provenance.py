@@ -38,9 +38,8 @@ def host() -> Dict[str, Any]:
         "bonds": {file.name: _read(str(file)) for file in Path("/proc/net/bonding").glob("*")},
         "python": platform.python_version(),
         "tools": {tool: text.splitlines()[0] if text else None for tool, text in versions.items()},
-        "openblas": os.path.basename(os.path.realpath(blas))
-        if blas
-        else None,  # its name contains the version
+        # Its name contains the version.
+        "openblas": os.path.basename(os.path.realpath(blas)) if blas else None,
         **code(),
     }
 

@@ -27,9 +27,8 @@ WAYS = {"both": "both ways", "forward": "one way"}
 LONG = "asymmetric"  # Grid'5000's path at a tenth of its rates
 UNTUNED = 65536  # B: the largest window without scaling (RFC 7323), the initial one in kernels of that time
 FEW, MANY = 3, 7  # targets: where the source's goodput stopped growing, and the campaign's most
-MUCH_LOWER = (
-    2 / 3
-)  # of the largest goodput of the same transfer, like the ratio of the source's two maxima
+# Share of the largest goodput of the same transfer; it is the ratio of the source's two maxima.
+MUCH_LOWER = 2 / 3
 
 
 class Place(NamedTuple):

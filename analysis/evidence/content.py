@@ -127,9 +127,8 @@ def _plain(array: xr.DataArray) -> dict[str, Any]:
 
 def _is_known(values: np.ndarray) -> bool:
     is_text = values.dtype.kind in "OUT"
-    return bool(
-        (values != "").any() if is_text else (values == values).any()
-    )  # NaN is not equal to itself
+    # NaN is not equal to itself.
+    return bool((values != "").any() if is_text else (values == values).any())
 
 
 def _rows(content: Content) -> dict[str, int]:

@@ -17,7 +17,7 @@ from runners.record import FalloffError
 
 FIGURES = {"programs": ("programs",)}
 BASIS = exhibit.Basis("simulated")
-IDEAL = "unshaped"  # the network that costs almost nothing
+IDEAL = "unshaped"  # the network on which messages cost almost nothing
 
 
 @dataclass(frozen=True)

@@ -383,9 +383,8 @@ def figures(study: Suspects) -> dict[str, exhibit.Exhibit]:
                 {"loss of bandwidth [%]": network.bandwidth},
                 network.families[PATH_ANSWER].found,
             )
-            if (
-                len(found.slower) or (found.answers == ALIKE).all()
-            ):  # otherwise the differences are scatter
+            # Otherwise the differences are scatter.
+            if len(found.slower) or (found.answers == ALIKE).all():
                 losses["loss by latency [%]"] = network.latency
             panels = row.subplots(1, len(losses), squeeze=False)[0]
             for axes, (label, matrix) in zip(panels, losses.items()):

@@ -95,9 +95,8 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
         plans = [*place.glob("trials.json"), *place.glob("*/trials.json")]
         for path in [*sorted(place.glob("*.nc")), *sorted(plan.parent for plan in plans)]:
             each = source(path)
-            sources.setdefault(
-                each.transcripts or path, each
-            )  # a dataset goes before its own folder
+            # A dataset goes before its own folder.
+            sources.setdefault(each.transcripts or path, each)
     ordered = sorted(
         sources.values(), key=lambda each: (each.campaign != FIRST, bool(each.fault), each.campaign)
     )

@@ -20,11 +20,8 @@ EMPTY = (
     "of outputs that you have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
 )
 MOST = 60_000  # characters of one output that the page shows
-KINDS = {
-    "flat": "flat",
-    "falls off": "falls",
-    "falls, size open": "falls",
-}  # other answers have no class
+# Other answers have no class.
+KINDS = {"flat": "flat", "falls off": "falls", "falls, size open": "falls"}
 WHAT = {
     "measured": "measured on a cluster",
     "emulated": "emulated: real programs on nodes that share one machine",

@@ -26,15 +26,10 @@ from analysis.wording import number
 from runners.record import FalloffError
 
 MOST_SERIES = 9  # series shown at first if a factor has more levels
-OF_LAWS, PER_CENT = (
-    ("efficiency", "share"),
-    100,
-)  # quantities that follow a law over nodes, and their unit
-OF_FALLS = (
-    "efficiency",
-    "share",
-    "hpl_rate",
-)  # quantities whose ratio within a block equals that of the rates
+# Quantities that follow a law over nodes, and their unit.
+OF_LAWS, PER_CENT = ("efficiency", "share"), 100
+# Quantities whose ratio within a block equals that of the rates.
+OF_FALLS = ("efficiency", "share", "hpl_rate")
 CODE = '''"""Made by `falloff explore`. In Falloff's environment and folder: python view.py
 
 It prints what the page said, and writes the trials, the summary and the figure that it showed.

@@ -31,10 +31,8 @@ from analysis.models import hpl
 from analysis.quoting import as_written
 from analysis.wording import counted, number, percent
 
-CASES = (
-    "hpl_paper-smith",
-    "hpl_beyond-smith",
-)  # both with the same node: up to 36 nodes, and beyond
+# Both with the same node: up to 36 nodes, and beyond.
+CASES = ("hpl_paper-smith", "hpl_beyond-smith")
 SAME = 1e-12  # a squared distance below which two networks are the same
 SLOW, FAST = "gige", "10gige"  # the first selection: the paper's two networks
 LEAST_SPREAD = 0.1  # least range of the costs' ratio: a narrower axis would show noise
@@ -74,9 +72,8 @@ def basis() -> Basis:
         settings = settings.max("interconnect") if "interconnect" in settings.dims else settings
         columns.append(settings.assign(efficiency=efficiency(run)))
     cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
-    cases = cases.drop_duplicates("nodes").sortby(
-        "nodes"
-    )  # both campaigns contain the paper's largest case
+    # Both campaigns contain the paper's largest case.
+    cases = cases.drop_duplicates("nodes").sortby("nodes")
     listed, short = prices.read(), short_names(runs[1])
     known = {
         name: Network(

@@ -11,9 +11,8 @@ from analysis.models import Model
 from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
-ROUNDING = (
-    1e-6  # relative error of an estimate or an interval's end that blocks without scatter may have
-)
+# Relative error of an estimate or an interval's end that blocks without scatter may have.
+ROUNDING = 1e-6
 
 
 def compare(curves: Iterable[Model], x, table) -> list[dict]:

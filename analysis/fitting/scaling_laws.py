@@ -17,10 +17,8 @@ from analysis.models import Model, find
 from runners.record import FalloffError
 
 LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
-OF_A_RATE = (
-    "amdahl",
-    "universal_scalability",
-)  # their curve is a rate, and an efficiency when divided by n
+# Their curve is a rate, and an efficiency when divided by n.
+OF_A_RATE = ("amdahl", "universal_scalability")
 SETTINGS = (
     "N",
     "NB",

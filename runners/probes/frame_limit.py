@@ -28,9 +28,8 @@ _WAIT_S = "1"  # for replies to the last request; ping also retries this long if
 _REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_seq=(\d+) .*)$", re.M)
 _SENT = re.compile(r"^(\d+) packets transmitted, ", re.M)
 _COMPLAINT = re.compile(r"^(?:ping: |From ).*$", re.M)
-_FULL = (
-    "ping: sendmsg: No buffer space available"  # lost in the sender's own queue: counts as a loss
-)
+# Lost in the sender's own queue: counts as a loss.
+_FULL = "ping: sendmsg: No buffer space available"
 _TOO_LONG = re.compile(r"ping: local error: [Mm]essage too long, mtu=(\d+)$")
 _NEEDED = re.compile(r"From \S+(?: \(\S+\))? icmp_seq=\d+ Frag needed and DF set \(mtu = \d+\)$")
 

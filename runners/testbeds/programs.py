@@ -104,9 +104,8 @@ class Started:
         while self._collect(0 if deadline is None else os.WNOHANG) is None:
             if deadline is not None and time.monotonic() > deadline:
                 break
-            time.sleep(
-                _STEP_S
-            )  # or another thread has collected it, and is about to store the result
+            # It still runs, or another thread has collected it and is about to store the result.
+            time.sleep(_STEP_S)
         return self.process.returncode
 
     def _collect(self, options: int) -> Optional[int]:

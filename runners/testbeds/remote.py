@@ -192,9 +192,8 @@ class Heartbeat:
 
     def keep(self, line: IO[bytes]) -> None:
         """Send words to this standard input from now on."""
-        os.set_blocking(
-            line.fileno(), False
-        )  # a program that does not read must not delay the others
+        # A program that does not read must not delay the others.
+        os.set_blocking(line.fileno(), False)
         with self._lock:
             self._lines.add(line)
 

@@ -186,9 +186,8 @@ class Simulated:
         # smpirun and the dynamic linker split paths at blanks, so paths are relative to the folder in which everything runs.
         (folder / _CLOCK).symlink_to(Path(self._tool(_CLOCK)).absolute())
         environment = {"PATH": os.environ["PATH"], "TMPDIR": ".", "LC_ALL": "C"}
-        if (
-            tool == "xhpl_recorded"
-        ):  # use the simulation's clock; the processor's belongs to this machine
+        # Use the simulation's clock; the processor's belongs to this machine.
+        if tool == "xhpl_recorded":
             environment["FALLOFF_RECORD_CLOCK"] = "wall"
         try:
             return programs.finish(
