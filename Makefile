@@ -1,11 +1,11 @@
-# make report   set up what is missing, run the experiments, write build/report/falloff.{html,pdf}
+# make report   set up if necessary, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
-# make test-all also whole campaigns, and what needs the machine to itself
-# make test-processors   what computes, as another processor rounds it
+# make test-all also whole campaigns, and tests that need the machine to themselves
+# make test-processors   the numerical tests with another processor's rounding
 # make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
-# make bench    how fast the parts are   make reference  run and pack the reference campaigns anew
+# make bench    time the parts           make reference  run and pack the reference campaigns again
 # make explore  the explorer in the browser
-# make setup    only set up              make lock       renew the lock files from pyproject.toml
+# make setup    only set up              make lock       update the lock files from pyproject.toml
 # make test-cluster   the tests on real ssh servers and a real Slurm between emulated nodes, as root
 # make calibrate   the verdict's error rates in thousands of synthetic campaigns, kept in data/calibration
 #
@@ -16,11 +16,11 @@ PRESET ?= quick
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
-# What a file of tests sets up is set up once; the files go in the order that tests/conftest.py gives them.
+# Each test file sets up its fixtures once; the files run in the order of tests/conftest.py.
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
-# Where it is set, each of the many processes that begin here would compile all modules anew.
+# If it were set, each of the many processes that start here would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
-# What NumPy and OpenBLAS do without on an older processor, and the tests that could hang on it.
+# Features that NumPy and OpenBLAS lack on an older processor, and the tests that could depend on them.
 NEWER_INSTRUCTIONS := X86_V4 AVX512_ICL AVX512_SPR
 COMPUTING := $(addprefix tests/test_,$(addsuffix .py,fit models judgement intervals calibration experiments \
              claims_verdicts comparison designs verify evidence))
@@ -31,7 +31,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
 .PHONY: help report test test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
 .DELETE_ON_ERROR:
 
-# The lines above, without their marks.
+# Print the lines at the top without their comment marks.
 help:
 	@sed -n 's/^# \{0,1\}//p; /^$$/q' $(firstword $(MAKEFILE_LIST))
 
@@ -46,13 +46,13 @@ test-all: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
 
-# By the rules of pyproject.toml.
+# With the rules of pyproject.toml.
 lint: $(VENV)/.installed
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-# The last digits of sums and products are other ones there: vectors are shorter, and sums run in another order.
+# The last digits of sums and products differ there: vectors are shorter, and sums run in another order.
 test-processors: setup
 	@OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="$(NEWER_INSTRUCTIONS)" \
 	  $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 $(COMPUTING)
@@ -61,7 +61,7 @@ test-cluster: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
 
-# Every parser, folder, description and archive on so many damaged ones: FALLOFF_FUZZ=100000 make fuzz takes a night.
+# Damaged inputs for every parser and every reader of folders, descriptions and archives.\n# FALLOFF_FUZZ=100000 make fuzz takes a night.
 fuzz: setup
 	@FALLOFF_FUZZ=$${FALLOFF_FUZZ:-2000} $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 tests/test_fuzz*.py
 
@@ -75,7 +75,7 @@ explore: setup
 lab: setup
 	@$(BIN)/jupyter lab notebooks
 
-# What is shipped, run anew: the full campaigns with their transcripts, and the figure that README shows. A campaign is added by
+# Run again what is shipped: the full campaigns with their transcripts, and README's figure. To add a campaign:
 # `falloff run CAMPAIGN --pack data/reference/CAMPAIGN-TESTBED`.
 reference: setup
 	@for packed in data/reference/*/; do \
@@ -85,13 +85,13 @@ reference: setup
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
 
-# Of data/calibration; its settings are in calibration.toml there.
+# Makes data/calibration; the settings are in calibration.toml there.
 calibrate: setup
 	@$(BIN)/python -m analysis.statistics.calibration
 
 setup: packages $(VENV)/.installed tools
 
-# Debian packages where we may install them; what is missing is named by `falloff doctor`.
+# Install Debian packages if allowed; `falloff doctor` names what is missing.
 packages:
 	@mkdir -p build
 	@./install-packages debian-packages.txt build/apt.log
@@ -106,7 +106,7 @@ $(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | pack
 	@$(UV) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# xhpl and what is measured and simulated beside it, built once; where that cannot be, the stored reference serves.
+# Build xhpl and the other programs once. If that is impossible, the stored reference is used.
 tools: packages $(VENV)/.installed
 	@$(BIN)/python -m runners.build || true
 

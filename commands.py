@@ -1,6 +1,6 @@
-"""The commands of the command line: of each its arguments, what it does, and, as its docstring, its help."""
+"""The commands of `falloff`: their arguments, what they do, and their help (the docstrings)."""
 
-# What takes long to import is imported where it is used: `falloff import --print` should answer at once.
+# Slow imports stand inside the functions that use them, so that `falloff import --print` answers at once.
 import json
 import shlex
 import sys
@@ -29,12 +29,12 @@ EXPLORER = "explorer.html"  # beside the report, which links it
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 
-# By name, such as `evidence trace`: each function's parameters are the arguments that are declared above it.
+# The functions by command name, such as `evidence trace`. Their parameters are the arguments declared above them.
 COMMANDS: dict[str, Callable[..., int | None]] = {}
 
 
 def command(name: str) -> Callable:
-    """Make a function, which gives the exit code if it is not 0, the command of this name."""
+    """Register a function as the command `name`; it returns an exit code, or None for 0."""
 
     def register(do: Callable[..., int | None]) -> Callable[..., int | None]:
         COMMANDS[name] = do
@@ -44,7 +44,7 @@ def command(name: str) -> Callable:
 
 
 def argument(name: str, help: str | None = None, **how) -> Callable:
-    """Declare an argument of a command; `how` is as `add_argument` takes it."""
+    """Declare an argument of a command; `how` holds further keywords of `add_argument`."""
 
     def declare(do: Callable) -> Callable:
         do.arguments = [(name, {"help": help, **how}), *getattr(do, "arguments", [])]
@@ -57,7 +57,8 @@ switch = partial(argument, action="store_true")
 
 
 def within(kind: type, least: float, most: float) -> Callable[[str], float]:
-    """What reads a number within bounds; raises argparse's own error."""
+    """A function that reads a number from `least` to `most`; that function raises
+    ArgumentTypeError."""
 
     def read(text: str) -> float:
         with suppress(ValueError):
@@ -77,18 +78,24 @@ SETTING = {"dest": "words", "metavar": "NAME=VALUE"}
 
 @command("run")
 @argument("campaign", "a name in data/campaigns", nargs="?", default="")
-@switch("--list", "print the campaigns that there are", dest="listed")
-@switch("--plan", "run nothing: print the minutes and the chance of each look", dest="planned")
+@switch("--list", "list the campaigns", dest="listed")
+@switch(
+    "--plan",
+    "run nothing; print when each look is due and how likely it is to decide",
+    dest="planned",
+)
 @argument("--testbed", "a name in data/testbeds (default: the campaign's own)", default="")
 @argument("--preset", "the campaign's stopping rule: quick or full (default)", default="full")
-@argument("--repeats", "exactly K blocks instead", type=positive, default=0, metavar="K")
-@switch("--fresh", "start anew; earlier trials are moved aside")
-@switch("--submit", "leave what is missing to a job of Slurm's")
-@argument("--pack", "also copy the campaign there, compressed", dest="packed", **FOLDER)
+@argument("--repeats", "run exactly K blocks instead", type=positive, default=0, metavar="K")
+@switch("--fresh", "start over; earlier trials are moved aside")
+@switch("--submit", "run the missing trials as a Slurm job")
+@argument(
+    "--pack", "also write a compressed copy of the campaign to FOLDER", dest="packed", **FOLDER
+)
 def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, packed) -> None:
-    """Run a campaign, or what is missing of it.
+    """Run a campaign, or the trials that it still lacks.
 
-    Its transcripts and its dataset are kept, and what its experiment finds is printed.
+    Keep the transcripts and the dataset, and print the experiment's finding.
     """
     import experiment
     from analysis import store
@@ -127,9 +134,11 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
 
 
 @command("status")
-@argument("campaign", "in data/campaigns (default: all that ran)", nargs="?", default="")
+@argument(
+    "campaign", "a name in data/campaigns (default: all that were run)", nargs="?", default=""
+)
 def status(campaign) -> None:
-    """What of each campaign is kept and missing, and what its job does."""
+    """Show which trials of each campaign are done, and the state of its job."""
     from runners.status import text
 
     folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
@@ -140,7 +149,7 @@ def status(campaign) -> None:
             names.add(name)
             if campaign in ("", name):
                 texts.append(text(folder))
-        except FalloffError as error:  # the others are told of
+        except FalloffError as error:  # the other campaigns are still shown
             texts.append(f"{folder.path.name}: {error}")
     described = [file.stem for file in executables.described(paths.CAMPAIGNS, "*.toml")]
     if campaign and campaign not in (*names, *described):
@@ -153,17 +162,21 @@ def status(campaign) -> None:
 
 @command("report")
 @argument("--preset", "default: quick", choices=PRESETS, default="quick")
-@argument("--data", "run nothing; the report of the campaigns in this folder alone", **FOLDER)
+@argument("--data", "run nothing; report only the campaigns in FOLDER", **FOLDER)
 @argument(
-    "--claims", "print the claims alone, or a source's", nargs="?", const="", metavar="SOURCE"
+    "--claims",
+    "print only the claims, of all sources or of SOURCE",
+    nargs="?",
+    const="",
+    metavar="SOURCE",
 )
-@argument("--design", "print designs alone; see data/designs/nemo.toml", **FILE)
+@argument("--design", "print only the network designs in FILE; see data/designs/nemo.toml", **FILE)
 @argument("--out", "default: build/report", **FOLDER, default=paths.REPORT)
 def report(preset, data, claims, design, out) -> int:
     """Run the experiments and write the report.
 
-    Or print a part of it alone: the sources' claims with what the stored evidence says to each, or what the network
-    designs of a file are worth.
+    Or print one part of it: the sources' claims with the verdict of the stored evidence on each, or
+    the performance and cost of the network designs in a file.
     """
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
@@ -182,8 +195,8 @@ def report(preset, data, claims, design, out) -> int:
 
 
 def make_report(preset: str, out: Path, data: Path | None = None) -> int:
-    """Run every notebook with the preset, or with `data` on the campaigns in that folder, and write the report of them; 1
-    where a run of today gave nothing."""
+    """Run every notebook with the preset, or on the campaigns in the folder `data`, and write the
+    report. Returns 1 if a run of today gave no result, else 0."""
     import reporting
     from analysis.explorer import static
 
@@ -196,10 +209,10 @@ def make_report(preset: str, out: Path, data: Path | None = None) -> int:
 
 
 @command("doctor")
-@argument("--testbed", "a cluster in data/testbeds: its nodes are asked", default="")
-@switch("--rates", "measure one node's rates, as TOML for a simulated one")
+@argument("--testbed", "check the nodes of this cluster in data/testbeds", default="")
+@switch("--rates", "measure one node's rates; print TOML for a simulated testbed")
 def doctor(testbed, rates) -> int:
-    """What is here, what is missing, and the remedy."""
+    """Check what is installed and what is missing, with the remedy."""
     import experiment
 
     if rates:
@@ -250,19 +263,20 @@ def doctor(testbed, rates) -> int:
 
 
 def print_rates(testbed: str) -> None:
-    """Measure one node, of this machine without a testbed, and print its rates as TOML for data/testbeds."""
+    """Measure the rates of one node and print them as TOML for data/testbeds. Without a testbed the
+    node is this machine."""
     import experiment
     from runners import lock, session
     from runners.tools import node_rates
 
     machine = experiment.read_testbed(testbed) if testbed else {"kind": "this machine"}
-    is_cluster = machine["kind"] == "cluster"  # all others are of this machine
+    is_cluster = machine["kind"] == "cluster"  # all other testbeds run on this machine
     of = f"a node of {testbed}" if is_cluster else ""
     with lock.measuring(machine, "a node's rates", lambda line: print(line, file=sys.stderr)):
         if testbed:
             shared = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
             networks = machine.get("networks") or shared
-            # A testbed wants a network, though nothing is sent.
+            # Opening a testbed takes a network, although nothing is sent.
             idle = dict([next(iter(networks.items()))])
             with session.testbed_module(machine).open_testbed(machine, idle) as opened:
                 measured = node_rates.run_on(opened, *idle)
@@ -273,19 +287,28 @@ def print_rates(testbed: str) -> None:
 
 @command("import")
 @argument("tool", ", ".join(runner_names()))
-@argument("files", "an output, or a folder of them", nargs="+", **FILE)
+@argument("files", "an output file, or a folder of output files", nargs="+", **FILE)
 @switch("--print", "only print the readings of each file as JSON", dest="printed")
-@argument("--set", "of all files, such as nodes=4", action="append", default=[], **SETTING)
-@argument("--map", "columns: `file` (names or patterns), settings", dest="table", **FILE)
+@argument(
+    "--set", "a setting of all files, such as nodes=4", action="append", default=[], **SETTING
+)
+@argument(
+    "--map",
+    "settings by file: a CSV with the column `file` (names or patterns) and one column a setting",
+    dest="table",
+    **FILE,
+)
 def import_results(tool, files, printed, words, table) -> None:
-    """Make a campaign of outputs that you already have, and draw HPL's efficiency.
+    """Import tool outputs that you already have as a campaign, and plot HPL's efficiency.
 
-    Outputs of one tool become a campaign of measured evidence: hpl, hpcc, iperf3, iperf2, netperf, ping, osu (latency and
-    bandwidth) or imb (PingPong). What they do not say is given by --set or --map: interconnect, nodes or ranks_per_node,
-    rpeak (one node's theoretical peak in flop/s) and more; what is not given stays unknown.
+    The outputs of one tool become a campaign of measured evidence. The tools are hpl, hpcc, iperf3,
+    iperf2, netperf, ping, osu (latency and bandwidth) and imb (PingPong). Use --set or --map for
+    settings that the outputs do not contain: interconnect, nodes or ranks_per_node, rpeak (one
+    node's theoretical peak in flop/s) and more. Settings that you do not give stay unknown.
 
-    What cannot be read is refused with one of five reasons: cut (a part is missing), contradictory (numbers disagree, or
-    outputs are mixed), foreign (of another program), unsupported (a form or test that is not read), failed (it says so itself).
+    A file that cannot be read is refused for one of five reasons: cut (a part is missing),
+    contradictory (numbers disagree, or outputs are mixed), foreign (output of another program),
+    unsupported (a format or test that Falloff does not read), failed (the output itself says so).
     """
     if printed:
         for file in files:
@@ -323,19 +346,29 @@ def import_results(tool, files, printed, words, table) -> None:
 
 @command("profile")
 @argument("argv", "after `--`: the command line to run", nargs="*", metavar="PROGRAM")
-@argument("--keep", "record the calls under this name", default="", dest="name", metavar="NAME")
-@argument("--replay", "replay such a recording", default="", dest="replayed", metavar="NAME")
-@argument("--testbed", "a simulated one, for --replay (default: smith)", default="smith")
-@argument("--nodes", "carried on to so many", type=positive, nargs="+", default=[], metavar="N")
+@argument("--keep", "record the MPI calls under NAME", default="", dest="name", metavar="NAME")
+@argument("--replay", "replay the recording NAME", default="", dest="replayed", metavar="NAME")
+@argument("--testbed", "the simulated testbed for --replay (default: smith)", default="smith")
+@argument(
+    "--nodes",
+    "extrapolate the recording to N nodes",
+    type=positive,
+    nargs="+",
+    default=[],
+    metavar="N",
+)
 def profile_program(argv, name, replayed, testbed, nodes) -> int:
     """Run an MPI program and count its messages, or record it and replay it on another network.
 
-    Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The program needs no change, but has
-    to use the MPI that `make setup` found and to reach MPI_Finalize. With Open MPI's mpirun ranks on other hosts are counted
-    too; under srun and MPICH's mpiexec they inherit LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working
-    folder, which has to be shared. Not counted: persistent and one-sided communication, non-blocking collectives, Fortran
-    programs under Open MPI. With --keep the calls are recorded in their order instead, those of Fortran programs too, and
-    --replay lets SimGrid replay them on a described network, also on more nodes.
+    Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The program
+    needs no change, but it must use the MPI that `make setup` found and must reach MPI_Finalize.
+    With Open MPI's mpirun, ranks on other hosts are counted too; under srun and MPICH's mpiexec
+    they inherit LD_PRELOAD and FALLOFF_PAYLOAD from here. Rank 0 writes below the working folder,
+    which all hosts must share. Not counted: persistent and one-sided communication, non-blocking
+    collectives, Fortran programs under Open MPI.
+
+    --keep records the calls in their order instead, including those of Fortran programs. --replay
+    lets SimGrid replay them on a described network, also on more nodes.
     """
     if replayed:
         if argv or name:
@@ -376,7 +409,7 @@ def profile_program(argv, name, replayed, testbed, nodes) -> int:
 
 
 def _replay(name: str, testbed: str, nodes: list[int]) -> None:
-    """Replay a program on a described network; print the times, and what its efficiency does."""
+    """Replay a program on a described network; print the times and the efficiency."""
     import experiment
     from analysis import store
     from analysis.experiments import programs
@@ -385,30 +418,33 @@ def _replay(name: str, testbed: str, nodes: list[int]) -> None:
     kept = recording.kept(name)
     wanted = sorted({*kept, *nodes})
     for count in wanted:
-        recording.of(name, count)  # says now why it cannot be carried on
+        recording.of(name, count)  # raises now if the recording cannot be extrapolated
     plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
     study = programs.analyse(store.read(experiment.run_campaign(plan)))
     print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")
     carried = ", ".join(str(count) for count in wanted if count not in kept)
     if carried:
-        print(f"Carried on from recordings of {', '.join(map(str, kept))} ranks: {carried} nodes.")
+        print(
+            f"Extrapolated from recordings of {', '.join(map(str, kept))} ranks: {carried} nodes."
+        )
 
 
 @command("fit")
 @argument("model", "a name in analysis/models", nargs="?", metavar="MODEL")
 @argument("file", "or a campaign's folder", type=Path, metavar="FILE.csv")
-@argument("--x", default="", metavar="COLUMN")
-@argument("--y", default="", metavar="COLUMN")
-@argument("--block", "what was measured together", default="", metavar="COLUMN")
+@argument("--x", "what y depends on; several with commas between", default="", metavar="COLUMN")
+@argument("--y", "what is fitted", default="", metavar="COLUMN")
+@argument("--block", "which rows were measured together", default="", metavar="COLUMN")
 def fit_table(model, file, x, y, block) -> None:
-    """Fit a model, or all models, to columns of a CSV file, or scaling laws to a campaign, as JSON.
+    """Fit one model or all to columns of a CSV file, or scaling laws to a campaign; print JSON.
 
-    `falloff fit FOLDER` fits the laws of an efficiency over nodes to each network of a campaign of HPL: one that you ran, imported,
-    or that is shipped.
+    `falloff fit FOLDER` fits scaling laws of efficiency over nodes to each network of an HPL
+    campaign: your own, an imported or a shipped one.
 
-    `falloff fit universal_scalability FILE.csv --x nodes --y rate`. Without a model's name all models are compared, which
-    needs blocks: `falloff fit FILE.csv --x nodes --y rate --block run`. A law of several quantities takes their columns with
-    commas between: `falloff fit hpl FILE.csv --x N,NB,P,Q --y rate`.
+    `falloff fit universal_scalability FILE.csv --x nodes --y rate` fits one model. Without a
+    model's name all models are compared, which needs blocks: `falloff fit FILE.csv --x nodes --y
+    rate --block run`. A model of several quantities takes their columns with commas between:
+    `falloff fit hpl FILE.csv --x N,NB,P,Q --y rate`.
     """
     from analysis import models, tables
     from analysis.fitting import compare, fit
@@ -442,8 +478,8 @@ def fit_table(model, file, x, y, block) -> None:
 
 
 def _laws(campaign: Path) -> dict[str, object]:
-    """What `falloff fit` says of a campaign: the finding, each law with its weight and verdict, its parameters, and the errors of
-    a fit to fewer nodes."""
+    """What `falloff fit` prints for a campaign: the finding, the weight and verdict of each law,
+    the parameters, and the errors of a fit to fewer nodes."""
     import experiment
     from analysis.experiments import hpl_laws
 
@@ -467,13 +503,16 @@ def _laws(campaign: Path) -> dict[str, object]:
 @argument("--better", "which y (default: higher)", choices=("higher", "lower"), default="higher")
 @argument("--figure", "default: build/compare.svg", **SVG, default=paths.BUILD / "compare.svg")
 @switch("--json", "print JSON instead", dest="as_json")
-@argument("--transcripts", "what row N's tools printed", dest="row", type=positive, metavar="N")
+@argument(
+    "--transcripts", "print the tools' output for row N", dest="row", type=positive, metavar="N"
+)
 def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row) -> int:
-    """Did the cluster change? Every point and contrast of two campaigns or CSV files.
+    """Did the cluster change? Compare every point and contrast of two campaigns or CSV files.
 
-    Compare two campaigns' folders (your own runs, references, imports), or two CSV files with the columns nodes, rate and
-    block. Every point and every planned contrast is faster, slower, the same within the margin, or undecided. The exit
-    code is 0 for the same or faster, 1 when anything is slower, 2 when it is undecided, 3 for a mistake.
+    Compare two campaign folders (your own runs, references, imports), or two CSV files with the
+    columns nodes, rate and block. Every point and every planned contrast is faster, slower, the
+    same within the margin, or undecided. The exit code is 0 if nothing is slower or undecided, 1 if
+    anything is slower, 2 if undecided, 3 for a mistake.
     """
     from analysis import comparison, samples, style
 
@@ -500,14 +539,15 @@ def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row)
 
 @command("twin")
 @argument("campaigns", "folders, or names in data/reference", nargs="+", metavar="CAMPAIGN")
-@argument("--name", "of the twin: data/testbeds/NAME.toml is written", required=True)
+@argument("--name", "the twin's name: writes data/testbeds/NAME.toml", required=True)
 @switch("--fit-only", "write the description and simulate nothing")
 @argument("--figure", "default: build/twin.svg", **SVG, default=paths.BUILD / "twin.svg")
 def make_twin(campaigns, name, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster's micro-benchmarks, and ask what if.
 
-    Latency and bandwidth by message size, and a node's compute rate, are fitted to campaigns of one cluster and written as
-    a testbed for SimGrid. HPL is predicted where it was run (it is not read by the fit) and on networks that are not there.
+    The fit takes latency and bandwidth by message size, and a node's compute rate, from campaigns
+    of one cluster. It writes them as a testbed for SimGrid. HPL is then predicted where it was run
+    (the fit does not read those runs) and on networks that you do not have.
     """
     import experiment
     from analysis import style, twin
@@ -533,12 +573,12 @@ def make_twin(campaigns, name, fit_only, figure) -> None:
 
 
 @command("explore")
-@argument("folder", "of datasets or campaigns (default: all that are here)", nargs="?", type=Path)
+@argument("folder", "a folder of datasets or campaigns (default: all here)", nargs="?", type=Path)
 @argument("--static", "write one HTML file instead", **FILE)
-@argument("--port", "on loopback (default: any free one)", type=port, default=0, metavar="N")
-@argument("--no-browser", "print the address only", dest="browser", action="store_false")
+@argument("--port", "port on loopback (default: any free one)", type=port, default=0, metavar="N")
+@argument("--no-browser", "only print the address", dest="browser", action="store_false")
 def explore(folder, static, port, browser) -> None:
-    """Explore datasets in the browser: pick, leave out, click, ask what if."""
+    """Explore datasets in the browser: select, filter, click, ask what if."""
     if static is not None:
         from analysis.explorer import static as page
 
@@ -547,7 +587,7 @@ def explore(folder, static, port, browser) -> None:
         return
     from analysis.explorer import server
 
-    # An interruption is how it ends, from the moment at which the address can be read.
+    # Ctrl+C is the normal end, from the moment the address is printed.
     with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
         end = "It answers this machine alone, and only at that address. Ctrl+C ends it."
         print(f"Explorer: {served.address}\n{end}", flush=True)
@@ -560,13 +600,14 @@ def explore(folder, static, port, browser) -> None:
 
 
 @command("evidence trace")
-@argument("figure", "its name in build/report/figures, such as share")
-@argument("--transcript", "print what the tools of this trial printed", default="", metavar="TRIAL")
+@argument("figure", "a name in build/report/figures, such as share")
+@argument("--transcript", "print the tools' output in this trial", default="", metavar="TRIAL")
 def trace(figure, transcript) -> None:
-    """What a figure rests on, down to the raw transcripts.
+    """Trace a figure back to its datasets and raw transcripts.
 
-    Print which function draws a figure of the report, from which datasets, and of each its digests, the command that makes
-    it anew, and every transcript with its file, SHA-256, command line and exit code.
+    Print the function that draws a figure of the report and the datasets that it reads. For each
+    dataset, print its digests, the command that makes it again, and every transcript with its file,
+    SHA-256, command line and exit code.
     """
     import experiment
     from analysis import experiments
@@ -584,13 +625,14 @@ def trace(figure, transcript) -> None:
 
 @command("evidence verify")
 @argument("folders", "default: all of data/reference and data/raw", nargs="*", **FOLDER)
-@switch("--renew", "then record them as they are now")
+@switch("--renew", "then record the campaigns as they are now")
 def verify(folders, renew) -> int:
-    """Whether campaigns are still what was recorded of them.
+    """Check that campaigns are unchanged since they were recorded.
 
-    Recompute the digests of campaigns' files, rebuild their datasets from the transcripts, and name every file, journal
-    line, trial and value that is not as it was recorded. Only files are read: it works for a cluster that is not here. The
-    exit code is 1 when anything differs.
+    Recompute the digests of the campaigns' files and rebuild their datasets from the transcripts.
+    Name every file, journal line, trial and value that differs from the record. Only files are
+    read, so this also works for clusters that you cannot reach. The exit code is 1 when anything
+    differs.
     """
     from analysis.evidence import verify as evidence
 
@@ -598,7 +640,7 @@ def verify(folders, renew) -> int:
     for folder in evidence.folders(folders):
         checks.append(evidence.check(folder))
         print(evidence.text(checks[-1]), flush=True)
-        if renew and not checks[-1].unreadable:  # what cannot be read stays as it was recorded
+        if renew and not checks[-1].unreadable:  # keep the old record of what cannot be read
             evidence.renew(folder)
     if renew:
         renewed = sum(not check.unreadable for check in checks)
@@ -614,10 +656,11 @@ def verify(folders, renew) -> int:
 @command("evidence archive")
 @argument("file", type=Path, metavar="FILE.zip")
 def archive(file) -> None:
-    """Code, data and report in one file that describes itself.
+    """Pack code, data and report into one file that describes itself.
 
-    Write one zip file with this code and its commit, all campaigns with their transcripts, the datasets, the report (built
-    from the stored data when there is none), and an artifact description. What is unpacked verifies itself.
+    Write one zip file with this code and its commit, all campaigns with their transcripts, the
+    datasets, the report and an artifact description. If there is no report, it is built from the
+    stored data. An unpacked archive can verify itself.
     """
     from analysis.evidence import archive as archiving
 
@@ -639,14 +682,15 @@ def archive(file) -> None:
 
 @command("reproduce")
 @argument("archive", "an archive, a folder of campaigns, or a reference's name", type=Path)
-@argument("--minutes", "at most (default: 15)", type=above_zero, default=15.0, metavar="M")
-@switch("--fresh", "run anew what an earlier call ran")
+@argument("--minutes", "time limit (default: 15)", type=above_zero, default=15.0, metavar="M")
+@switch("--fresh", "repeat what an earlier call already ran")
 def reproduce(archive, minutes, fresh) -> int:
-    """Run an archive's findings again here, and say which come out.
+    """Run an archive's campaigns again here, and say which findings are reproduced.
 
-    Run as much of an archive's campaigns as the time allows, and say of each finding: reproduced, not reproduced, too short
-    to tell, or cannot run here. Only campaigns and testbeds that are described here are run. Exit code: 0 all reproduced,
-    1 one not reproduced, 2 neither (of some nothing can be told), 3 not judged.
+    Run as many of the archive's campaigns as the time allows. Each finding is then reproduced, not
+    reproduced, too short to tell, or cannot run here. Only campaigns and testbeds that are
+    described here are run. Exit code: 0 all reproduced, 1 at least one not reproduced, 2 none
+    failed but some could not be judged, 3 nothing was judged because of a mistake.
     """
     import experiment
     from analysis import reproducing, rerunning

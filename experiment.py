@@ -1,4 +1,5 @@
-"""From names to a dataset: resolves a campaign for a testbed, runs what is missing of it, reads it."""
+"""From names to a dataset: resolve a campaign for a testbed, run its missing trials, and read the
+result."""
 
 import json
 import re
@@ -40,23 +41,24 @@ from runners.record import FalloffError, faulty, unknown, unknown_key
 from runners.testbeds import cluster_description, emulated
 from runners.tools import names as runner_names
 
-_TINY = 240  # the order of a matrix that is solved in no time
-TODAY = "-today"  # the end of the name of a run's dataset that stands beside the reference's
-PRESETS = ("stored", "quick", "full", "bonding")  # the last of campaigns on links alone
+_TINY = 240  # the order of a matrix that is solved almost at once
+TODAY = "-today"  # suffix of a run's dataset that stands beside the reference's
+PRESETS = ("stored", "quick", "full", "bonding")  # "bonding" exists only for campaigns on links
 
 
 class RunFailed(FalloffError):
-    """None of a run's trials gave a reading."""
+    """No trial of a run gave a reading."""
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a notebook's parameters cell may say.
+    """The contents of a notebook's parameters cell.
 
-    `preset` is `stored` (read the shipped reference campaigns), `quick` or `full` (run what is missing); `testbed` is the
-    one that the campaign names unless another is named; `blocks` overrides the preset's stopping rule unless it is 0.
-    Datasets go to the folder `out`, relative to the repository or FALLOFF_HOME. Transcripts stay in data/raw, so that a run goes on
-    wherever it was started. With `data`, a folder, nothing is run: its campaigns are read.
+    `preset` is `stored` (read the shipped reference campaigns), or `quick` or `full` (run the
+    missing trials). `testbed` is by default the one that the campaign names. `blocks` overrides the
+    preset's stopping rule unless it is 0. Datasets go to the folder `out`, relative to the
+    repository or FALLOFF_HOME. Transcripts stay in data/raw, so that a run continues wherever it
+    was started. With `data`, a folder, nothing is run: its campaigns are read.
     """
 
     preset: str
@@ -67,13 +69,14 @@ class Parameters:
 
     @classmethod
     def check(cls, names: Mapping[str, Any], besides: Collection[str] = ()) -> "Parameters":
-        """Take the parameters from a notebook's `globals()`; raises FalloffError naming every fault.
+        """Take the parameters from a notebook's `globals()`; raises FalloffError naming every
+        fault.
 
-        papermill itself only warns of an unknown parameter and checks no types. `besides` are parameters of the
-        notebook's own, which what takes them checks.
+        papermill itself only warns of an unknown parameter and checks no types. `besides` are the
+        notebook's own parameters, which their user checks.
         """
         known = {field.name: field.type for field in fields(cls)}
-        # Plain data under a public name was set by the parameters cell.
+        # Plain data with a public name comes from the parameters cell.
         given = {"data": ""} | {
             name: value
             for name, value in names.items()
@@ -98,12 +101,14 @@ class Parameters:
 
 
 def study(parameters: Parameters, module: ModuleType) -> Any:
-    """The study of an experiment as a notebook's parameters ask for it; its datasets are also saved in the folder `out`.
+    """The study of an experiment for a notebook's parameters; its datasets are also saved in the
+    folder `out`.
 
-    The campaigns are stored, or run whole (`full`), or, with the preset `quick`, stored; those that the experiment
-    compares with a run of today are run then, if they have that preset. On another testbed than its own, the first is
-    run. With `data` they are those in that folder. Raises FalloffError where a campaign that the experiment cannot do
-    without is missing, or cannot run here.
+    With the preset `stored` the campaigns are the stored ones, with `full` they are run in full.
+    With `quick` they are stored, and those that the experiment compares with a run of today are
+    also run, if they have that preset. On another testbed than its own, the first campaign is run.
+    With `data` they are those in that folder. Raises FalloffError if a required campaign is
+    missing, or cannot run here.
     """
     campaigns, compared = experiments.campaigns(module), experiments.compared(module)
     own, given = next(iter(campaigns), ""), {}
@@ -126,7 +131,8 @@ def study(parameters: Parameters, module: ModuleType) -> Any:
 def _measured(
     parameters: Parameters, campaign: str, is_needed: bool
 ) -> tuple[xr.Dataset | None, xr.Dataset | None]:
-    """A campaign's dataset, None where there is none, and a shorter run of today to be compared with it, or None."""
+    """A campaign's dataset, None if there is none, and a shorter run of today to compare with it,
+    or None."""
     if parameters.data:
         return in_folder(paths.ROOT / parameters.data, campaign, is_needed), None
     described = _described(campaign)
@@ -142,19 +148,20 @@ def _measured(
 
 
 def require_reading(run: xr.Dataset) -> None:
-    """Raise RunFailed, with the commonest reason, where none of a run's trials gave a reading."""
+    """Raise RunFailed, with the most frequent reason, if no trial of a run gave a reading."""
     if findings.gave_nothing(run):
         raise RunFailed(f"campaign {run.attrs['campaign']}: {findings.without_reading(run)}")
 
 
 def stored(campaign: str, testbed: str = "") -> xr.Dataset:
-    """The reference campaign that is shipped, on its own testbed unless another is named; raises FalloffError when there is
-    none of that name."""
+    """The shipped reference campaign, by default on its own testbed; raises FalloffError if there
+    is none of that name."""
     return store.read(_reference(f"{campaign}-{testbed or _described(campaign)['testbed']}"))
 
 
 def named(campaigns: Collection[str]) -> list[xr.Dataset]:
-    """Datasets of campaigns' folders, or of references by name; raises FalloffError for what is neither."""
+    """Datasets of campaign folders, or of references by name; raises FalloffError for anything
+    else."""
     return [
         store.read(Path(name) if Path(name).is_dir() else _reference(name)) for name in campaigns
     ]
@@ -169,9 +176,11 @@ def _reference(name: str) -> Path:
 
 
 def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset | None:
-    """The dataset of a campaign in a user's folder; None when it holds none that can be read, and none is needed.
+    """The dataset of a campaign in a user's folder; None if it holds no readable one and none is
+    needed.
 
-    Raises FalloffError when one is needed and missing or damaged, when there are several, or no campaign at all.
+    Raises FalloffError if one is needed but missing or damaged, if there are several, or if there
+    is no campaign at all.
     """
     found = [one for one in verify.folders([folder]) if _campaign_in(one) == campaign]
     if len(found) > 1:
@@ -184,11 +193,12 @@ def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset
     except FalloffError:
         if is_needed:
             raise
-        return None  # its own notebook says what is wrong with it
+        return None  # its own notebook reports what is wrong with it
 
 
 def _campaign_in(folder: Path) -> str:
-    """The name of the campaign in a folder; of a damaged one as the folder's name begins, so that it hides no other."""
+    """The name of the campaign in a folder. For a damaged one it is the start of the folder's name,
+    so that it does not hide others."""
     try:
         return Folder(folder).plan().name
     except FalloffError:
@@ -196,8 +206,8 @@ def _campaign_in(folder: Path) -> str:
 
 
 def stored_studies(data: str = "") -> experiments.Studies:
-    """The studies of all reference campaigns that are shipped, or of those in the folder `data`, relative to the
-    repository, and of TOP500's lists; each is made when it is first asked for."""
+    """The studies of all shipped reference campaigns, or of those in the folder `data`, relative to
+    the repository, and of TOP500's lists. Each is made on first access."""
 
     def read(campaign: str) -> xr.Dataset | None:
         if campaign == "lists":
@@ -211,7 +221,8 @@ def stored_studies(data: str = "") -> experiments.Studies:
 
 
 def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.Dataset]) -> Path:
-    """Write a twin's description as a testbed; one of that name that says something else is never replaced."""
+    """Write a twin's description as a testbed. An existing testbed of that name with other content
+    is never replaced."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
     shorts = dict(pair for each in datasets for pair in attributes.short_names(each).items())
@@ -230,7 +241,7 @@ def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.
 def simulate_twin(
     name: str, found: twin.Twin, points: xr.Dataset, out: Path = paths.RAW
 ) -> list[xr.Dataset]:
-    """The campaigns of a twin, simulated: the held-out points and the what-ifs."""
+    """Simulate the campaigns of a twin: the held-out points and the what-ifs."""
     machine, simulated = read_testbed(name), []
     between = {key: {"name": key, "short": key, **own} for key, own in machine["networks"].items()}
     for campaign in prediction.campaigns(found, points, _described("hpl_scaling")["settings"]):
@@ -240,7 +251,8 @@ def simulate_twin(
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:
-    """A description as a dict; raises FalloffError when there is none of that name, or it cannot be read as TOML."""
+    """A description as a dict; raises FalloffError if there is none of that name, or it is not
+    valid TOML."""
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
         json.dumps(found)
@@ -258,7 +270,7 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FalloffError(f"{file} is not valid TOML: {error}") from None
-    except ValueError as error:  # of the name: no file has a null byte in its own
+    except ValueError as error:  # for an invalid name, such as one with a null byte
         raise FalloffError(f"cannot read {file}: {error}") from None
 
 
@@ -269,10 +281,12 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def read_testbed(name: str) -> dict[str, Any]:
-    """A testbed's description; one that `extends` another has all of that, but for what it says itself.
+    """A testbed's description. One that `extends` another inherits everything that it does not
+    state itself.
 
-    One with `designs`, a name in data/designs, has the networks of these and no other. Raises FalloffError as
-    `read_toml` does, and naming every fault in the description of a cluster or in the designs.
+    One with `designs`, a name in data/designs, has the networks of these and no others. Raises
+    FalloffError like `read_toml`, and naming every fault in the description of a cluster or in the
+    designs.
     """
     described = _extended(name)
     is_cluster = described.get("kind") == "cluster"
@@ -296,7 +310,7 @@ def read_designs(file: Path) -> designs.Designs:
 
 
 def _extended(name: str, by: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A testbed with all of what it extends; `by` are those that extend this one."""
+    """A testbed with everything that it extends; `by` are the testbeds that extend this one."""
     if name in by:
         circle = " extends ".join((*by[by.index(name) :], name))
         raise FalloffError(f"testbed {by[0]} never ends: {circle}; take out one `extends`")
@@ -308,25 +322,26 @@ def _extended(name: str, by: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def _described(campaign: str) -> dict[str, Any]:
-    """A campaign's description, with the testbed that it is for."""
+    """A campaign's description, with its testbed."""
     described = read_toml(_file(paths.CAMPAIGNS, campaign), "campaign")
     return {"testbed": "emulated", **described}
 
 
 def listed() -> list[str]:
-    """A line for each campaign in data/campaigns: its name, the testbed that it is for, and its title."""
+    """A line for each campaign in data/campaigns: its name, its testbed, and its title."""
     lines = []
     for file in executables.described(paths.CAMPAIGNS, "*.toml"):
         try:
             campaign = _described(file.stem)
-        except FalloffError as error:  # the others are there all the same
+        except FalloffError as error:  # the others are listed anyway
             campaign = {"testbed": "?", "title": error}
         lines.append(f"{file.stem:16} {campaign['testbed']:22} {campaign.get('title', '')}")
     return lines
 
 
 def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", blocks: int = 0) -> Plan:
-    """Resolve a campaign for a testbed, both by name, or for the `testbed` that it names itself, else the emulated one.
+    """Resolve a campaign for a testbed, both by name. The default is the `testbed` that the
+    campaign names, else the emulated one.
 
     `blocks` overrides the preset's stopping rule.
     """
@@ -343,7 +358,7 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
 
 
 def _networks(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """All interconnects and paths that are described, and what a testbed says of its own."""
+    """All described interconnects and paths, and those that a testbed defines itself."""
     between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
     for name, own in machine.get("networks", {}).items():
         between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
@@ -351,7 +366,8 @@ def _networks(machine: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) -> Plan:
-    """The campaign `programs` for one recorded program on so many nodes; `recording` is its checksum."""
+    """The campaign `programs` for one recorded program on these node counts; `recording` is its
+    checksum."""
     described, machine = _described("programs"), read_testbed(testbed)
     if machine.get("kind") != "simulated":
         remedy = "only a simulation can replay: name smith"
@@ -366,7 +382,7 @@ def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) ->
 
 
 def runnable(campaign: str, testbed: str, preset: str) -> Plan:
-    """`plan_campaign`; raises FalloffError where the plan cannot run here."""
+    """`plan_campaign`; raises FalloffError if the plan cannot run here."""
     plan = plan_campaign(campaign, testbed, preset)
     if missing := obstacles(plan):
         raise FalloffError("; ".join(missing))
@@ -374,15 +390,16 @@ def runnable(campaign: str, testbed: str, preset: str) -> Plan:
 
 
 def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
-    """Where a plan's transcripts are kept: the name carries the digest, so versions never mix."""
+    """The folder for a plan's transcripts. Its name contains the digest, so versions never mix."""
     return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
 
 
 def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> Path:
-    """Run what is missing of a plan, showing its progress, and return its folder; a finished campaign is left as it is.
+    """Run the missing trials of a plan, showing progress, and return its folder; a finished
+    campaign is left unchanged.
 
-    With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError when the
-    testbed cannot be had here.
+    With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError if the testbed
+    is not available here.
     """
     folder = _folder(plan, out, fresh)
     if not engine.is_finished(plan, folder):
@@ -394,26 +411,30 @@ def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> Path
 
 
 def run_within(plan: Plan, seconds: float, out: Path, fresh: bool = False) -> Path:
-    """As `run_campaign`, for so many seconds from now on; the first block always ends."""
+    """Like `run_campaign`, but limited to the next `seconds` seconds; the first block always
+    ends."""
     folder = folder_of(plan, out)
     notes = folder.notes() if folder.path.exists() and not fresh else []
-    # The engine's budget counts from a campaign's first trial on.
+    # The engine's budget counts from the campaign's first trial.
     spent = sum(note["seconds"] for note in notes if note["event"] == "trial")
     stopping = replace(plan.stopping, time_budget_s=spent + max(seconds, 1.0))
     return run_campaign(replace(plan, stopping=stopping), out, fresh)
 
 
 def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> str:
-    """Leave what is missing of a plan to a job of Slurm's and return its number, empty when nothing is missing.
+    """Submit the missing trials of a plan as a Slurm job and return its number, empty if none is
+    missing.
 
-    `fresh` is as in `run_campaign`. Raises FalloffError when there is a job of this campaign, or Slurm takes none.
+    `fresh` is as in `run_campaign`. Raises FalloffError if a job of this campaign exists, or Slurm
+    rejects the job.
     """
     folder = _folder(plan, out, fresh)
     return "" if engine.is_finished(plan, folder) else slurm.submit(plan, folder)
 
 
 def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
-    """A plan's folder; an earlier one is moved aside first if it is to be fresh, unless a job is using it."""
+    """A plan's folder. With `fresh`, an earlier one is moved aside first, unless a job is using
+    it."""
     folder = folder_of(plan, out)
     if fresh and folder.path.exists():
         slurm.require_idle(folder)
@@ -424,9 +445,10 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
 
 
 def obstacles(plan: Plan) -> list[str]:
-    """Why a plan cannot run here, a line each with the remedy: the testbed's reasons, missing tools and memory."""
+    """Why a plan cannot run here, one line each with the remedy: the testbed's reasons, missing
+    tools and memory."""
     found = session.testbed_module(plan.testbed).unavailable(plan.testbed)
-    if plan.testbed["kind"] == "cluster":  # its nodes are asked for tools when it is opened
+    if plan.testbed["kind"] == "cluster":  # its nodes are checked for tools when it is opened
         return found
     names = session.tools_of(plan)
     if plan.testbed["kind"] == "emulated":
@@ -450,10 +472,11 @@ def obstacles(plan: Plan) -> list[str]:
 
 
 def tried(plan: Plan) -> str:
-    """Run one tiny HPL trial on 2 nodes of a plan's testbed, in seconds, and keep nothing: why it gave no reading, empty
-    where it did.
+    """Run one tiny HPL trial on 2 nodes of a plan's testbed, in seconds, and keep nothing. Returns
+    why it gave no reading, empty if it did.
 
-    Raises lock.Taken where another run is at work, and FalloffError when the testbed cannot be had here.
+    Raises lock.Taken if another run is measuring, and FalloffError if the testbed is not available
+    here.
     """
     two = next(trial for trial in plan.blocks[0] if trial.point["nodes"] == 2)
     trial = replace(two, point={**two.point, "N": _TINY})
@@ -473,14 +496,15 @@ def tried(plan: Plan) -> str:
 
 def decided(folder: Folder) -> bool:
     """Whether further blocks would change no answer of a campaign with planned looks."""
-    return contrasts.is_over(derive.points(store.assemble(folder.path)))  # it runs: more each time
+    # The campaign is running, so read it again each time.
+    return contrasts.is_over(derive.points(store.assemble(folder.path)))
 
 
 def finding(campaign: str, dataset: xr.Dataset) -> str:
-    """What the experiment of a campaign finds in a dataset of it: its main sentences, as plain text.
+    """The main sentences that the experiment of a campaign finds in a dataset of it, as plain text.
 
-    Other campaigns that the experiment cannot do without are stored ones, of the same testbed if there are, which are named.
-    Raises FalloffError when the campaign is only read beside another, or the dataset is not enough.
+    Other required campaigns are stored ones, on the same testbed if possible, and are named. Raises
+    FalloffError if the campaign is only read beside another, or the dataset is not sufficient.
     """
     read = {module: experiments.campaigns(module) for module in experiments.modules()}
     own = [module for module in read if next(iter(read[module]), "") == campaign]

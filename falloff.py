@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""The command line of Falloff: how it is read, and how a mistake is answered."""
+"""The command line of Falloff: parsing, and the answer to a mistake."""
 
 import argparse
 import errno
@@ -20,23 +20,23 @@ from runners.tools import names as runner_names
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not understood; "
-    "130 interrupted; 141 nobody reads the output any more."
+    "130 interrupted; 141 broken pipe."
 )
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)
-# Where 1 and 2 are answers; elsewhere a mistake is 1, or argparse's 2.
+# The exit code of a mistake where 1 and 2 are answers. Elsewhere it is 1, or argparse's 2.
 MISTAKES = {"compare": 3, "reproduce": 3}
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are as short as all others."""
+    """A parser whose error messages are as short as all others here."""
 
     def error(self, message: str) -> None:
-        """Say what was not understood, and end with exit code 2."""
+        """Print what was not understood, and end with exit code 2."""
         self.exit(2, f"falloff: {message}\n`{self.prog} --help` shows what there is\n")
 
     def parse_known_args(self, args=None, namespace=None):
-        """As argparse's, but an option that is not known is refused by the command that does not know it."""
+        """Like argparse's method, but each command refuses the options that it does not know."""
         known, rest = super().parse_known_args(args, namespace)
         for option in (word for word in rest if word.startswith("--")):
             self.error(str(unknown("option", option, self._option_string_actions)))
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Version(argparse.Action):
-    """Print version and commit, and end."""
+    """Print version and commit, then exit."""
 
     def __call__(self, parser, *_) -> None:
         commit = code()
@@ -60,7 +60,7 @@ class Version(argparse.Action):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line's grammar, of `commands.COMMANDS`."""
+    """Build the parser of the command line from `commands.COMMANDS`."""
     about = "Does a cluster's efficiency fall off with its interconnect?"
     top = Parser(prog="falloff", description=about, epilog=EXIT_CODES)
     what = "print version and commit"
@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def complete(grammar: Parser) -> None:
-    """Answer a shell's Tab key, and end: names of what is described here, else files."""
+    """Answer a shell's Tab key and exit: names of campaigns, testbeds or tools, else files."""
     import argcomplete
 
     folders = {"campaign": paths.CAMPAIGNS, "testbed": paths.TESTBEDS}
@@ -96,9 +96,11 @@ def complete(grammar: Parser) -> None:
 
 
 def main() -> int:
-    """Run the command line; a user's mistake ends in a line or two and exit code 1, never in a traceback.
+    """Run the command line. A user's mistake ends in a line or two and exit code 1, never in a
+    traceback.
 
-    What it says goes through `quoting.as_written`: nothing that a file holds is obeyed by the terminal.
+    All output passes through `quoting.as_written`, so that a terminal obeys nothing that a file
+    contains.
     """
     said, complained = (Printed(stream, as_written) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(said), redirect_stderr(complained):
@@ -109,7 +111,7 @@ def answer() -> int:
     """Do what the command line asks for, and return the exit code."""
     mistake = MISTAKES.get("".join(sys.argv[1:2]), 0)
     grammar = parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could stand next
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         complete(grammar)
     try:
         arguments = vars(grammar.parse_args())
@@ -122,7 +124,7 @@ def answer() -> int:
         return code
     except FalloffError as error:
         return refuse(str(error), mistake or 1)
-    except BrokenPipeError:  # `falloff evidence trace share | head`: the reader has enough
+    except BrokenPipeError:  # as in `falloff evidence trace share | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
@@ -142,8 +144,8 @@ def answer() -> int:
 
 
 def refuse(message: str, code: int) -> int:
-    """Print why something was not done, and return the exit code that says so."""
-    if sys.stderr.isatty():  # a progress bar may stand in the line
+    """Print why something was refused, and return `code`."""
+    if sys.stderr.isatty():  # a progress bar may be on this line
         sys.stderr.clear()
     print(f"falloff: {message}", file=sys.stderr)
     return code

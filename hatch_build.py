@@ -1,4 +1,5 @@
-"""Refuses to build a wheel: notebooks, campaigns and reference data are files of a checkout, which its user edits."""
+"""Refuse to build a wheel: notebooks, campaigns and reference data are files of a checkout, which
+its user edits."""
 
 import sys
 
@@ -6,7 +7,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class CheckoutOnly(BuildHookInterface):
-    """Lets an editable installation through, which `make setup` makes."""
+    """Allow only the editable installation that `make setup` makes."""
 
     def initialize(self, version: str, build_data: dict) -> None:
         """End the build of a wheel with the reason and the remedy."""

@@ -1,4 +1,4 @@
-"""Runs the notebooks by papermill and makes the report of what they show."""
+"""Run the notebooks with papermill and make the report from their output."""
 
 import asyncio
 import sys
@@ -16,18 +16,20 @@ from papermill.exceptions import PapermillExecutionError
 import experiment
 from analysis import paths, report, store
 
-# A tour and a page: no sections of the report.
+# A tour and a page, which are not sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore")
-# A kernel that Ctrl+C cuts off would log a traceback of its sockets; what fails in a cell comes by another way.
+# A kernel interrupted by Ctrl+C would log a traceback of its sockets. Errors in cells arrive by another way.
 QUIET = ["--IPKernelApp.log_level=50"]
 
 
 def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[str]]:
-    """Run every notebook with the preset, and write the report of them; with `data` of the campaigns in that folder alone.
+    """Run every notebook with the preset, and write the report; with `data`, only on the campaigns
+    in that folder.
 
-    They run one after the other, since other work would spoil a measurement, and the summary last, since it gathers what all
-    found. A notebook that fails is run on the stored reference, or else left out, with the reason.
-    Returns the report's page, and a line for each run of today that gave nothing.
+    They run one after the other, because other work would disturb a measurement, and the summary
+    runs last, because it gathers all findings. A notebook that fails is run on the stored
+    reference, or else left out, with the reason. Returns the report's page, and a line for each run
+    of today without a result.
     """
     sections = [
         file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
@@ -51,15 +53,16 @@ def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[s
 
 
 def executed(file: Path) -> Path:
-    """Where a notebook lies when it was executed: in a folder of its own, with the datasets that it read."""
+    """The path of an executed notebook: in its own folder, with the datasets that it read."""
     return paths.EXECUTED / file.stem / file.name
 
 
 class Kernel:
-    """One kernel for all notebooks: imports would take most of the time of one's own. Each begins with an empty namespace."""
+    """One kernel for all notebooks, because a kernel for each would spend most of its time on
+    imports. Each notebook begins with an empty namespace."""
 
     def __enter__(self) -> "Kernel":
-        self.failed: list[str] = []  # runs of today that gave nothing
+        self.failed: list[str] = []  # runs of today without a result
         self._begin()
         return self
 
@@ -77,12 +80,13 @@ class Kernel:
 
     def _begin(self) -> None:
         self._sockets = tempfile.TemporaryDirectory()
-        # Through files and not through ports: nobody else can listen, and no other program can have taken one.
+        # Through files, not ports: nobody else can listen, and no other program can have taken one.
         where = {"transport": "ipc", "ip": f"{self._sockets.name}/kernel"}
         self.manager = AsyncKernelManager(kernel_name="python3", **where)
 
     def execute(self, file: Path, **parameters: str) -> str:
-        """Execute a notebook, whose printed lines are shown as they come; what went wrong, in words, or nothing."""
+        """Execute a notebook, showing its printed lines as they come; return what went wrong, in
+        words, or nothing."""
         made = executed(file)
         made.parent.mkdir(parents=True, exist_ok=True)
         for old in made.parent.glob("*.nc"):
@@ -118,7 +122,7 @@ class Kernel:
 
 
 class _Engine(Engine):
-    """Papermill's way to run cells in a kernel that is there, and stays."""
+    """Papermill's interface for running cells in an existing kernel, which stays alive."""
 
     @classmethod
     def execute_managed_notebook(cls, nb_man, kernel_name, km, stdout_file, **_) -> None:

@@ -1,6 +1,6 @@
-"""What a dataset's attributes describe, read from their JSON here and nowhere else.
+"""Read the JSON in a dataset's attributes. No other module parses it.
 
-What is for a reader's eyes only, and may say anything, is `quoting.quoted`.
+Text that is only displayed, and may contain anything, is passed through `quoting.quoted`.
 """
 
 import json
@@ -12,16 +12,18 @@ import xarray as xr
 from analysis.quoting import quoted
 from runners.description import WITHOUT_MESSAGES
 
-_WORDS = ("short", "source", "switch")  # no program reads what these say
+_WORDS = ("short", "source", "switch")  # free text that no program interprets
 
 
 def interconnects(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """The description of every interconnect of a dataset, or of what is derived from it, by its name; its words quoted."""
+    """The description of each interconnect of a dataset, by name. It also works for what is derived
+    from a dataset. Free text is quoted."""
     return _quoted(json.loads(dataset.attrs["interconnects"]), (*_WORDS, "name"))
 
 
 def short_names(dataset: xr.Dataset) -> dict[str, str]:
-    """The short name of every interconnect, quoted, by its name; and of what a statement may be against beside them."""
+    """The quoted short name of each interconnect, by name. If the design also compares with HPL
+    without messages, that has a name, too."""
     described = interconnects(dataset)
     names = {name: described[name].get("short") or quoted(name) for name in described}
     if WITHOUT_MESSAGES in json.loads(dataset.attrs.get("design", "{}")):
@@ -30,7 +32,8 @@ def short_names(dataset: xr.Dataset) -> dict[str, str]:
 
 
 def design(dataset: xr.Dataset) -> dict[str, Any]:
-    """What was decided before the run: the factors with their levels, the margin, what is compared with what."""
+    """What was fixed before the run: the factors with their levels, the margin, and which levels
+    are compared."""
     return json.loads(dataset.attrs["design"])
 
 
@@ -40,7 +43,8 @@ def factors(dataset: xr.Dataset) -> dict[str, list]:
 
 
 def testbed(dataset: xr.Dataset) -> dict[str, Any]:
-    """The description of the testbed, or of the modelled cluster, that a dataset is from; its words quoted."""
+    """The description of the testbed, or of the modelled cluster, that a dataset is from. Free text
+    is quoted."""
     return _quoted(json.loads(dataset.attrs["testbed_settings"]), _WORDS)
 
 
@@ -50,28 +54,29 @@ def settings(dataset: xr.Dataset) -> dict[str, Any]:
 
 
 def sessions(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    """What was recorded of each of the campaign's sessions, the last one last; every text quoted."""
+    """The record of each of the campaign's sessions, the latest last. All text is quoted."""
     return _quoted(json.loads(dataset.attrs["provenance"]).get("sessions", []))
 
 
 def block_sessions(dataset: xr.Dataset) -> dict[int, list[int]]:
-    """By block the numbers of the sessions in which it ran; empty where that is not recorded."""
+    """For each block, the numbers of the sessions in which it ran; empty if not recorded."""
     known = json.loads(dataset.attrs.get("sessions", "{}"))
     return {int(block): numbers for block, numbers in known.items()}
 
 
 def hosts(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    """The machine of each of the campaign's sessions, the last one last; every text quoted."""
+    """The machine of each of the campaign's sessions, the latest last. All text is quoted."""
     return [session.get("host", {}) for session in sessions(dataset)]
 
 
 def host(dataset: xr.Dataset) -> dict[str, Any]:
-    """The machine of the campaign's last session; empty when it is not recorded."""
+    """The machine of the campaign's last session; empty if not recorded."""
     return (hosts(dataset) or [{}])[-1]
 
 
 def _quoted(value: Any, words: Collection[str] | None = None, key: str = "") -> Any:
-    """A value from JSON with its texts quoted, with `words` those of these keys alone."""
+    """A value from JSON with quoted text; with `words`, only the text under these keys is
+    quoted."""
     if isinstance(value, dict):
         return {name: _quoted(one, words, name) for name, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,5 @@
-"""What a path of data/paths.toml can carry between its nodes, by the rates and delays of its parts."""
+"""How much a path of data/paths.toml can carry between its nodes, from the rates and delays of its
+parts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,11 +14,11 @@ from runners.testbeds.graph import Graph, graph, name
 
 @dataclass(frozen=True)
 class Hop:
-    """What passes to the place `end` over a link or a hub's wire.
+    """A step to the place `end` over a link or a hub's wire.
 
-    All that passes `medium` shares one rate: a direction of a link, or a hub's wire both ways. `rate`
-    [bit/s on the wire] is infinite where it is not shaped; bonded nodes have that of all their wires
-    together. `delay` [s] is one way.
+    All traffic over `medium` shares one rate: a direction of a link, or a hub's wire both ways.
+    `rate` [bit/s on the wire] is infinite where it is not shaped; bonded nodes have the rate of all
+    their wires together. `delay` [s] is one way.
     """
 
     medium: tuple[int, int] | str
@@ -28,13 +29,13 @@ class Hop:
 
 @dataclass(frozen=True)
 class Way:
-    """A shortest way from a node to another."""
+    """A shortest way from one node to another."""
 
     hops: tuple[Hop, ...]
 
     @property
     def rate(self) -> float:
-        """What its slowest hop carries [bit/s on the wire]."""
+        """The rate of its slowest hop [bit/s on the wire]."""
         return min(hop.rate for hop in self.hops)
 
     @property
@@ -45,7 +46,8 @@ class Way:
 
 @dataclass(frozen=True)
 class Limits:
-    """The most TCP payload [bit/s] of several flows, by the links of each alone and by those of all."""
+    """The most TCP payload [bit/s] of several flows: by the links of each flow alone, and by the
+    links that all share."""
 
     own: float
     shared: float
@@ -54,7 +56,8 @@ class Limits:
 def way(path: Mapping[str, Any], start: int, end: int) -> Way:
     """The way between two nodes of a path's table; raises ValueError when there is none.
 
-    Of bonded nodes, whose ways are alike, it is the first, at the rate of all together.
+    Bonded nodes have several equal ways: this returns the first, with the rate of all of them
+    together.
     """
     return _shortest(path, start, end)[0]
 
@@ -70,9 +73,10 @@ def carriers(path: Mapping[str, Any]) -> list[str]:
 
 
 def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
-    """What links allow `flows`, pairs of start and end node, that go on at the same time and share evenly.
+    """The limits that the links set to `flows`, pairs of start and end node, that run at the same
+    time and share evenly.
 
-    A link that only some of them use counts to neither.
+    A link that only some of the flows use counts in neither limit.
     """
     ways = [{hop.medium: hop.rate for hop in way(path, *ends).hops} for ends in flows]
     users = Counter(medium for passed in ways for medium in passed)
@@ -86,7 +90,8 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
 
 
 def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:
-    """All shortest ways, over no other node, as nodes pass nothing on; raises ValueError when there is none."""
+    """All shortest ways that pass through no other node, since nodes do not forward. Raises
+    ValueError when there is none."""
     net = graph(path)
     hops, seen = _hops(net), {name(start)}
     begun: list[tuple[Hop, ...]] = [(hop,) for hop in hops[name(start)]]
@@ -100,7 +105,7 @@ def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:
 
 
 def _hops(net: Graph) -> Mapping[str, list[Hop]]:
-    """What leaves each place, in the order of the links."""
+    """The hops that leave each place, in the order of the links."""
     hops: dict[str, list[Hop]] = defaultdict(list)
     wires = len(net.ends(name(1))) if net.bonded else 1
     for number, link in enumerate(net.links):

@@ -1,4 +1,5 @@
-"""What is shipped: the notebooks with their questions, and the reference campaigns with their transcripts."""
+"""What the project ships: notebooks with their questions, and reference campaigns with their
+transcripts."""
 
 import json
 import re
@@ -15,11 +16,11 @@ def shipped() -> list[dict[str, Any]]:
 
 
 def contents() -> str:
-    """Every experiment's notebook with what it asks, as a Markdown table with links."""
+    """Every experiment's notebook with its question, as a Markdown table with links."""
     rows = []
     for file in sorted(
         NOTEBOOKS.glob("[1-8]*.ipynb")
-    ):  # before and after these the others are framed
+    ):  # notebooks outside this range frame the experiments
         opening = "".join(json.loads(file.read_text(encoding="utf-8"))["cells"][0]["source"])
         title, _, text = opening.partition("\n")
         words = re.sub(r"\s*\[@[^]]*\]", "", " ".join(text.split()))

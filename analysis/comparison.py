@@ -1,5 +1,7 @@
-"""Did a cluster change? Every point and every planned contrast of two samples, OLD and NEW, with one of four answers; and
-how that is shown: in a terminal, as an estimation plot, and as data.
+"""Did a cluster change? Compare every point and every planned contrast of two samples, OLD and NEW,
+with one of four answers.
+
+The result is shown in a terminal, as an estimation plot and as data.
 """
 
 import math
@@ -34,11 +36,12 @@ EXIT_CODES = {SAME: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 
 @dataclass(frozen=True)
 class Change:
-    """One statement: `what` was compared, its `answer` and what it rests on.
+    """One statement: `what` was compared, its `answer`, and the numbers behind it.
 
-    `ratio` is the speed of NEW over that of OLD (geometric means) with its 95 % t interval `low`, `high`; of a
-    contrast, what one network keeps of another's speed from fewer to more nodes, NEW over OLD. Unknown is NaN. `old` and
-    `new` hold the blocks' log-speeds, shape (blocks,); `points` are those that it is made of, and `unit` that of their
+    `ratio` is the speed of NEW over that of OLD (geometric means) with its 95 % t interval `low`,
+    `high`. For a contrast it is the share of another network's speed that one network keeps from
+    fewer to more nodes, NEW over OLD. Unknown is NaN. `old` and `new` hold the blocks' log-speeds,
+    shape (blocks,). `points` are the points in the statement, and `unit` is the unit of their
     values, empty for a contrast.
     """
 
@@ -55,7 +58,8 @@ class Change:
 
     @property
     def means(self) -> tuple[float, float]:
-        """The geometric means of OLD's and NEW's values in their unit, of a contrast its ratios."""
+        """The geometric means of OLD's and NEW's values in their unit; for a contrast, of its
+        ratios."""
         sign = -1 if self.lower_is_better else 1
         return math.exp(sign * self.old.mean()), math.exp(sign * self.new.mean())
 
@@ -64,8 +68,9 @@ class Change:
 class Comparison:
     """OLD beside NEW: `changes` are judged together, against a relative `margin`.
 
-    `only_old` and `only_new` are the labels of points that one side lacks. `facts` are what else is known to differ, as
-    (what, in OLD, in NEW), and `one_sided_facts` what only one side recorded.
+    `only_old` and `only_new` are the labels of points that the other side lacks. `facts` are other
+    known differences, as (what, in OLD, in NEW); `one_sided_facts` are those that only one side
+    recorded.
     """
 
     old: Sample
@@ -79,19 +84,20 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """The answer of all: `slower` where any is, else `undecided` where any is, else `faster` or `the same`."""
+        """The overall answer: `slower` if any statement is, else `undecided` if any is, else
+        `faster` or `the same`."""
         return next(answer for answer in change.ANSWERS if self.with_answer(answer))
 
     def with_answer(self, answer: str) -> tuple[Change, ...]:
-        """The statements of which this is the answer."""
+        """The statements with this answer."""
         return tuple(one for one in self.changes if one.answer == answer)
 
 
 def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparison:
     """Compare two samples at the points that both have.
 
-    A point is what was run with all of its settings: other settings make it another point. Raises FalloffError where the
-    samples have different kinds of evidence, or no point in common.
+    A point is a measurement with all of its settings: other settings make another point. Raises
+    FalloffError if the samples have different kinds of evidence or no point in common.
     """
     if Path(old.source).resolve() == Path(new.source).resolve():
         raise FalloffError(f"OLD and NEW are both {old.source}: name two measurements")
@@ -107,7 +113,7 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
 
     def place(point: Point) -> tuple:
         values = [dict(point).get(name) for name in settings]
-        # What is not known comes first, words last.
+        # Unknown values come first, text last.
         return quantity(point), [(v is not None, isinstance(v, str), v) for v in values]
 
     label = _labels([*dict.fromkeys([*olds, *news])], names)
@@ -133,13 +139,13 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
 
 
 def few(words: Sequence[str], most: int = 5) -> str:
-    """The first words, and how many more there are."""
+    """The first words, and the number of those left out."""
     more = len(words) - most
     return "; ".join(words[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _facts(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """What differs, nodes that differ alike in one row."""
+    """The facts that differ; nodes that differ in the same way share a row."""
     nodes: dict[tuple[str, str, str], list[str]] = {}
     for name in [name for name in old if name in new and old[name] != new[name]]:
         node = re.match(r"session/nodes/([^/]+)/(.+)", name)
@@ -152,7 +158,8 @@ def _facts(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str
 def _contrasts(
     sample: Sample, common: Sequence[Point], olds: Mapping, news: Mapping
 ) -> Iterator[tuple]:
-    """The planned contrasts of which both sides have all points, each of which is the only one of its level and nodes."""
+    """The planned contrasts for which both sides have all points, if only one point matches each
+    level and node count."""
     for one in sample.statements:
         wanted = [
             (level, nodes) for nodes in (one.end, one.start) for level in (one.of, one.against)
@@ -174,7 +181,7 @@ def _contrasts(
 
 
 def _labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:
-    """A function that names a point by as few settings as tell all of them apart."""
+    """A function that labels a point by as few settings as tell all points apart."""
     chosen: list[str] = []
     apart, several = 1, len({quantity(point) for point in points}) > 1
     for name in varying(points):
@@ -199,7 +206,8 @@ def _word(name: str, value, names: Mapping[str, str]) -> str:
 
 
 def _apart(olds: Sequence[Point], news: Sequence[Point]) -> str:
-    """Why no point is in both: the settings (or quantities) of which they share no value."""
+    """Why the samples have no point in common: the settings (or quantities) of which they share no
+    value."""
     reasons = []
     for name in ("", *varying([*olds, *news])):
         old, new = ({str(dict(point).get(name)) for point in side} for side in (olds, news))
@@ -230,7 +238,7 @@ def text(found: Comparison) -> str:
 
 
 def rule(found: Comparison) -> str:
-    """How the answers were found, in two sentences."""
+    """How the answers are decided, in two sentences."""
     margin = f"{100 * found.margin:g} %"
     if found.old.evidence == "simulated":
         return f"A simulation repeats itself exactly: a ratio within {margin} of 1 is the same, and any other a change."
@@ -286,7 +294,7 @@ def figure(
 
 
 def as_data(found: Comparison) -> dict:
-    """The comparison as plain data, for JSON; what is not known is None."""
+    """The comparison as plain data, for JSON; unknown values are None."""
     statements = [
         {
             "what": one.what,
@@ -318,7 +326,7 @@ def as_data(found: Comparison) -> dict:
 
 
 def _headline(found: Comparison) -> str:
-    """The answer in a sentence or two, what is slower first."""
+    """The answer in a sentence or two, slower statements first."""
     total, margin = len(found.changes), f"{100 * found.margin:g} %"
     if found.answer == SAME:
         return f"The same: {counted(total, 'statement')}, each within {margin} of OLD."
@@ -330,13 +338,13 @@ def _headline(found: Comparison) -> str:
 
 
 def counts(changes) -> list[str]:
-    """How many have each answer, what most needs a look first."""
+    """The number of statements with each answer, the most urgent answer first."""
     given = [one.answer for one in changes]
     return [f"{given.count(answer)} {answer}" for answer in change.ANSWERS if answer in given]
 
 
 def _table(found: Comparison) -> list[str]:
-    """Every statement in a line."""
+    """Every statement, one per line."""
     width, rows = max(len(one.what) for one in found.changes), []
     for row, one in enumerate(found.changes, 1):
         means = (f"{number(mean, 4)} {one.unit}".strip() for mean in one.means)

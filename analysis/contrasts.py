@@ -26,11 +26,13 @@ from runners.record import FalloffError
 
 @dataclass(frozen=True)
 class Contrast:
-    """One network against a reference: the verdict on its fall, the negative control and the ratios.
+    """One network against a reference: the verdict on its fall, the negative control and the
+    ratios.
 
-    `primary` are the statements that the campaign was planned for, in their order; the verdicts of the others are
-    corrected for each other. `control` is None when the campaign has no point without a network. `differences` is
-    D over (block). All rest on the blocks that were judged, those of the last look.
+    `primary` are the statements that the campaign was planned for, in their order; the verdicts of
+    the others are corrected for each other. `control` is None if the campaign has no point without
+    a network. `differences` is D over (block). All of these use only the blocks that were judged,
+    those of the last look.
     """
 
     network: str
@@ -44,14 +46,15 @@ class Contrast:
 
     @property
     def what(self) -> str:
-        """The place in words."""
+        """The contrast's name in words."""
         return f"{self.network} / {self.reference} from {self.start} to {self.end} nodes"
 
 
 def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
-    """The primary statements in their order, then the secondary ones; where the negative control failed, all refused.
+    """The primary statements in their order, then the secondary ones. If the negative control
+    failed, all are refused.
 
-    Raises FalloffError when a network of theirs was not run, or none was planned.
+    Raises FalloffError if one of their networks was not run, or none was planned.
     """
     design = designs.read(points)
     _check_levels(points, design)
@@ -78,7 +81,8 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
 
 
 def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> int | None:
-    """From how many sessions these blocks are; None where that is not recorded of one, or makes no difference."""
+    """The number of sessions in which these blocks ran; None if it is not recorded for one of them,
+    or makes no difference."""
     known = block_sessions(dataset)
     if evidence == "simulated" or not set(blocks) <= known.keys():
         return None
@@ -86,23 +90,26 @@ def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> in
 
 
 def _outcome(points: xr.Dataset, design: Design) -> Outcome:
-    """What the campaign's primary statements say at its last look, whatever factor they compare."""
+    """The verdicts on the campaign's primary statements at its last look, whatever factor they
+    compare."""
     falls = primary_differences(points).transpose("statement", "block").values
     controls = _controls(points, design, design.primary)
     return in_sequence(falls, controls, design, points.evidence.item())
 
 
 def is_over(points: xr.Dataset) -> bool:
-    """Whether further blocks would change no answer: all primary statements are decided, or the last look is over."""
+    """Whether further blocks would change no answer: all primary statements are decided, or the
+    last look is over."""
     design = designs.read(points)
     return bool(design.looks) and _outcome(points, design).is_over
 
 
 def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect") -> xr.DataArray:
-    """log(rate_level / rate_reference) within each block, for two levels of the factor `along`; the reference may be
-    WITHOUT_MESSAGES: the share that the program reaches, as its design says, where messages take no time.
+    """log(rate_level / rate_reference) within each block, for two levels of the factor `along`.
 
-    The dims are those of `points.rate` but `along`; NaN where one of the two is missing.
+    The reference may be WITHOUT_MESSAGES: the share that the program reaches, according to its
+    design, if messages take no time. The dims are those of `points.rate` without `along`; NaN where
+    either rate is missing.
     """
     if reference == WITHOUT_MESSAGES:
         reached = designs.read(points).without_messages
@@ -140,7 +147,8 @@ def _fall(points: xr.Dataset, statement: Statement, along: str = "interconnect")
 def _controls(
     points: xr.Dataset, design: Design, statements: Sequence[Statement]
 ) -> np.ndarray | None:
-    """The log-ratios where no network is used, over (statement, block); None without such a point."""
+    """The log-ratios on points without a network, over (statement, block); None if there is no such
+    point."""
     if design.negative_control is None:
         return None
     alone = _of_one_level(points, design).sel(nodes=design.negative_control)
@@ -148,7 +156,8 @@ def _controls(
 
 
 def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:
-    """The points at the one level of every factor that is neither compared nor the number of nodes."""
+    """The points at the only level of every factor that is neither compared nor the number of
+    nodes."""
     return at_only_level(points, *(set(points.rate.dims) - {design.compared, "nodes", "block"}))
 
 

@@ -1,4 +1,5 @@
-"""From an HPL campaign's trials to its points: rate, and share of what the nodes can do, by block and factor."""
+"""From an HPL campaign's trials to its points: the rate, and its share of what the nodes can
+compute, by block and factor."""
 
 from collections.abc import Mapping
 
@@ -10,7 +11,7 @@ from analysis import attributes
 from analysis.statistics.intervals import mean_over
 from runners.record import FalloffError
 
-# What a share is of.
+# What a share is relative to.
 PACED = "the nodes' paced rate"
 MODELLED = "the modelled nodes' DGEMM rate"
 PEAK = "Rpeak"
@@ -21,13 +22,16 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's HPL trials out over dims (block, *factors), the factors as in its design.
 
     Factors are always `interconnect` and `nodes`, in some campaigns also `N`, `daemon` or `blas`.
-    Variables: `rate` [Gflop/s] on the testbed's own scale of time, `share` [1] of `known_rate`, the
-    settings `N`, `NB`, `P`, `Q`, `ranks_per_node` as far as they are no factors, and `reason`, which is
-    empty where `rate` is valid and says otherwise why it is NaN; over (block, nodes) `known_rate` [Gflop/s], as
-    `known_rate` says, whose attribute `of` says what it is. The attributes are the dataset's; `evidence` is a scalar
-    coordinate. Raises FalloffError when there is no HPL trial or the evidence is of several kinds.
+    Variables: `rate` [Gflop/s] on the testbed's own scale of time; `share` [1] of `known_rate`; the
+    settings `N`, `NB`, `P`, `Q` and `ranks_per_node` unless they are factors; and `reason`, which
+    is empty where `rate` is valid and otherwise says why it is NaN. `known_rate` [Gflop/s], over
+    (block, nodes), is described at the function `known_rate`; its attribute `of` says what it is.
+    The attributes are the dataset's; `evidence` is a scalar coordinate.
+
+    Raises FalloffError if there is no HPL trial or there are several kinds of evidence.
     """
-    dataset = dataset.reset_coords()  # else each step below carries all of a trial's settings along
+    # Otherwise each step below carries all settings along.
+    dataset = dataset.reset_coords()
     kinds = sorted(set(dataset.evidence.values.tolist()))
     if len(kinds) > 1:
         raise FalloffError(
@@ -56,11 +60,13 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def known_rate(testbed: Mapping, rate: xr.DataArray) -> xr.DataArray:
-    """What the n nodes are known to compute together [Gflop/s], over (block, nodes); its attribute `of` says how.
+    """The rate that the n nodes are known to compute at together [Gflop/s], over (block, nodes);
+    its attribute `of` says how it is known.
 
-    The first that a testbed's description has: the rate at which its nodes are paced (`PACED`), that of the
-    modelled node (`MODELLED`), the theoretical peak (`PEAK`). Else n times the harmonic mean of `rate` on one
-    node in the same block (`ONE_NODE`), NaN where none ran there: the share is then the parallel efficiency.
+    It is the first of these that a testbed's description has: the rate at which its nodes are paced
+    (`PACED`), that of the modelled node (`MODELLED`), the theoretical peak (`PEAK`). Otherwise it
+    is n times the harmonic mean of `rate` on one node in the same block (`ONE_NODE`), NaN if none
+    ran there; the share is then the parallel efficiency.
     """
     described = {
         PACED: testbed.get("node", {}).get("flop_s"),
@@ -78,17 +84,19 @@ def known_rate(testbed: Mapping, rate: xr.DataArray) -> xr.DataArray:
 
 
 def _slowed(dataset: xr.Dataset) -> xr.DataArray:
-    """How many times slower than its testbed describes each trial ran [1], over (trial): its dilation over the described."""
+    """How many times slower than its testbed describes each trial ran [1], over (trial): its
+    dilation over the described one."""
     described = attributes.testbed(dataset).get("node", {}).get("dilation", 1)
     return dataset.dilation.fillna(described) / described
 
 
 def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArray) -> xr.Dataset:
-    """Lay values of one runner's trials out over dims (block, *factors), levels in the design's order.
+    """Lay values of one runner's trials out over dims (block, *factors), levels in the design's
+    order.
 
-    Each column is over (trial), as the dataset; the trials of other roles and runners are left out, and
-    so is a column that is itself a factor. Levels that are no or yes become 0 and 1. What did not run is NaN.
-    Raises FalloffError when there is no trial of that runner.
+    Each column is over (trial), like the dataset. Trials of other roles and runners are left out,
+    and so is a column that is itself a factor. Levels that are no or yes become 0 and 1. Points
+    that did not run are NaN. Raises FalloffError if there is no trial of that runner.
     """
     dataset = dataset.reset_coords()
     chosen = np.flatnonzero((dataset.role.values == "point") & (dataset.runner.values == runner))
@@ -110,9 +118,9 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
 
 
 def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
-    """The points at the one level of each of these factors, which stays as a scalar coordinate.
+    """The points at the only level of each of these factors, which stays as a scalar coordinate.
 
-    Raises FalloffError where a factor has several: the analysis would not know which to take.
+    Raises FalloffError if a factor has several levels: the analysis would not know which to take.
     """
     for factor in factors:
         if points.sizes[factor] != 1:
@@ -124,10 +132,12 @@ def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
 
 
 def broadcast_bytes(N, Q, ranks_per_node=1):
-    """The least number of bytes that HPL's panel broadcasts send between nodes, over all of a grid with Q columns.
+    """The least number of bytes that HPL's panel broadcasts send between nodes, over the whole run
+    on a grid with Q columns.
 
-    The panel that starts at row r has N - r rows of NB doubles and reaches each of the other nodes once, whatever the
-    broadcast's shape. The Q processes of a row are on no fewer than M = Q / ranks_per_node nodes, rounded up:
-    8 (M - 1) sum NB (N - r) >= 4 (M - 1) N^2. Row swaps, pivots, headers and what is sent twice come on top.
+    The panel that starts at row r has N - r rows of NB doubles. It reaches each of the other nodes
+    once, whatever the shape of the broadcast. The Q processes of a row are on at least M = Q /
+    ranks_per_node nodes, rounded up: 8 (M - 1) sum NB (N - r) >= 4 (M - 1) N^2. Row swaps, pivots,
+    headers and data sent twice come on top.
     """
     return 4 * (np.ceil(Q / ranks_per_node) - 1) * N**2

@@ -1,4 +1,5 @@
-"""Designs of two-level networks: what a file of data/designs says, the networks that follow from it, and what they cost."""
+"""Designs of two-level networks: read a file of data/designs, build its networks, and compute their
+costs."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from runners.two_level import TwoLevel, from_table
 
 CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs
 TEXT, TABLE = "text", "table"
-# What a row of each table says: a text, or a number of this unit; `data/designs/nemo.toml` says what each means.
+# The fields of each table's rows: text, or a number in this unit. `data/designs/nemo.toml` explains each.
 FIELDS = {
     "cluster": {"nodes": "1", "node_bandwidth": "B/s", "latency": "s", "unsubscribed_extra": "USD"},
     "edges": {"name": TEXT, "price": "USD", "uplink_bandwidth": "B/s"}
@@ -23,14 +24,14 @@ FIELDS = {
     "designs": {"edge": TEXT, "core": TEXT, "nodes_per_edge": "1"},
 }
 FILE = {"name": TEXT, "title": TEXT, **dict.fromkeys(FIELDS, TABLE)}
-# What an absent number means.
+# The meaning of an absent number.
 ABSENT = {
     "unsubscribed_extra": math.nan,
     "supervisor_slots": 0,
     "card_bandwidth": math.inf,
     "core_bandwidth": math.inf,
 }
-# Columns of `table` in the text for a terminal, and what they are called there.
+# Columns of `table` that the terminal shows, with their headings there.
 SHOWN = {
     "edge_oversubscription": "edge",
     "core_oversubscription": "core",
@@ -44,10 +45,12 @@ NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown b
 
 @dataclass(frozen=True)
 class Designs:
-    """A design file that was checked: `cluster`, and by name `edges`, `cores` and `designs`, as plain values.
+    """A checked design file: `cluster`, and by name `edges`, `cores` and `designs`, as plain
+    values.
 
-    Rates are of payload [B/s], each way; prices in USD, NaN where unknown. `assumed` has every number that is assumed,
-    with its unit and source, by its place, such as `cores.cisco_6509e.card_bandwidth`.
+    Rates are of payload [B/s], each way. Prices are in USD, NaN where unknown. `assumed` lists
+    every assumed number with its unit and source, by its place, such as
+    `cores.cisco_6509e.card_bandwidth`.
     """
 
     name: str
@@ -64,7 +67,7 @@ class Designs:
         return self.edges[chosen["edge"]], self.cores[chosen["core"]]
 
     def tree(self, design: str) -> dict[str, Any]:
-        """A design's network as the table of `two_level.from_table`."""
+        """A design's network as the table that `two_level.from_table` reads."""
         edge, core = self.parts(design)
         bounds = ("card_bandwidth", "core_bandwidth")
         return {
@@ -82,7 +85,8 @@ class Designs:
 
 
 def check(described: Mapping[str, Any]) -> Designs:
-    """The designs of a design file, a dict as TOML gives it; raises FalloffError naming every fault."""
+    """Check a design file, given as TOML's dict, and return its designs; raises FalloffError naming
+    every fault."""
     faults = list(_faults("", described, FILE))
     rows = [] if faults else list(_rows(described))
     faults += [fault for place, row, fields in rows for fault in _faults(f"{place}.", row, fields)]
@@ -105,7 +109,7 @@ def check(described: Mapping[str, Any]) -> Designs:
 
 
 def _rows(described: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
-    """Every row of a file's tables with its place and the fields that it has; the cluster is one."""
+    """Every row of a file's tables with its place and fields; the cluster is one row."""
     for group, fields in FIELDS.items():
         if group == "cluster":
             yield group, described[group], fields
@@ -118,7 +122,7 @@ def _value(entry: Any) -> Any:
 
 
 def _faults(place: str, row: Any, fields: Mapping[str, str]) -> Iterator[str]:
-    """What of a row is missing, unknown or not what it should be, a sentence each."""
+    """The missing, unknown or wrong fields of a row, one sentence each."""
     if not isinstance(row, dict):
         yield f"{place.rstrip('.')} must be a table"
         return
@@ -143,7 +147,7 @@ def _fits(entry: Any, unit: str) -> bool:
 
 
 def _misfits(edges: Mapping, cores: Mapping, designs: Mapping, **_) -> Iterator[str]:
-    """Parts that are not there, and parts that do not fit together."""
+    """Parts that do not exist, and parts that do not fit together."""
     if CROSSBAR in designs:
         yield f"designs.{CROSSBAR}: the network without oversubscription has that name already"
     for name, core in cores.items():
@@ -160,9 +164,10 @@ def _misfits(edges: Mapping, cores: Mapping, designs: Mapping, **_) -> Iterator[
 
 
 def networks(designs: Designs) -> dict[str, dict[str, Any]]:
-    """What a simulated testbed calls `network`: the crossbar, then each design with the plain table of its tree.
+    """The table `network` of a simulated testbed: the crossbar, then each design with the plain
+    table of its tree.
 
-    `bandwidth` [B/s] and `latency` [s] are those of a node's link and from node to node.
+    `bandwidth` [B/s] is that of a node's link, and `latency` [s] is from node to node.
     """
     source = f"design file {designs.name}: cluster."
     ends = {
@@ -174,7 +179,7 @@ def networks(designs: Designs) -> dict[str, dict[str, Any]]:
 
 
 def names(designs: Designs) -> dict[str, dict[str, str]]:
-    """How the crossbar and each design are called: {name, short} by its own name."""
+    """The display names of the crossbar and of each design, {name, short}, by design."""
     called = {CROSSBAR: {"name": "a network without oversubscription", "short": "crossbar"}}
     for design, chosen in designs.designs.items():
         edge, core = designs.parts(design)
@@ -211,7 +216,7 @@ def table(designs: Designs) -> pd.DataFrame:
 
 
 def text(designs: Designs) -> str:
-    """The table and what is assumed, for a terminal."""
+    """The table and the assumed numbers, for a terminal."""
     worth = table(designs).assign(bisection=lambda rows: rows.bisection / 1e9)
     shown = worth[list(SHOWN)].rename(columns=SHOWN).rename_axis(None).round(2)
     rows = shown.to_string(float_format="{:,.10g}".format, na_rep="unknown")

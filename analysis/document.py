@@ -1,4 +1,5 @@
-"""An executed notebook as a section of the report: its words, figures and tables, as Markdown."""
+"""Turn an executed notebook into a section of the report: its text, figures and tables, as
+Markdown."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,13 +11,14 @@ import nbformat
 from analysis.exhibit import KEY
 from runners.record import FalloffError
 
-# Cells with this tag are in the supplement only.
+# Cells with this tag appear only in the supplement.
 DETAIL = "detail"
 
 
 @dataclass(frozen=True)
 class Section:
-    """What a notebook tells: `markdown`, the `figures` in it as SVG by label, what each `rests_on`, and its `findings`."""
+    """A notebook's content: `markdown`, its `figures` as SVG by label, what each `rests_on`, and
+    its `findings`."""
 
     markdown: str
     figures: Mapping[str, str]
@@ -25,9 +27,9 @@ class Section:
 
 
 def read(file: Path, whole: bool = False) -> Section:
-    """The section of an executed notebook, `whole` with its details.
+    """The section of an executed notebook, with its details if `whole`.
 
-    Raises FalloffError where the notebook was not executed to its end.
+    Raises FalloffError if the notebook was not executed to its end.
     """
     cells = nbformat.read(file, as_version=4).cells
     if unfinished := [
@@ -52,7 +54,8 @@ def read(file: Path, whole: bool = False) -> Section:
 
 
 def _parts(cell, whole: bool) -> Iterable[str]:
-    """A cell's Markdown: its words, or its outputs and, below a figure or where all is wanted, its code."""
+    """A cell's Markdown: its text, or its outputs. The code is added below a figure, or if
+    `whole`."""
     if cell.cell_type == "markdown":
         yield cell.source
         return

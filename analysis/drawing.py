@@ -1,4 +1,4 @@
-"""The marks that figures are made of: points, intervals, curves, verdicts and axes."""
+"""The marks that make up figures: points, intervals, curves, verdicts and axes."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,13 @@ MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
     "Small marks are single runs. Open marks and bars are geometric means with their intervals."
 )
-# Of a doubling: between two series, and of a mean and its runs from their place.
+# Fractions of a doubling: between two series, and from a level's place to a mean and to its runs.
 SIDESTEP, APART = 0.12, 0.025
 
 
 def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
-    """A figure of the report's width and this height [inches] with so many axes side by side; `sharex`, `sharey`: as one."""
+    """A figure of the report's width and this height [inches] with `columns` axes side by side.
+    Pass `sharex`, `sharey` to share an axis."""
     figure = Figure(figsize=(style.WIDTH, height))
     return figure, figure.subplots(1, columns, squeeze=False, **shared)[0]
 
@@ -34,7 +35,8 @@ def new_figure(height: float) -> tuple[Figure, Axes]:
 
 
 def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: str = "") -> None:
-    """Every run of a series, values over (block, level) at the levels' places x, and its legend entry."""
+    """Draw every run of a series, values over (block, level), at the levels' places x; add its
+    legend entry."""
     look = style.look(series)
     values = values.transpose("block", ...).values
     everywhere = np.broadcast_to(x, values.shape).ravel()
@@ -46,7 +48,8 @@ def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: st
 def interval(
     axes: Axes, series: str, x, mean, low, high, label: str = "", fill: str | None = "white"
 ) -> None:
-    """A series' mean at x, a number or several, with its interval, which is left out where it is not known (NaN)."""
+    """Draw a series' mean at x, one number or several, with its interval. An unknown interval (NaN)
+    is left out."""
     look, ends = style.look(series), np.reshape([mean - low, high - mean], (2, -1))
     mark = {
         "fmt": look.marker,
@@ -76,7 +79,8 @@ def runs_and_means(
 
 
 def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
-    """A mean in a row with its interval along the horizontal axis, which is left out where it is not known (NaN)."""
+    """Draw a mean in a row with its interval along the horizontal axis. An unknown interval (NaN)
+    is left out."""
     ends = np.reshape([mean - low, high - mean], (2, -1))
     axes.errorbar(
         mean, row, xerr=ends, fmt=look.marker, color=look.color, mfc="white", capsize=3, label=label
@@ -86,14 +90,15 @@ def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, l
 def band(
     axes: Axes, series: str, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> None:
-    """A model's curve of a series and its band, all of shape (x,); there is no band where it is not known (NaN)."""
+    """Draw a model's curve of a series with its band, all of shape (x,); an unknown band (NaN) is
+    left out."""
     look = style.look(series)
     axes.plot(x, mean, linestyle=look.line, color=look.color, gid=MODEL)
     axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
 
 
 def doubling_axis(axes: Axes, ticks: Sequence[int], label: str = "nodes") -> None:
-    """A horizontal axis of whole numbers on which doubling is a step, with the numbers as ticks."""
+    """A horizontal axis of whole numbers with equal steps per doubling and the numbers as ticks."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(int(n)) for n in ticks])
     axes.xaxis.set_minor_locator(ticker.NullLocator())
@@ -101,12 +106,12 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str = "nodes") -> Non
 
 
 def beside(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
-    """The places of one of `count` series on an axis of doublings, where series stand side by side."""
+    """The places of one of `count` series that stand side by side on an axis of doublings."""
     return levels * 2.0 ** (SIDESTEP * (rank - (count - 1) / 2))
 
 
 def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
-    """The contrast's mean, interval and answer, above its blocks."""
+    """Draw a contrast's mean, interval and answer, above its blocks."""
     verdict = contrast.verdict
     axes.text(
         1.02, row, verdict.answer, weight="bold", va="center", transform=axes.get_yaxis_transform()
@@ -128,14 +133,14 @@ def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> Non
 
 
 def today_mark(axes: Axes, row: int, found: Reproduction) -> None:
-    """Another run's mean, above the contrast's own."""
+    """Draw another run's mean above the contrast's own."""
     if found.today is not None:
         look = style.TODAY
         axes.plot(100 * (1 - found.today), row - 0.27, look.marker, color=look.color, label="today")
 
 
 def margin_around_100(axes: Axes, margin: float, label: str) -> None:
-    """A line at 100 %, and as an area how far a ratio may lie from it and be the same."""
+    """Draw a line at 100 % and shade the range of ratios that count as the same."""
     ends = 100 * (1 - margin), 100 / (1 - margin)
     axes.axhspan(*ends, color=style.MARGIN, zorder=0, label=label)
     axes.axhline(100, color=style.INK, linewidth=0.8)
@@ -149,7 +154,8 @@ def rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def apart(values: Sequence[int], factor: float) -> list[int]:
-    """Those of the ascending values that are at least `factor` times the one before, for ticks that do not collide."""
+    """The ascending values that are at least `factor` times the one before, so that tick labels do
+    not collide."""
     chosen: list[int] = []
     for value in values:
         if not chosen or value >= factor * chosen[-1]:
@@ -158,7 +164,7 @@ def apart(values: Sequence[int], factor: float) -> list[int]:
 
 
 def legend_below(figure: Figure, axes: Axes | Sequence[Axes], columns: int) -> None:
-    """One legend under the axes, or under several, that names each kind of mark once."""
+    """One legend under the axes, or under several axes, that names each kind of mark once."""
     marks = {}
     for panel in np.ravel(axes):
         for handle, label in zip(*panel.get_legend_handles_labels()):

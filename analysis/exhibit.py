@@ -1,7 +1,8 @@
-"""What a notebook shows and the report prints: figures and tables whose captions stand alone.
+"""Figures and tables for notebooks and the report, with captions that stand alone.
 
-A figure or table without unit, n or kind of interval cannot be made. In Jupyter each shows itself with its caption; the
-report finds the same in the executed notebook, under `KEY` of the output's metadata.
+A figure or table without unit, n or kind of interval cannot be made. In Jupyter each shows itself
+with its caption. The report finds the same in the executed notebook, under `KEY` of the output's
+metadata.
 """
 
 import base64
@@ -22,16 +23,18 @@ from analysis.wording import counted, percent
 from runners.record import FalloffError
 
 KEY = "falloff"
-# What has no unit because it counts.
+# Counts, which have no unit.
 COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What a figure or table rests on: kind of evidence, how often it was repeated, and the kind of its intervals.
+    """What a figure or table rests on: the kind of evidence, the number of repetitions, and the
+    kind of interval.
 
-    `n` counts `of`. A simulation repeats itself and a published number is one: these have neither n nor interval.
+    `n` counts `of`. A simulation repeats itself exactly and a published number stands alone, so
+    these have neither n nor interval.
     """
 
     evidence: str
@@ -47,7 +50,8 @@ class Basis:
 
     @classmethod
     def of_dataset(cls, dataset: xr.Dataset, intervals: str, judged: int = 0) -> "Basis":
-        """The blocks of a campaign, or so many of them, with these intervals; none of what repeats itself."""
+        """The basis of a campaign: all of its blocks, or `judged` of them, with these intervals. A
+        simulation, which repeats itself, has none of these."""
         evidence = evidence_of(dataset)
         if evidence in WITHOUT_SCATTER:
             return cls(evidence)
@@ -60,10 +64,11 @@ class Basis:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure: `label` names it and its file, `shows` and `marks` are its caption around the basis, `alt` is for who cannot
-    see it.
+    """A figure. `label` names it and its file; `shows` and `marks` are its caption around the
+    basis; `alt` is for readers who cannot see it.
 
-    `rests_on` are the campaigns, and the files of data/, that it draws. Raises FalloffError where an axis has no unit.
+    `rests_on` are the campaigns, and the files of data/, that it draws. Raises FalloffError if an
+    axis has no unit.
     """
 
     label: str
@@ -111,18 +116,19 @@ def only(
     alt: str,
     marks: str = "",
 ) -> dict[str, Exhibit]:
-    """An experiment's only figure by its label; `figures` is the experiment's FIGURES."""
+    """An experiment's only figure, by its label; `figures` is the experiment's FIGURES."""
     ((label, rests_on),) = figures.items()
     return {label: Exhibit(label, figure, shows, basis, alt, marks, rests_on)}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text: `columns` are its headings, with units, `align` a letter a column (l, r), `rows` its cells.
+    """A table of text: `columns` are its headings, with units; `align` has one letter per column
+    (l, r); `rows` are its cells.
 
-    `caption` says what it shows, `basis` what it rests on, None where the rows say so themselves. `widths` are those of the
-    columns relative to each other, where text wraps; without them all are as wide as what they hold. A `long` table may go
-    on over the next page.
+    `caption` says what it shows; `basis` says what it rests on, None if the rows say so themselves.
+    `widths` are the relative widths of columns in which text wraps; without them columns are as
+    wide as their content. A `long` table may continue on the next page.
     """
 
     label: str
@@ -165,7 +171,7 @@ class Table:
 
 
 def _axes_without_unit(figure: Figure) -> list[str]:
-    """Each axis whose label has neither a unit in brackets nor counts something."""
+    """Each axis whose label has no unit in brackets and is no count."""
     labels = [axis.get_label_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
     if not any(labels):
         return ["no axis has a label"]
@@ -180,7 +186,8 @@ def _axes_without_unit(figure: Figure) -> list[str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an experiment found: in words (Markdown), and each statement as data for `summary.json`."""
+    """What an experiment found: in words (Markdown), and each statement as data for
+    `summary.json`."""
 
     text: str
     findings: Sequence[Finding] = ()
@@ -191,7 +198,8 @@ class Answer:
 
 
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
-    """What a campaign varies, measures and repeats, in a small table; `titles` are of levels, instead of their own names."""
+    """A small table of what a campaign varies, measures and repeats; `titles` replace the names of
+    levels."""
     design, names = attributes.design(dataset), attributes.interconnects(dataset)
     names |= {level: {"short": title} for level, title in (titles or {}).items()}
     factors, campaign = design["factors"], quoted(dataset.attrs["campaign"])
@@ -210,7 +218,7 @@ def _blocks(dataset: xr.Dataset) -> int:
 
 
 def without_result(dataset: xr.Dataset) -> Table | None:
-    """Every trial of a campaign that has no result, and why; None where there is none."""
+    """A table of every trial of a campaign without a result, and why; None if all have one."""
     failed = dataset.isel(trial=dataset.status.values != "ok")
     if not failed.sizes["trial"]:
         return None

@@ -1,4 +1,5 @@
-"""What an experiment found, as data: each statement with its answer, estimate and interval, for `summary.json`."""
+"""What an experiment found, as data for `summary.json`: each statement with its answer, estimate
+and interval."""
 
 import json
 import math
@@ -26,20 +27,21 @@ VERSION = 1
 NO_INTERVAL = (None, None)
 T_INTERVAL = "95 % t interval over the blocks"
 PERCENTILE = "95 % percentile interval over draws"
-NOTHING = 0.0005  # a smaller loss is called nothing
-# What the beginning of a trial's reason means, in words.
+NOTHING = 0.0005  # a smaller loss counts as none
+# The first words of a trial's reason, and what they mean.
 REASONS = {"pace is host-bound": "the machine could not hold a node at its set speed"}
-FAILED = "failed"  # a run of today of which no trial gave a reading
+FAILED = "failed"  # no trial of today's run gave a reading
 CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement, with what it rests on; what is not known is None or empty.
+    """One statement and what it rests on; unknown fields are None or empty.
 
-    `estimate` and `interval` are of `quantity` in `unit`; falls, gains and shares are fractions. `interval_kind` says
-    level and method, `n` counts `n_of`. `primary` statements are those that a campaign was planned for. `campaign`
-    and `digest` name the trials, `today` says of a shorter run whether it reproduces this.
+    `estimate` and `interval` are of `quantity` in `unit`; falls, gains and shares are fractions.
+    `interval_kind` is its level and method, and `n` counts `n_of`. `primary` statements are those
+    that a campaign was planned for. `campaign` and `digest` identify the trials. `today` says
+    whether a shorter run of today reproduces the statement.
     """
 
     experiment: str
@@ -67,7 +69,7 @@ def text(findings: Iterable[dict]) -> str:
 
 
 def origin(experiment: str, dataset: xr.Dataset) -> dict:
-    """Where the trials are from: what every finding of a dataset has in common."""
+    """The source of the trials: the fields that all findings of a dataset share."""
     return {
         "experiment": experiment,
         "evidence": evidence_of(dataset),
@@ -82,14 +84,16 @@ def evidence_of(dataset: xr.Dataset) -> str:
 
 
 def resting_on(dataset: xr.Dataset, n: int, interval: str = "", of: str = "block") -> str:
-    """What a number rests on, in words: its interval where it has one, how many of what, and the kind of evidence."""
+    """What a number rests on, in words: its interval if it has one, n and what n counts, and the
+    kind of evidence."""
     return ", ".join(filter(None, (interval, counted(n, of), f"{evidence_of(dataset)} evidence")))
 
 
 def interval_in_words(
     ends: Sequence[float] | None, decimals: int | None = None, level: float = 0.95, of: str = ""
 ) -> str:
-    """An interval of this level with so many decimals, without them in percent; empty where it is not known (None, NaN)."""
+    """An interval of this level with `decimals` decimals, in percent if None; empty if unknown
+    (None, NaN)."""
     if ends is None or not np.isfinite(ends).all():
         return ""
     written = percent_range(ends) if decimals is None else between(ends, decimals)
@@ -97,12 +101,13 @@ def interval_in_words(
 
 
 def judged_in_words(found: Judgement | Control, decimals: int | None = None, of: str = "") -> str:
-    """The interval of a judgement, as `interval_in_words`."""
+    """The interval of a judgement, in the form of `interval_in_words`."""
     return interval_in_words(found.interval, decimals, found.confidence or 0, of)
 
 
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
-    """How many trials of the design gave no reading, and why: a sentence, empty where all have one."""
+    """How many trials of the design gave no reading, and why, in a sentence; empty if all gave
+    one."""
     is_point = (dataset.role == "point").values
     reasons = Counter(dataset.reason.values[is_point & (dataset.status != "ok").values].tolist())
     if not reasons:
@@ -115,19 +120,19 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
 
 
 def gave_nothing(dataset: xr.Dataset) -> bool:
-    """Whether trials of the design were run, and none gave a reading."""
+    """Whether trials of the design were run but none gave a reading."""
     status = dataset.status.values[(dataset.role == "point").values]
     return bool(status.size) and not (status == "ok").any()
 
 
 def of_fall(origin: dict, statement: str, found: Judgement, **further) -> Finding:
-    """A judged fall."""
+    """The finding of a judged fall."""
     about = {"answer": found.answer, "reason": found.reason, **further}
     return _judged(origin, statement, "fall", found.fall, found, **about)
 
 
 def of_control(origin: dict, statement: str, found: Control, **further) -> Finding:
-    """A ratio that is judged to be 1 or not."""
+    """The finding of a ratio that is judged to be 1 or not."""
     answer = CONTROL_ANSWERS[found.kind]
     return _judged(origin, statement, "ratio", found.ratio, found, answer=answer, **further)
 
@@ -141,8 +146,8 @@ def _judged(origin: dict, statement: str, quantity: str, value, found, **further
 def of_estimate(
     origin: dict, statement: str, quantity: str, estimate, n: int, kind: str = T_INTERVAL, **further
 ) -> Finding:
-    """An estimate from `n` blocks, or from n of what `n_of` says: (value, low, high), each None or NaN where it is not
-    known; its interval is of that `kind`."""
+    """The finding of an estimate (value, low, high), each None or NaN if unknown. It comes from `n`
+    blocks, or from n of what `n_of` says; `kind` is the kind of its interval."""
     value, *ends = map(known, estimate)
     is_known = None not in ends
     return Finding(
@@ -158,26 +163,27 @@ def of_estimate(
 
 
 def at_place(means: xr.Dataset, of: str = "ratio") -> tuple[float, float, float]:
-    """(mean, low, high) of a single place of means over blocks."""
+    """(mean, low, high) at a single place of means over blocks."""
     return tuple(float(means[name]) for name in (of, "low", "high"))
 
 
 def change(fall: float) -> str:
-    """A fall [1] as what is lost or gained."""
+    """A fall [1] in words, as a loss or a gain."""
     if abs(fall) < NOTHING:
         return "loses nothing"
     return f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
 
 
 def ratio_change(fall: float) -> str:
-    """What a fall [1] does to the ratio that falls."""
+    """What a fall [1] does to the falling ratio, in words."""
     if abs(fall) < NOTHING:
         return "does not change"
     return f"falls by {percent(fall)}" if fall > 0 else f"rises by {percent(-fall)}"
 
 
 def basis_in_words(judged: Judgement, whole: bool = True) -> str:
-    """What a judgement rests on: its interval, and if `whole` the blocks, the margin and the evidence."""
+    """What a judgement rests on: its interval, and if `whole` also the blocks, the margin and the
+    evidence."""
     parts = []
     if judged.interval:
         low, high = judged.interval
@@ -198,9 +204,10 @@ def _of_sessions(judged: Judgement) -> str:
 
 
 def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:
-    """How the ratio of HPL's rates on two networks changes, in plain English (Markdown); what is open has no numbers.
+    """How the ratio of HPL's rates on two networks changes, in plain English (Markdown). An open
+    answer has no numbers.
 
-    `span` says from where to where; `whole` as in `basis_in_words`.
+    `span` says from where to where; `whole` is the same as in `basis_in_words`.
     """
     what = "" if judged.fall is None else ratio_change(judged.fall)
     basis = basis_in_words(judged, whole)
@@ -215,7 +222,8 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
 
 
 def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
-    """Whether a run of today reproduces a finding: ratios of both, of falls what is left; or that the run failed."""
+    """Whether a run of today reproduces a finding: the ratios of both (for falls, the remaining
+    part), or that the run failed."""
     if run is not None and gave_nothing(run):
         return failed_today(run)
     if found is None or run is None:
@@ -234,7 +242,8 @@ def today_of(found: Reproduction | None, run: xr.Dataset | None) -> dict | None:
 
 
 def run_of_today(run: xr.Dataset) -> dict:
-    """What every finding says of the run of today that it is compared with; `failed` is empty where no trial failed."""
+    """The fields that every finding has about the run of today that it is compared with; `failed`
+    is empty if no trial failed."""
     about = run.attrs
     return {
         "campaign": about["campaign"],
@@ -244,12 +253,12 @@ def run_of_today(run: xr.Dataset) -> dict:
 
 
 def failed_today(run: xr.Dataset) -> dict:
-    """What a finding says of a run of today that gave nothing."""
+    """The fields of a finding whose run of today gave no result."""
     return {"answer": FAILED, "judged_as": "", "n": 0, **run_of_today(run)}
 
 
 def above(interval: Sequence[float], value: float) -> str:
-    """Whether all of an interval lies above a value; empty where it is not known (NaN)."""
+    """Whether the whole interval lies above a value; empty if unknown (NaN)."""
     low, high = interval
     if math.isnan(low) or math.isnan(high):
         return ""
@@ -257,5 +266,5 @@ def above(interval: Sequence[float], value: float) -> str:
 
 
 def known(value) -> float | None:
-    """A finite number, else None."""
+    """The value if it is a finite number, else None."""
     return None if value is None or not math.isfinite(value) else float(value)

@@ -1,4 +1,5 @@
-"""What can be said of HPL results that somebody else's runs left, what cannot, and their figure."""
+"""Analyse HPL results that were run elsewhere: what follows from them, what does not, and their
+figure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,20 +14,21 @@ from analysis.statistics.intervals import average
 from analysis.wording import HARD_SPACE, counted, number, percent, percent_range
 from runners.record import FalloffError
 
-# Runs that agree in all of these are repeats of each other.
+# Runs with the same values of all of these are repeats.
 SETTINGS = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant"]
 
 
 @dataclass(frozen=True)
 class Imported:
-    """Imported HPL results over the nodes or, where no number of nodes is known, over the processes.
+    """Imported HPL results over the nodes or, if no number of nodes is known, over the processes.
 
-    `abscissa` is which of the two, `ordinate` is `efficiency` [1], the share of Rpeak, or where that is not known
-    `rate` [Gflop/s]. `runs` has a row for each usable result: its `file` and SETTINGS, `x` on the abscissa and `y`
-    on the ordinate. `best` has a row for each interconnect and x: of all settings those with the highest harmonic mean,
-    with `runs`, `mean`, `low` and `high`, the 95 % t interval over the runs, NaN for a single one and where the
-    interconnect is not known. `names` are the interconnects' short ones. `notes` say in sentences what is missing and
-    what does therefore not follow.
+    `abscissa` is which of the two. `ordinate` is `efficiency` [1], the share of Rpeak, or `rate`
+    [Gflop/s] if Rpeak is unknown. `runs` has a row for each usable result: its `file` and SETTINGS,
+    `x` on the abscissa and `y` on the ordinate. `best` has a row for each interconnect and x: the
+    settings with the highest harmonic mean, with `runs`, `mean`, and the 95 % t interval over the
+    runs, `low` and `high`. The interval is NaN for a single run and for an unknown interconnect.
+    `names` are the interconnects' short names. `notes` are sentences that say what is missing and
+    which conclusions it prevents.
     """
 
     abscissa: str
@@ -38,7 +40,8 @@ class Imported:
 
 
 def analyse(dataset: xr.Dataset) -> Imported:
-    """Derive efficiencies, or rates, and the best settings; raises FalloffError when no result can be used."""
+    """Derive efficiencies, or rates, and the best settings; raises FalloffError if no result is
+    usable."""
     results = _results(dataset)
     measured = results[results.rate.notna()]
     hpl = measured[measured.variant.str.match("W[RC]|$")]
@@ -47,7 +50,7 @@ def analyse(dataset: xr.Dataset) -> Imported:
         reasons = "; ".join(filter(None, dict.fromkeys(results.reason))) or "there is none"
         why = reasons if measured.empty else mixed
         raise FalloffError(f"no result of HPL can be used: {why}")
-    # Without those that another file has to every digit: HPL.out beside the job's own output.
+    # Drop results that another file repeats to every digit, as HPL.out does beside the job's own output.
     alike = [*SETTINGS, "rate", "time"]
     repeat = hpl.groupby(["file", *alike], dropna=False).cumcount()
     distinct = hpl[~hpl.assign(repeat=repeat).duplicated([*alike, "repeat"])]
@@ -76,7 +79,8 @@ def analyse(dataset: xr.Dataset) -> Imported:
 
 
 def _results(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row for each result: file, SETTINGS, rate [Gflop/s], time [s], efficiency [1], the reason against it."""
+    """One row for each result: file, SETTINGS, rate [Gflop/s], time [s], efficiency [1], and the
+    reason if it is unusable."""
     names = ["file", *SETTINGS, "ranks_per_node", "rpeak", "reason", "hpl_rate", "hpl_time"]
     table = pd.DataFrame({name: dataset[name].values for name in names})
     table = table.rename(columns={"hpl_rate": "rate", "hpl_time": "time"})
@@ -92,14 +96,14 @@ def _best(runs: pd.DataFrame) -> pd.DataFrame:
     table = alike.agg(runs="size").reset_index()
     averages = np.array([average(values, "rate") for _, values in alike])
     table["mean"], table["low"], table["high"] = averages.T
-    # They are perhaps of several networks, and no repeats.
+    # They may come from several networks, and so are no repeats.
     table.loc[table.interconnect == "", ["low", "high"]] = np.nan
     highest = table.groupby(["interconnect", "x"])["mean"].idxmax()
     return table.loc[highest].reset_index(drop=True)
 
 
 def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
-    """What was not said of usable results, and what would say it."""
+    """What is unknown about usable results, and how to state it."""
     homeless, without_peak = results.nodes.isna(), results.rpeak.isna()
     uneven = results[homeless & results.ranks_per_node.notna() & results.P.notna()]
     if len(uneven):
@@ -119,7 +123,7 @@ def _unknown(results: pd.DataFrame, ordinate: str) -> Iterator[str]:
 
 
 def _limits(runs: pd.DataFrame, best: pd.DataFrame, ordinate: str) -> Iterator[str]:
-    """What the number and the choice of runs do not allow to be concluded."""
+    """Conclusions that the number and the choice of runs do not allow."""
     single = int((best.runs == 1).sum())
     if single:
         yield f"Points that are a single run, without an interval: {single} of {len(best)}."
@@ -132,7 +136,8 @@ def _limits(runs: pd.DataFrame, best: pd.DataFrame, ordinate: str) -> Iterator[s
 
 
 def text(study: Imported) -> str:
-    """The best settings of each interconnect and node count with their efficiency or rate, and the notes."""
+    """The best settings for each interconnect and node count with their efficiency or rate, and the
+    notes."""
     is_share = study.ordinate == "efficiency"
     noun = {"nodes": "node", "processes": "rank"}[study.abscissa]
     what = "efficiency, of Rpeak" if is_share else "rate"
@@ -152,7 +157,8 @@ def text(study: Imported) -> str:
 
 
 def draw(study: Imported) -> dict[str, Figure]:
-    """Share of Rpeak [%] or rate [Gflop/s], by its name: small marks are runs, open ones the means of the best settings.
+    """A figure of the share of Rpeak [%] or the rate [Gflop/s], by its name. Small marks are runs;
+    open marks are the means of the best settings.
 
     Bars are 95 % t intervals over the runs; a single run has none and says so.
     """

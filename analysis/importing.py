@@ -1,4 +1,5 @@
-"""Results that somebody already has: the outputs of a tool become a campaign's folder of measured evidence."""
+"""Import existing results: the outputs of a tool become the folder of a campaign of measured
+evidence."""
 
 import csv
 import hashlib
@@ -34,17 +35,18 @@ from runners.record import (
 )
 from runners.tools import tool_named
 
-_NO_READINGS = ("start", "wall_time")  # of the trial and not of what was measured
+_NO_READINGS = ("start", "wall_time")  # describe the trial, not the measurement
 _COUNTS = ("nodes", "ranks_per_node")
 _LONGEST_NAME = 60
-_LEAST_RPEAK = 1e9  # flop/s of a node: below it somebody meant Gflop/s
+_LEAST_RPEAK = 1e9  # flop/s of a node: a lower value was meant as Gflop/s
 
 Settings = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file with its name below the folder that all files share, its text, and notes on results in it."""
+    """A file with its name relative to the common folder of all files, its text, and notes on its
+    results."""
 
     file: Path
     name: str
@@ -59,7 +61,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Import:
-    """A plan with one trial for each source, and why other files were left out, a line each."""
+    """A plan with one trial for each source, and a line for each file that was left out, with the
+    reason."""
 
     plan: Plan
     sources: tuple[Source, ...]
@@ -67,7 +70,7 @@ class Import:
 
     @property
     def notes(self) -> list[str]:
-        """What of the files that stay was not understood."""
+        """What was not understood in the files that were kept."""
         return [f"{source.file}: {note}" for source in self.sources for note in source.notes]
 
 
@@ -77,9 +80,10 @@ def read(
     common: Settings,
     table: Sequence[tuple[str, Settings]] = (),
 ) -> Import:
-    """Read outputs of a tool, files or folders of them, with what is given of all and of each.
+    """Read outputs of a tool, from files or folders, with common settings and settings per file.
 
-    A file that is no output of the tool is left out; an output without a result stays. Raises FalloffError when nothing remains, or a row of the table is of no file.
+    A file that is no output of the tool is left out. An output without a result is kept. Raises
+    FalloffError if no file remains, or if a row of the table matches no file.
     """
     sources, left_out = _sources(tool_named(tool), _files(files))
     if not sources:
@@ -100,11 +104,11 @@ def keep(found: Import, out: Path) -> Path:
         return folder.path
     folder.create_or_check(found.plan)
     listed = [{"file": _text(source.file), "sha256": source.digest} for source in found.sources]
-    # Where and when they ran is not known; `host` would be the machine that ran them.
+    # Where and when they ran is unknown; `host` would be the machine that ran them.
     folder.write_provenance({"host": {}, "imported": listed, "left_out": found.left_out})
     folder.note("session", digest=found.plan.digest, testbed=IMPORTED)
     for trial, source in zip(found.plan.trials(), found.sources):
-        # What was executed, when and with which exit code is not known.
+        # The command, its time and its exit code are unknown.
         execution = Execution(trial.runner, (), source.text, "", None, math.nan, math.nan)
         folder.save(Transcript(trial, IMPORTED, "measured", (execution,), {}, {}))
     folder.note("ended", by="import")
@@ -113,7 +117,7 @@ def keep(found: Import, out: Path) -> Path:
 
 
 def summary(dataset: xr.Dataset) -> str:
-    """How many results there are in how many files, then the readings of each, or why it has none."""
+    """The number of results and files, then the readings of each result, or why it has none."""
     files = dataset.file.values.tolist()
     results, of = counted(len(files), "result"), counted(len(set(files)), "file")
     lines = [f"{results} in {of}: measured evidence, imported"]
@@ -125,7 +129,7 @@ def summary(dataset: xr.Dataset) -> str:
 
 
 def _reading(values: xr.DataArray) -> str:
-    """The name and value of a reading, of a list its ends; empty where it has none."""
+    """The name and value of a reading, for a list its two ends; empty if it has none."""
     if values.dtype.kind != "f" or values.name in _NO_READINGS or not values.notnull().any():
         return ""
     ends = np.atleast_1d(values)[np.isfinite(np.atleast_1d(values))][[0, -1]]
@@ -134,7 +138,8 @@ def _reading(values: xr.DataArray) -> str:
 
 
 def settings_in_words(words: Iterable[str]) -> Settings:
-    """The settings in words such as `nodes=4`; raises FalloffError naming every word that is none."""
+    """The settings in words such as `nodes=4`; raises FalloffError naming every word that is not a
+    setting."""
     pairs = [word.partition("=") for word in words]
     names = [name.strip() for name, _, _ in pairs]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -146,9 +151,10 @@ def settings_in_words(words: Iterable[str]) -> Settings:
 
 
 def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
-    """The rows of a CSV file with a column `file` (a name or a pattern) and one for each setting.
+    """The rows of a CSV file with a column `file` (a name or a pattern) and one column per setting.
 
-    An empty cell leaves a setting unknown. Raises FalloffError when it cannot be read, or names every faulty row.
+    An empty cell leaves a setting unknown. Raises FalloffError if the file cannot be read, or
+    naming every faulty row.
     """
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
@@ -171,7 +177,8 @@ def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
 
 
 def of_file(name: str, common: Mapping, table: Iterable[tuple[str, Mapping]]) -> Settings:
-    """The settings of one file: the common ones, then those of each row that names it; a later one wins."""
+    """The settings of one file: the common ones, then those of each row that matches it. Later
+    values win."""
     settings = dict(common)
     for pattern, row in table:
         if PurePath(name).match(pattern):
@@ -197,7 +204,7 @@ def _checked(texts: Mapping[str, str], where: str) -> Settings:
 
 
 def _fault(name: str, value: Any) -> str:
-    """Why a value cannot be a setting's, or empty."""
+    """Why a value is not valid for a setting, or empty."""
     if value is None:
         return "is no number"
     if isinstance(value, str) and not (value.isprintable() and 0 < len(value) <= _LONGEST_NAME):
@@ -222,7 +229,8 @@ def _number(text: str) -> float | int | None:
 
 
 def _files(given: Sequence[Path]) -> list[Path]:
-    """The files and all in the folders, in order, but for what is hidden; raises FalloffError when one is missing."""
+    """The files, and all files in the folders, in order and without hidden ones; raises
+    FalloffError if one is missing."""
     found: list[Path] = []
     for path in given:
         if not path.exists():
@@ -253,7 +261,7 @@ def _sources(runner: Tool, files: Sequence[Path]) -> tuple[list[Source], list[st
 
 
 def _text(path: Path) -> str:
-    """A path as text; bytes of a name that are none become U+FFFD."""
+    """A path as text; undecodable bytes of a name become U+FFFD."""
     return os.fsencode(path.as_posix()).decode(errors="replace")
 
 
@@ -275,7 +283,7 @@ def _plan(tool: str, points: Sequence[Settings], sources: Sequence[Source]) -> P
     described = tomllib.loads(paths.INTERCONNECTS.read_text(encoding="utf-8"))
     networks = {}
     for name in dict.fromkeys(point["interconnect"] for point in points if "interconnect" in point):
-        network = described.get(name, {})  # one that is not described has its name alone
+        network = described.get(name, {})  # an undescribed network has only its name
         networks[name] = {"name": name, "short": network.get("name", name), **network}
     identity = [tool, networks, points, [source.digest for source in sources]]
     return Plan(
@@ -284,7 +292,7 @@ def _plan(tool: str, points: Sequence[Settings], sources: Sequence[Source]) -> P
         digest=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
         testbed={"name": IMPORTED, "kind": IMPORTED, "nodes": 0, "rpeak": {}},
         interconnects=networks,
-        design={"factors": {}},  # nothing was decided before the runs, as far as is known
+        design={"factors": {}},  # as far as is known, nothing was fixed before the runs
         stopping=Stopping(blocks=1),
         preamble=(),
         blocks=(trials,),

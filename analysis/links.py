@@ -1,4 +1,5 @@
-"""What the testbed measured of itself: what one link of each network carries, and what limits it."""
+"""What the testbed measured about itself: how much one link of each network carries, and what
+limits it."""
 
 import numpy as np
 import pandas as pd
@@ -7,15 +8,15 @@ import xarray as xr
 from analysis.attributes import interconnects
 from analysis.wire import wire_limit
 
-LINK_BOUND = 0.97  # from this part of the wire limit on, the link is what limits
+LINK_BOUND = 0.97  # from this share of the wire limit on, the link is the limit
 
 
 def networks(dataset: xr.Dataset) -> pd.DataFrame:
     """One row for each interconnect of the survey, in the campaign's order.
 
-    Columns: `goodput` [bit/s], the median over its links of their medians, `wire_limit` [bit/s], NaN where it is unshaped,
-    and `limit`: `link-bound` when every measured link reaches 0.97 of the wire limit, else `host-bound`; empty when none
-    was measured.
+    Columns: `goodput` [bit/s], the median over the links' own medians; `wire_limit` [bit/s], NaN if
+    it is unshaped; and `limit`: `link-bound` if every measured link reaches 0.97 of the wire limit,
+    else `host-bound`; empty if none was measured.
     """
     surveyed = dataset.role.values == "survey"
     keys = ["interconnect", "sender", "receiver"]

@@ -1,4 +1,4 @@
-"""What the report says of its methods: how often a verdict is wrong."""
+"""The report's section on its methods: how often a verdict is wrong."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,8 @@ from analysis.wording import fixed, listed, number, percent
 
 
 def error_rates() -> Table:
-    """How often synthetic campaigns with known falls are judged wrongly, by procedure and scatter."""
+    """How often synthetic campaigns with known falls are judged wrongly, by procedure and
+    scatter."""
     settings, rates = load(), results()
     procedures = {
         name: f"{name}: looks after {', '.join(map(str, one.looks))} blocks, {percent(1 - 2 * one.one_sided, 0)} interval"
@@ -47,10 +48,11 @@ def error_rates() -> Table:
 
 
 def error_rates_in_words(judged: Iterable[Contrast]) -> Answer:
-    """The worst of them, and the scatter of a run in a campaign of which these statements were judged."""
+    """The worst of these error rates, and the scatter of a run in the campaign whose statements
+    were judged."""
     rates, full = results(), load()["procedures"]["full"]
     held = rates[rates.procedure == "full"].coverage.min()
-    # D holds four runs, of two networks at two numbers of nodes.
+    # D combines four runs: two networks at two node counts.
     scatters = [one.differences.std("block", ddof=1).item() / 2 for one in judged]
     return Answer(
         f"**At worst {percent(rates.wrong_falls_off.max())} of synthetic campaigns are wrongly called falling off, and "
@@ -63,7 +65,8 @@ def error_rates_in_words(judged: Iterable[Contrast]) -> Answer:
 
 
 def comparison() -> Table:
-    """How often `falloff compare` is wrong in synthetic comparisons, by number of points and blocks: the worst of all others."""
+    """How often `falloff compare` is wrong in synthetic comparisons, by number of points and
+    blocks: the worst case over everything else."""
     rates, settings = pd.read_csv(FOLDER / "comparison.csv"), load()["comparison"]
     keys = ["points", "old_blocks", "new_blocks"]
     wrong = rates.groupby(keys)[["wrongly_changed", "wrongly_same"]].max()
@@ -83,7 +86,8 @@ def comparison() -> Table:
 
 
 def comparison_in_words() -> str:
-    """The worst error rates of `falloff compare`, and how often it finds what it should (Markdown)."""
+    """The worst error rates of `falloff compare`, and how often it detects a real change
+    (Markdown)."""
     rates, settings = pd.read_csv(FOLDER / "comparison.csv"), load()["comparison"]
     one = rates[(rates.truth == "one") & (rates.run_sd == 0.01)]
     power = one.groupby(["points", "old_blocks", "new_blocks"]).found.min()
@@ -100,7 +104,8 @@ def comparison_in_words() -> str:
 
 
 def reproduction() -> Table:
-    """How often a short run is judged wrongly against a reference, by the scatter of both and their true difference."""
+    """How often a short run is judged wrongly against a reference, by the scatter of both and their
+    true difference."""
     rates, settings = pd.read_csv(FOLDER / "reproduction.csv"), load()["reproduction"]
     words = {"margin": f"the margin of {percent(load()['margin'], 0)}"}
     rows = [

@@ -1,4 +1,5 @@
-"""Where things are: the one module of the analysis that knows the repository's root and the folder that is written."""
+"""Paths: the only module of the analysis that knows the repository's root and the folder for
+output."""
 
 from runners import executables
 

@@ -1,4 +1,4 @@
-"""What nodes and their networks cost, by data/prices.toml."""
+"""Prices of nodes and their networks, from data/prices.toml."""
 
 import tomllib
 from collections.abc import Iterable
@@ -13,7 +13,8 @@ NODE = "node"  # owner of the parts that are the same on every network
 
 @dataclass(frozen=True)
 class Price:
-    """What one part of a node or of its place in a network costs [USD], with the range that is thought possible.
+    """The price of one part of a node, or of its place in a network [USD], with its plausible
+    range.
 
     `of` is the part's owner: `node` or an interconnect.
     """
@@ -27,7 +28,8 @@ class Price:
 
 
 def read() -> tuple[Price, ...]:
-    """The file's prices; raises FalloffError naming those that are no range from low over value to high."""
+    """The file's prices; raises FalloffError naming those whose value is not between low and
+    high."""
     prices = tuple(
         Price(of, part, row["low"], row["value"], row["high"], row["source"])
         for of, parts in tomllib.loads(FILE.read_text(encoding="utf-8")).items()
@@ -44,5 +46,5 @@ def read() -> tuple[Price, ...]:
 
 
 def total(prices: Iterable[Price], *owners: str) -> float:
-    """What one node pays [USD] for all parts of these owners."""
+    """The price of one node [USD] for all parts of these owners."""
     return sum(price.value for price in prices if price.of in owners)

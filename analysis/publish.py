@@ -1,4 +1,5 @@
-"""One Markdown text becomes a self-contained HTML file and a PDF; the same text gives the same bytes."""
+"""Turn a Markdown text into a self-contained HTML file and a PDF. The same text gives the same
+bytes."""
 
 import re
 import tempfile
@@ -12,7 +13,7 @@ import typst
 from analysis.paths import BIBLIOGRAPHY
 
 TEMPLATES = Path(__file__).parent / "templates"
-# Names and reasons in the text may be anybody's: no HTML, no Typst and no metadata in it mean anything.
+# Names and reasons in the text come from outside, so HTML, Typst and metadata in it are never interpreted.
 READ = (
     "markdown-auto_identifiers+link_attributes+table_attributes"
     "-raw_html-raw_tex-raw_attribute-native_divs-native_spans-yaml_metadata_block-pandoc_title_block"
@@ -29,7 +30,8 @@ HTML = (
 
 
 def to_html(markdown: str, metadata: Mapping[str, str], folder: Path) -> str:
-    """The whole page: mathematics as MathML, style sheet and figures (relative to `folder`) embedded."""
+    """The whole page, with mathematics as MathML; style sheet and figures (relative to `folder`)
+    are embedded."""
     with _templates() as templates:
         looks = (
             f"--css={templates / 'report.css'}",
@@ -39,7 +41,7 @@ def to_html(markdown: str, metadata: Mapping[str, str], folder: Path) -> str:
 
 
 def to_typst(markdown: str, metadata: Mapping[str, str], folder: Path) -> str:
-    """The document as Typst's source, by the project's template."""
+    """The document as Typst source, with the project's template."""
     with _templates() as templates:
         template = f"--template={templates / 'report.typ.template'}"
         return _converted(markdown, "typst", metadata, folder, templates, (template,))
@@ -59,14 +61,15 @@ def _converted(
         f"--bibliography={templates / 'references.bib'}",
     )
     arguments = [*COMMON, *read, *stated, *options]
-    # Behind a name that ends in no letter Pandoc would take an apostrophe for an opening quotation mark.
+    # After a name that does not end in a letter, Pandoc would take an apostrophe for an opening quotation mark.
     text = re.sub(r"(?<=[^\x00-\x7f])'(?=s\b)", "\u2019", markdown)
     return pypandoc.convert_text(text, to, READ, extra_args=arguments, cworkdir=str(folder))
 
 
 @contextmanager
 def _templates() -> Iterator[Path]:
-    """A folder with the templates and the bibliography under a plain path: in others pandoc decodes what follows a %."""
+    """A folder with the templates and the bibliography under a plain path: in other paths pandoc
+    decodes what follows a %."""
     with tempfile.TemporaryDirectory(prefix="falloff-") as plain:
         for file in (*TEMPLATES.iterdir(), BIBLIOGRAPHY):
             (Path(plain) / file.name).symlink_to(file)
@@ -74,7 +77,8 @@ def _templates() -> Iterator[Path]:
 
 
 def to_pdf(markdown: str, metadata: Mapping[str, str], folder: Path, timestamp: int) -> bytes:
-    """The document as PDF; figures are relative to `folder`, `timestamp` [s since 1970] is its only date."""
+    """The document as PDF. Figures are relative to `folder`; `timestamp` [s since 1970] is its only
+    date."""
     source = to_typst(markdown, metadata, folder)
     return typst.compile(
         source.encode(), root=str(folder), ignore_system_fonts=True, timestamp=timestamp

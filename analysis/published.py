@@ -1,6 +1,6 @@
-"""What the sources printed (data/published), with unit and source beside every number.
+"""The numbers that the sources printed (data/published), each with its unit and source.
 
-The FortiSwitch paper's result figures are lost: there is no published rate on either network.
+The FortiSwitch paper's result figures are lost, so there is no published rate on either network.
 """
 
 import tomllib
@@ -16,10 +16,12 @@ KIBIBYTE = 1024  # B: netperf's -f K counts bytes in units of 2^10
 
 
 def facts(name: str) -> dict[str, Any]:
-    """What a file of data/published says; a number is a table of value, unit and where it is printed.
+    """The content of a file in data/published; a number is a table of value, unit and where it is
+    printed.
 
-    `smith` is the FortiSwitch paper, `smith_appendix_b` its HPL.dat, `nemo` the switch tests, `grid5000` the long path,
-    `beowulf` the topology study, `bonding_blog` the blog's cluster, `top500` what is printed of TOP500's lists.
+    `smith` is the FortiSwitch paper, `smith_appendix_b` its HPL.dat, `nemo` the switch tests,
+    `grid5000` the long path, `beowulf` the topology study, `bonding_blog` the blog's cluster,
+    `top500` the printed numbers about TOP500's lists.
     """
     return tomllib.loads((PUBLISHED / f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -35,9 +37,11 @@ def table(name: str) -> pd.DataFrame:
 
 
 def nemo_points(like: dict[str, list[str]]) -> pd.DataFrame:
-    """The Nemo switch tests' netperf lines on the devices that are `like` a path, which maps a path to their names.
+    """The netperf results of the Nemo switch tests on devices like ours; `like` maps a path to the
+    names of its devices.
 
-    Columns: path, device, mtu [B], direction, `total` [bit/s] of both ways, `share` of the wire limit [1].
+    Columns: path, device, mtu [B], direction, `total` [bit/s] of both ways, `share` of the wire
+    limit [1].
     """
     rate = facts("nemo")["netperf"]["line_rate"]["value"]
     tests = table("nemo_netperf").groupby(["path", "mtu", "direction"], sort=False)
@@ -52,7 +56,8 @@ def nemo_points(like: dict[str, list[str]]) -> pd.DataFrame:
 
 @cache
 def sources() -> dict[str, dict[str, Any]]:
-    """Every source by the name of its file in data/published: author, title, kind, year, short name and more."""
+    """Every source, by its file's name in data/published: author, title, kind, year, short name and
+    more."""
     files = [file.stem for file in sorted(PUBLISHED.glob("*.toml"))]
     found = {name: facts(name).get("source", {}) for name in files}
     return {name: source for name, source in found.items() if "short" in source}

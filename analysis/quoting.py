@@ -1,9 +1,10 @@
-"""Text that somebody else wrote, such as a network's name: shown as it was written, wherever it is put.
+"""Show text from outside, such as a network's name, exactly as it was written, in whatever format.
 
-Markdown, Typst, HTML and a figure each take some letters for commands. `quoted` puts letters of Unicode's private area
-in their place, which none of them knows: so no sentence, table or figure has to think of what is put into it. They are
-given back where a text goes to its reader, and nowhere before: by `as_written` for a figure, the terminal, data and the
-explorer, by `as_markdown` for Jupyter, and for the report by templates/crossref.lua, when its Markdown is understood.
+Markdown, Typst, HTML and figures each treat some letters as commands. `quoted` replaces these
+letters with letters of Unicode's private area, which have no meaning in any format. So no sentence,
+table or figure has to escape its text. The original letters come back only where a text reaches its
+reader: through `as_written` in figures, the terminal, data and the explorer, through `as_markdown`
+in Jupyter, and through templates/crossref.lua in the report, once its Markdown is parsed.
 """
 
 import re
@@ -12,8 +13,9 @@ from typing import Any
 
 from runners.terminal import printable
 
-MOST = 1000  # characters that are shown of a text
-_FIRST = 0xE000  # of the private area; a letter's stand-in is so many places behind it
+MOST = 1000  # characters of a text that are shown
+# Start of the private area; a letter's stand-in is at this code plus the letter's own.
+_FIRST = 0xE000
 _STAND_INS = {ord(letter): chr(_FIRST + ord(letter)) for letter in string.punctuation}
 _LETTERS = {ord(stand_in): chr(letter) for letter, stand_in in _STAND_INS.items()}
 STAND_INS = "".join(_STAND_INS.values())
@@ -21,24 +23,26 @@ _ESCAPED = {stand_in: f"\\{letter}" for stand_in, letter in _LETTERS.items()}
 
 
 def quoted(text: object) -> str:
-    """A text from outside, on one line, without a letter that means something to whatever it is put into."""
+    """A text from outside, on one line, without any letter that has a special meaning in the
+    formats here."""
     line = " ".join(printable(" ".join(str(text).split())).split())
     line = line if len(line) <= MOST else f"{line[:MOST]} …"
     return line.translate(_STAND_INS)
 
 
 def as_written(text: str) -> str:
-    """A text in which every quoted one stands as it was written; nothing in it is obeyed by a terminal."""
+    """A text with each quoted part in its original letters; it contains nothing that a terminal
+    would obey."""
     return printable(text.translate(_LETTERS))
 
 
 def as_markdown(text: str) -> str:
-    """Markdown in which every quoted text is escaped instead."""
+    """Markdown in which quoted parts are escaped instead."""
     return text.translate(_ESCAPED)
 
 
 def as_data(value: Any) -> Any:
-    """Lists and tables of texts and numbers, with every text in them `as_written`."""
+    """Lists and tables of text and numbers, with every text `as_written`."""
     if isinstance(value, str):
         return as_written(value)
     if isinstance(value, dict):
@@ -49,5 +53,5 @@ def as_data(value: Any) -> Any:
 
 
 def anchor(name: str) -> str:
-    """A name as what a link leads to: its letters, digits and _, all else as -."""
+    """A name as the target of a link: letters, digits and _ stay, everything else becomes -."""
     return re.sub(r"[^\w-]", "-", name)

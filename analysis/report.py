@@ -1,4 +1,5 @@
-"""The report: executed notebooks become one document, as HTML and PDF, beside a supplement of all of them whole."""
+"""The report: executed notebooks become one document, as HTML and PDF, with a supplement that
+contains all of them in full."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,23 +23,24 @@ from runners.journal import write_whole
 
 TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
-LAST = ("95_methods",)  # these close it
+LAST = ("95_methods",)  # these come last
 FIGURE = r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$"  # in a section's Markdown
-DIGITS = 8  # of a digest that are shown: enough to tell it from all others here
-# Files of the same folder; the PDF, which may be anywhere, has no such line.
+DIGITS = 8  # of a digest that are shown: enough to tell all digests here apart
+# Links to files in the same folder; the PDF may be moved, so it has no such line.
 BESIDE = (
     "::: beside\nBeside this page: [the explorer](explorer.html), with every trial, and [the supplement](supplement.html), "
     "with every table.\n:::"
 )
-UNDATED = "1970-01-01T00:00:00+00:00"  # where nothing ran there is no date
+UNDATED = "1970-01-01T00:00:00+00:00"  # used if nothing ran and there is no date
 
 
 def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path:
-    """Write the report (`falloff`) and its supplement (`supplement`) of executed notebooks into the folder `out`, as HTML and
-    PDF, with their figures and every finding as data in `summary.json`.
+    """Write the report (`falloff`) and its supplement (`supplement`) from executed notebooks into
+    the folder `out`, as HTML and PDF, with their figures and every finding as data in
+    `summary.json`.
 
-    Beside each notebook are the datasets that it read (*.nc). `left_out` says, in a line each, what is missing and the
-    remedy. The same notebooks give the same bytes. Returns the report's page.
+    The datasets that each notebook read (*.nc) are beside it. `left_out` lists what is missing with
+    its remedy, one line each. The same notebooks give the same bytes. Returns the report's page.
     """
     datasets = {
         file.stem: store.load(file)
@@ -64,7 +66,7 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
 
 
 def in_order(notebooks: Iterable[Path]) -> list[Path]:
-    """The summary first, the methods last, all others by their names."""
+    """The summary first, the methods last, all others by name."""
     return sorted(notebooks, key=lambda book: (book.stem in LAST, book.stem != SUMMARY, book.stem))
 
 
@@ -74,7 +76,8 @@ def markdown(
     left_out: Sequence[str],
     columns: bool = False,
 ) -> str:
-    """The whole document, from its sections and the datasets that they rest on; as PDF it may have two `columns`."""
+    """The whole document, from its sections and the datasets that they use; the PDF may have two
+    `columns`."""
     opening, *others = _with_evidence(sections, datasets)
     used = {
         name: None
@@ -96,14 +99,14 @@ def markdown(
 
 
 def _in_columns(opening: str) -> Iterator[str]:
-    """The first section above two columns, all but its table, which goes where there is room."""
+    """The first section goes above the two columns. Its table may float to where there is room."""
     text, _, table = opening.partition("::: long\n")
     yield f"::::: opening\n{text}\n:::::"
     yield table.replace("\n:::\n", "\n", 1).removesuffix(":::")
 
 
 def _front(datasets: Iterable[xr.Dataset], columns: int) -> dict[str, str]:
-    """What the templates say above the text."""
+    """The title matter that the templates print above the text."""
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
     ran = ""
     if started:
@@ -121,7 +124,7 @@ def _front(datasets: Iterable[xr.Dataset], columns: int) -> dict[str, str]:
 
 
 def _ended(datasets: Iterable[xr.Dataset]) -> str:
-    """When the last of them ended, as ISO 8601; 1970 where nothing ran."""
+    """When the last of the datasets ended, as ISO 8601; 1970 if nothing ran."""
     return max((dataset.attrs["ended"] for dataset in datasets), default="") or UNDATED
 
 
@@ -135,10 +138,11 @@ def _missing(left_out: Sequence[str]) -> str:
 def _with_evidence(
     sections: Iterable[Section], datasets: Mapping[str, xr.Dataset]
 ) -> Iterator[str]:
-    """Each section's Markdown with what each figure rests on folded under it; only HTML shows it. A figure that stood before
-    is only referred to.
+    """Each section's Markdown with the evidence of each figure folded below it; only HTML shows the
+    fold. A figure that appeared before is only referred to.
 
-    Each campaign leads to its row of the provenance and, in the explorer, to the transcript of every trial.
+    Each campaign links to its row of the provenance and, in the explorer, to the transcript of
+    every trial.
     """
     seen: set[str] = set()
 
@@ -156,7 +160,8 @@ def _with_evidence(
 
 
 def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:
-    """A campaign, or a file of data/, with links to its row below and to its trials in the explorer."""
+    """A campaign, or a file of data/, with links to its row below and to its trials in the
+    explorer."""
     row = f"[{quoted(name)}](#data:{anchor(name)})"
     dataset = next((each for each in datasets.values() if each.attrs["campaign"] == name), None)
     if dataset is None:
@@ -170,7 +175,8 @@ def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:
 
 
 def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> str:
-    """What ran where and when by which code, with the digests of plan, values and transcripts; and the files of data/."""
+    """Where, when and with which code each campaign ran, with the digests of plan, values and
+    transcripts; and the files of data/."""
     rows = []
     for dataset in datasets.values():
         about, host = dataset.attrs, attributes.host(dataset)

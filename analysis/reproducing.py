@@ -1,10 +1,13 @@
-"""What a new run on this machine says of each finding of an archive, as verdicts, words and a file.
+"""Compare a new run on this machine with each finding of an archive; the result is verdicts, text
+and a file.
 
-Like is compared with like: the archive's dataset is first cut to the points that were run again, and judged anew. A finding
-that this cut does not give again rests on more points, and the run is too short to tell. What is compared is a ratio on the
-log scale (of a fall, loss or gain: what is left), with the rules of `analysis.statistics.reproduction`; the margin is that of
-the campaign's design, else 5 %. Where hundreds of findings are compared some differ by chance: Holm's correction over all that
-scatter keeps the probability of one false "not reproduced" at 5 %.
+Only like is compared with like. The archive's dataset is first cut to the points that were run
+again, and judged again. If this cut does not give a finding again, the finding rests on more points
+and the run is too short to tell. The comparison uses a ratio on the log scale (for a fall, loss or
+gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is that of
+the campaign's design, else 5 %. Among hundreds of findings some differ by chance, so Holm's
+correction over all findings with scatter keeps the probability of one false "not reproduced" at 5
+%.
 """
 
 import json
@@ -41,24 +44,26 @@ from runners.record import FalloffError
 
 CANNOT = "cannot run here"
 KINDS = (REPRODUCED, NOT_REPRODUCED, TOO_SHORT, CANNOT)
-MARGIN = 0.05  # where a campaign's design has none
-# The archive's cut has to give the archived estimate again to this share of the margin.
+MARGIN = 0.05  # used if a campaign's design has none
+# The cut archive must give the archived estimate again, to within this share of the margin.
 _SAME = 0.1
 _LEAVES_OUT = "It rests on points or campaigns that were not run."
 RECORD = "reproduction.json"
 _WIDTH = 2 + max(map(len, KINDS))
 _LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
 _MORE = ("gain", "error")  # and 1 + value
-# An interval without an end is told in a statement's words, and differs from run to run.
+# A statement spells out an interval without an end, and this text differs from run to run.
 _IN_WORDS = re.compile(r" \(\d+ % range [^()]*\)$")
 _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the new run says of an archived finding: one of `KINDS`, and the `reason` in a sentence.
+    """The verdict of the new run on an archived finding: one of `KINDS`, and the `reason` in a
+    sentence.
 
-    `today` is the same statement of the new run, and `compared` both on the ratio scale; None where nothing was compared.
+    `today` is the same statement from the new run. `compared` holds both on the ratio scale, None
+    if nothing was compared.
     """
 
     finding: Finding
@@ -69,9 +74,9 @@ class Verdict:
 
 
 def findings(module: ModuleType, datasets: Mapping[str, xr.Dataset]) -> tuple[list[Finding], str]:
-    """What an experiment finds in datasets by campaign, and why nothing where it finds nothing.
+    """What an experiment finds in datasets by campaign; if it finds nothing, the reason.
 
-    Too few points are no fault here: what an experiment then refuses is the reason.
+    Too few points are not an error here: the experiment's refusal becomes the reason.
     """
     needed = experiments.campaigns(module)
     lacking = [name for name, is_needed in needed.items() if is_needed and name not in datasets]
@@ -82,7 +87,7 @@ def findings(module: ModuleType, datasets: Mapping[str, xr.Dataset]) -> tuple[li
         return list(module.findings(study)), ""
     except FalloffError as error:
         return [], str(error)
-    except (KeyError, IndexError, ValueError) as error:  # levels that a short run has not
+    except (KeyError, IndexError, ValueError) as error:  # a short run lacks these levels
         return [], f"The points that were run do not suffice ({type(error).__name__}: {error})."
 
 
@@ -94,8 +99,8 @@ def verdicts(
 ) -> list[Verdict]:
     """A verdict on every finding of the archive's datasets `archived`, by campaign.
 
-    `today` are those of the new runs, `again` the archive's, cut to the same points; `not_run` has for each other campaign the
-    kind of verdict, too short or cannot, and its reason.
+    `today` are the datasets of the new runs, and `again` the archive's, cut to the same points. For
+    each other campaign `not_run` has the kind of verdict, too short or cannot, and its reason.
     """
     told = []
     for module in experiments.modules():
@@ -128,7 +133,8 @@ def _stated(finding: Finding) -> str:
 def _verdict(
     finding: Finding, same: Finding | None, new: Finding | None, margin: float, why: str
 ) -> Verdict:
-    """The verdict on one finding by itself: `same` is the archive's at the points that ran again, `new` the new run's."""
+    """The verdict on one finding by itself. `same` is the archive's finding at the points that ran
+    again, `new` the new run's."""
     if same is None or not _agree(finding, same, margin):
         return Verdict(finding, TOO_SHORT, _LEAVES_OUT, new)
     if new is None:
@@ -152,10 +158,11 @@ def _of(finding: Finding, new: Finding, compared: Reproduction) -> Verdict:
 
 
 def compare(archived: Finding, today: Finding, margin: float) -> Reproduction | None:
-    """Both estimates on the ratio scale; None where one of them has no logarithm.
+    """Both estimates on the ratio scale; None if either has no logarithm.
 
-    What was archived without an interval is reproduced inside the margin, and not reproduced only where the answers
-    exclude each other, too: how much it scatters nobody knows. A simulation repeats itself exactly.
+    An archived estimate without an interval is reproduced if the new one lies inside the margin. It
+    is not reproduced only if the answers exclude each other, too, because its scatter is unknown. A
+    simulation repeats itself exactly.
     """
     answers = archived.answer, today.answer
     estimates = _estimate(archived), _estimate(today)
@@ -173,7 +180,7 @@ def compare(archived: Finding, today: Finding, margin: float) -> Reproduction | 
 
 
 def _estimate(finding: Finding) -> Estimate | None:
-    """A finding's estimate on the log scale, with the standard error that its interval tells."""
+    """A finding's estimate on the log scale, with the standard error implied by its interval."""
     sign = -1 if finding.quantity in _LEFT else 1
     offset = 1 if finding.quantity in (*_LEFT, *_MORE) else 0
     value, error = offset + sign * finding.estimate, None
@@ -202,13 +209,14 @@ def _margin(dataset: xr.Dataset | None) -> float:
 
 
 def exit_code(told: Iterable[Verdict]) -> int:
-    """0 where every finding is reproduced, 1 where one is not, else 2: of some nothing can be told."""
+    """0 if every finding is reproduced, 1 if one is not, else 2: some could not be judged."""
     kinds = {one.kind for one in told}
     return 1 if NOT_REPRODUCED in kinds else 0 if kinds == {REPRODUCED} else 2
 
 
 def text(told: Sequence[Verdict]) -> str:
-    """All verdicts as lines: by experiment what was compared, then the rest by its reason; at the end the counts."""
+    """All verdicts as lines: for each experiment the compared findings, then the rest by reason,
+    and at the end the counts."""
     lines = []
     for experiment in dict.fromkeys(one.finding.experiment for one in told):
         own = [one for one in told if one.finding.experiment == experiment]
@@ -245,12 +253,13 @@ def _value(finding: Finding) -> str:
 
 
 def in_short(counts: Mapping[str, int]) -> str:
-    """How many findings have each verdict, in a line."""
+    """The number of findings with each verdict, in one line."""
     return ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in KINDS)
 
 
 def as_json(told: Iterable[Verdict], about: Mapping) -> str:
-    """The text of `reproduction.json`: `about` the archive and this run, then every verdict."""
+    """The text of `reproduction.json`: `about` describes the archive and this run; then come all
+    verdicts."""
     rows = [
         {
             "verdict": one.kind,
@@ -267,16 +276,16 @@ def as_json(told: Iterable[Verdict], about: Mapping) -> str:
 
 
 def digest(folders: Iterable[Path]) -> str:
-    """One SHA-256 for what an archive's campaigns hold, whatever their folders are called."""
+    """One SHA-256 for the content of an archive's campaigns, whatever their folders are called."""
     own = [manifest.read(folder) or manifest.digests(folder) for folder in folders]
     return manifest.digest(json.dumps(sorted(map(sorted, (each.items() for each in own)))).encode())
 
 
 def kept(data: str = "") -> list[dict]:
-    """The records of the runs here that reproduced what a report shows: the reference's campaigns, or those in the folder
-    `data`, relative to the repository.
+    """The records of runs here that reproduced what a report shows: the reference's campaigns, or
+    those in the folder `data`, relative to the repository.
 
-    Raises FalloffError where a record is damaged.
+    Raises FalloffError if a record is damaged.
     """
     files = sorted(paths.REPRODUCED.glob(f"*/{RECORD}"))
     if not files:
@@ -292,8 +301,8 @@ def kept(data: str = "") -> list[dict]:
 
 
 def on_page(records: Sequence[Mapping]) -> str:
-    """What the runs here say of the findings, for the report's first page (Markdown): the counts, then every finding
-    that is not reproduced and every primary one that could be compared."""
+    """The results of the runs here for the report's first page (Markdown): the counts, then every
+    finding that is not reproduced and every primary finding that could be compared."""
     paragraphs = []
     for record in records:
         rows = record["findings"]
@@ -314,6 +323,6 @@ def on_page(records: Sequence[Mapping]) -> str:
 
 
 def told(records: Sequence[Mapping]) -> str:
-    """`on_page`, or how to begin where nothing was run again (Markdown)."""
+    """`on_page`, or how to begin if nothing was run again (Markdown)."""
     nothing = "Nothing was run again for this report: `falloff reproduce data/reference --minutes 15` does it."
     return on_page(records) or nothing

@@ -1,9 +1,11 @@
-"""Reproduces an archive: what its findings rest on runs again, as much of it as a time allows, and is compared.
+"""Reproduce an archive: run again as many of the campaigns behind its findings as the time allows,
+and compare.
 
-The rule is fixed: first the short form (preset quick) of each campaign with a primary finding, then of the others, the
-shortest first; what time is then left makes them whole, in the same order. Nothing is executed here: how a campaign is planned
-and run is handed in. Only what data/campaigns and data/testbeds describe here is planned; what an archive says is read and
-compared, never executed.
+The order is fixed. First comes the short form (preset quick) of each campaign with a primary
+finding, then that of the others, the shortest first. The remaining time completes them in the same
+order. This module executes nothing: the caller passes in how a campaign is planned and run. Only
+campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The content
+of an archive is read and compared, never executed.
 """
 
 import json
@@ -29,15 +31,15 @@ from runners.journal import Folder, write_whole
 from runners.plan import Plan
 from runners.record import FalloffError, Trial
 
-# A plan by campaign, testbed and preset; raises FalloffError where it cannot run here.
+# Makes a plan from campaign, testbed and preset; raises FalloffError if it cannot run here.
 Planner = Callable[[str, str, str], Plan]
-# Runs a plan for so many seconds in a folder of this folder, and returns that.
+# Runs a plan for a number of seconds in a new folder inside the given one, and returns the new folder.
 Runner = Callable[[Plan, float, Path], Path]
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """A campaign as it was `archived`, and the `plan` to run it here; its trials took so many `seconds`."""
+    """A campaign as it was `archived`, and the `plan` to run it here; its trials took `seconds`."""
 
     archived: Plan
     plan: Plan
@@ -47,9 +49,11 @@ class Rerun:
 def reproduce(
     archive: Path, minutes: float, plan: Planner, run: Runner
 ) -> tuple[list[Verdict], Path]:
-    """Run what fits into so many minutes: the verdict on every finding of an archive, and the file that keeps them.
+    """Run what fits into `minutes`; return the verdict on every finding of an archive, and the file
+    that keeps them.
 
-    Raises FalloffError as `archives.opened` does, or when no experiment here reads what is in it.
+    Raises FalloffError in the cases of `archives.opened`, or if no experiment here reads what the
+    archive holds.
     """
     with archives.opened(archive) as found:
         digest = reproducing.digest(found)
@@ -109,7 +113,8 @@ def reproduce(
 
 
 def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
-    """Of each campaign that an experiment reads the folder on the campaign's own testbed, else the first."""
+    """The folder of each campaign that an experiment reads: the one on the campaign's own testbed,
+    else the first."""
     folders: dict[str, Path] = {}
     known = experiments.all_campaigns()
     for folder in found:
@@ -123,7 +128,7 @@ def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
 
 
 def _primary(findings: Mapping[ModuleType, Sequence[Finding]]) -> set[str]:
-    """The campaigns that the experiments with a primary finding cannot do without."""
+    """The campaigns that the experiments with a primary finding require."""
     names = set()
     for module, found in findings.items():
         if any(one.primary for one in found):
@@ -133,7 +138,7 @@ def _primary(findings: Mapping[ModuleType, Sequence[Finding]]) -> set[str]:
 
 
 def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
-    """How an archived campaign is run here; raises FalloffError where it cannot be."""
+    """How an archived campaign is run here; raises FalloffError if it cannot be run."""
     archived = folder.plan()
     testbed = archived.testbed["name"]
     # A name from an archive is no path: only what is described here is opened.
@@ -146,7 +151,8 @@ def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
 
 
 def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
-    """What a plan's trials take, from the archive's journal; a point that is not there takes as long as the mean."""
+    """The time that a plan's trials take [s], from the archive's journal. A point that is not in it
+    takes the mean time."""
     took = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
     of_points: dict[str, list[float]] = {}
     for trial in archived.trials():
@@ -154,7 +160,7 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
             of_points.setdefault(levels(trial, plan), []).append(took[trial.id])
     mean = sum(took.values()) / len(took) if took else 0.0
     total = sum(took.get(trial.id, mean) for trial in plan.preamble)
-    # Of more blocks than the last look only the invalid ones are made up for.
+    # Blocks beyond the last look only replace invalid ones.
     last = plan.stopping.looks[-1] if plan.stopping.looks else None
     for block in plan.blocks[:last]:
         for trial in block:
@@ -166,7 +172,8 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
 def choose(
     short: Mapping[str, Rerun], whole: Mapping[str, Rerun], primary: set[str], seconds: float
 ) -> dict[str, Rerun]:
-    """What is run in so many seconds, in order; `primary` are the campaigns with a primary finding."""
+    """The campaigns to run in `seconds`, in order; `primary` are the campaigns with a primary
+    finding."""
     order = sorted(short, key=lambda name: (name not in primary, short[name].seconds, name))
     chosen = {}
     for name in order:
@@ -182,14 +189,16 @@ def choose(
 
 
 def levels(trial: Trial, plan: Plan) -> str:
-    """The levels of a plan's factors at a trial's point, as text to be compared."""
+    """The levels of a plan's factors at a trial's point, as comparable text."""
     return json.dumps([trial.point.get(factor) for factor in plan.design["factors"]])
 
 
 def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
-    """The archive's dataset at the points that a plan runs, with that plan's design and the archive's looks.
+    """The archive's dataset at the points that a plan runs, with that plan's design and the
+    archive's looks.
 
-    A point is the same where the levels of all factors are; trials that are no points, such as surveys, stay.
+    Two points are the same if the levels of all factors are. Trials that are no points, such as
+    surveys, stay.
     """
     wanted = {levels(trial, plan) for trial in plan.blocks[0]}
     ids = [
@@ -206,6 +215,6 @@ def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
 
 
 def differences(rerun: Rerun) -> list[str]:
-    """What the testbed here says otherwise than the archive's."""
+    """The differences between the testbed here and the archive's."""
     was, now = rerun.archived.testbed, rerun.plan.testbed
     return [key for key in {**was, **now} if was.get(key) != now.get(key)]

@@ -1,4 +1,5 @@
-"""What `falloff compare` compares: the speeds of a campaign's points, or of a CSV file's, block by block."""
+"""The samples that `falloff compare` compares: speeds of a campaign's points, or of a CSV file's,
+block by block."""
 
 import json
 import math
@@ -19,19 +20,19 @@ from analysis.statistics.design import Statement
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError
 
-# What trials are compared in: the quantities that a tool is run for. Of the second ones lower values are better.
+# The quantities in which trials are compared, those that a tool is run for. Lower is better in the second group.
 HIGHER = (
     "hpl_rate goodput goodput_reverse aggregate_goodput packets_received_per_s transaction_rate token_throughput "
     "message_bandwidth dgemm_star_rate ptrans_bandwidth random_access_rate stream_triad_star_bandwidth fft_rate "
     "ping_pong_bandwidth_mean"
 ).split()
 LOWER = ["flow_makespan", "message_time", "round_trip_time", "ping_pong_latency_mean"]
-# Of a machine, but different at every look.
+# Facts about a machine that differ at every reading.
 _FLEETING = ("cpu_clock_mhz", "available_bytes", "load", "uptime")
 
 Point = tuple[
     tuple[str, Any], ...
-]  # names and values, by name; the quantity is the one without a name
+]  # pairs of name and value, sorted by name; the pair without a name is the quantity
 _QUANTITY = ""
 
 
@@ -39,11 +40,12 @@ _QUANTITY = ""
 class Sample:
     """One side of a comparison.
 
-    `trials` has a row for each value: its `point`, its `block`, the `log` of its speed and the `trial` that it is from. A
-    speed is the value in `units` of the point's quantity, or its inverse for quantities in `lower`, of which lower values are
-    better. `repeats` is what a block is called ("run" for imported results, each of which is taken as a block). `names` are
-    the words for levels. `facts` is what is known of machine, testbed and settings, by its path. `statements` are the falls
-    that the campaign was planned to judge, over nodes of the factor `compared`.
+    `trials` has a row for each value: its `point`, its `block`, the `log` of its speed and the
+    `trial` that it is from. A speed is the value in `units` of the point's quantity, or its inverse
+    for quantities in `lower`, for which lower values are better. `repeats` is the name of a block
+    ("run" for imported results, each of which counts as a block). `names` are the words for levels.
+    `facts` holds what is known about machine, testbed and settings, by path. `statements` are the
+    falls that the campaign was planned to judge, over nodes of the factor `compared`.
     """
 
     source: str
@@ -60,7 +62,7 @@ class Sample:
     left_out: int = 0
 
     def log_speeds(self) -> dict[Point, pd.Series]:
-        """The logarithms of every point's speeds, by block; the mean where a block has several."""
+        """The logarithms of every point's speeds, by block; the mean if a block has several."""
         of_points = self.trials.groupby("point", sort=False)
         return {point: trials.groupby("block").log.mean() for point, trials in of_points}
 
@@ -71,7 +73,8 @@ def quantity(point: Point) -> str:
 
 
 def varying(points: Sequence[Point]) -> list[str]:
-    """The settings that differ among points, in the schema's order; one that some do not have differs."""
+    """The settings that differ among points, in the schema's order. A setting that some points lack
+    counts as different."""
     values: dict[str, set] = {}
     for name in {name for point in points for name, _ in point if name != _QUANTITY}:
         values[name] = {dict(point).get(name) for point in points}
@@ -81,9 +84,10 @@ def varying(points: Sequence[Point]) -> list[str]:
 
 
 def read(source: Path, x: str, y: str, block: str, better: str) -> Sample:
-    """The sample in a campaign's folder or a CSV file; x, y and block are columns of a CSV file, `better` is of its y.
+    """The sample in a campaign's folder or a CSV file. `x`, `y` and `block` are columns of a CSV
+    file; `better` is about its y.
 
-    Raises FalloffError where there is nothing to compare, and says why.
+    Raises FalloffError, with the reason, if there is nothing to compare.
     """
     if source.is_dir():
         return of_dataset(store.read(source), str(source))
@@ -93,9 +97,9 @@ def read(source: Path, x: str, y: str, block: str, better: str) -> Sample:
 
 
 def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
-    """The sample of a campaign's dataset, as `store.assemble` makes it.
+    """The sample of a campaign's dataset, as made by `store.assemble`.
 
-    Only trials of the design count, and of these only valid ones. Raises FalloffError where none is left.
+    Only valid trials of the design count. Raises FalloffError if none is left.
     """
     dataset = dataset.reset_coords()
     dataset = dataset.isel(trial=dataset.role.values == "point")
@@ -106,7 +110,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
         )
         raise FalloffError(f"{source} has no valid rate or time to compare: {next(reasons)}")
     is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
-    if is_imported:  # each result was run by itself
+    if is_imported:  # each result was a run of its own
         trials["block"] = trials.groupby("point").cumcount() + 1
     planned, networks = design.read(dataset), attributes.interconnects(dataset)
     variables = schema()["variables"]
@@ -131,8 +135,8 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
 def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
     """The sample of a CSV file with a column for each of x, y and block.
 
-    A row without a y is left out and counted. Raises FalloffError where a column is missing, a y is no number above 0,
-    an x or a block is missing, or a block has two rows at one x.
+    A row without a y is left out and counted. Raises FalloffError if a column is missing, a y is
+    not a number above 0, an x or a block is missing, or a block has two rows at one x.
     """
     if len({x, y, block}) < 3:
         raise FalloffError(f"--x, --y and --block name three columns, not {x}, {y} and {block}")
@@ -164,8 +168,9 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
 
 
 def printed(sample: Sample, points: Sequence[Point]) -> Iterator[tuple[str, str]]:
-    """Each trial of these points with what its tools printed; of a CSV file its lines."""
-    from analysis.evidence import chain  # which needs the experiments, and so this module
+    """Each trial of these points with the output of its tools; for a CSV file, its lines."""
+    # Imported here because it imports the experiments, and they import this module.
+    from analysis.evidence import chain
 
     source = Path(sample.source)
     trials = sample.trials.trial[[point in points for point in sample.trials.point]]
@@ -175,17 +180,18 @@ def printed(sample: Sample, points: Sequence[Point]) -> Iterator[tuple[str, str]
         return
     texts = dict(Folder(source).texts())
     for trial in trials:
-        # An imported file has one transcript, and a trial for each of its results.
+        # An imported file has one transcript but a trial for each of its results.
         name = trial if trial in texts else trial.rpartition("-")[0]
         yield trial, chain.raw(read_transcript(texts[name], name))
 
 
 def _rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
-    """Each valid value above 0; of several pairs, runs and nodes of a trial the geometric mean."""
+    """Each valid value above 0. Several pairs, runs or nodes of a trial become their geometric
+    mean."""
     settings = _settings(dataset)
     blocks, ids = dataset.block.values.tolist(), dataset.trial_id.values.tolist()
     quantities = {**dict.fromkeys(HIGHER, 1), **dict.fromkeys(LOWER, -1)}
-    if dataset.message_time.notnull().any():  # of which the bandwidth is the inverse
+    if dataset.message_time.notnull().any():  # the bandwidth is its inverse
         del quantities["message_bandwidth"]
     for name, sign in quantities.items():
         by_size = "message" in dataset[name].dims
@@ -200,7 +206,7 @@ def _rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
 
 
 def _settings(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    """What each trial was run with, by name, without what is not known."""
+    """The settings of each trial, by name, without unknown ones."""
     columns = {
         name: map(_plain, dataset[name].values.tolist()) for name in settings() if name != "rpeak"
     }
@@ -212,14 +218,15 @@ def _settings(dataset: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A whole number without its fraction, None instead of NaN, anything else as it is."""
+    """A whole number without its fraction, None instead of NaN, anything else unchanged."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _facts(dataset: xr.Dataset) -> dict[str, str]:
-    """What the campaign's last session recorded of machine, code, testbed, networks and settings, by its path."""
+    """What the campaign's last session recorded about machine, code, testbed, networks and
+    settings, by path."""
     session = (attributes.sessions(dataset) or [{}])[-1]
     known = {
         **session.get("host", {}),

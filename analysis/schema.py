@@ -15,8 +15,8 @@ from runners.record import FalloffError, Quantity
 from runners.tools import all_tools
 
 IDENTITY = "trial_id role runner block order evidence testbed file version".split()
-# Levels of these are shown as they are: words, in which nothing is markup. Networks and paths are shown by their names, which
-# may say anything; variants are HPL's own.
+# Other text levels are shown unchanged, as they contain no markup. Networks and paths are shown by their display names,
+# which may contain anything; variants are HPL's own.
 NAMED = ("interconnect", "path", "variant")
 WORDS = re.compile(r"(?!.*(?:_ | _|--|\.[. ]))(?:[^\W_](?:[\w %.,=+-]*[^\W_%])?)?")
 TABLES = ("design", "interconnects", "testbed_settings", "settings", "provenance")  # in JSON
@@ -47,7 +47,7 @@ def _row(quantity: Quantity) -> dict:
 
 
 def settings() -> dict[str, dict]:
-    """The coordinates that say what a trial was run with, and not which trial it was or where it is from."""
+    """The coordinates that state a trial's settings, not its identity or origin."""
     return {
         name: described
         for name, described in schema()["coordinates"].items()
@@ -61,7 +61,8 @@ def is_shown(name: str) -> bool:
 
 
 def faults(dataset: xr.Dataset) -> list[str]:
-    """Every way in which a dataset departs from the schema, one sentence each; empty when none does."""
+    """Every way in which a dataset departs from the schema, one sentence each; empty if there is
+    none."""
     found = []
     for section, arrays in (("coordinates", dataset.coords), ("variables", dataset.data_vars)):
         known = schema()[section]
@@ -75,7 +76,7 @@ def faults(dataset: xr.Dataset) -> list[str]:
 
 
 def check(dataset: xr.Dataset) -> xr.Dataset:
-    """Return the dataset unchanged; raises FalloffError with all of its faults."""
+    """Return the dataset unchanged; raises FalloffError listing all of its faults."""
     found = faults(dataset)
     if found:
         raise FalloffError("the dataset does not follow the schema: " + "; ".join(found))

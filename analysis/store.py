@@ -1,4 +1,4 @@
-"""From a campaign's folder of raw transcripts to a dataset, and datasets on disk."""
+"""Turn a campaign's folder of raw transcripts into a dataset, and keep datasets on disk."""
 
 import json
 import os
@@ -19,19 +19,22 @@ from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
 from runners.tools import token_exchange, tool_named
 
-IMPORTED = "imported"  # the testbed of every transcript that is a file of somebody else's runs
-# netCDF's library does not bear two threads at once, and the explorer's server is one beside the notebook's.
+IMPORTED = "imported"  # the testbed name of every transcript that is an imported file
+# The netCDF library is not thread-safe, and the explorer's server runs in a thread beside the notebook's.
 _NETCDF = threading.RLock()
 
 
 def assemble(folder: Path) -> xr.Dataset:
-    """Read every transcript of a campaign again and lay the readings out by the schema.
+    """Parse every transcript of a campaign again and lay the readings out by the schema.
 
-    Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and as many of
-    `interval`, `message`, `pair`, `partner`, `run` and `place` as the longest measurement has; trials without a valid reading
-    are NaN with a status and a reason. An imported file has a trial for each of its results.
-    The attribute `transcripts_sha256` says of which transcripts it was made, beside those of the schema.
-    Raises FalloffError when the folder is no campaign's, holds no transcript, or a transcript is damaged.
+    Returns a dataset with dims `trial` (sorted by block and order), `node`, `size`, `quantile`, and
+    as many of `interval`, `message`, `pair`, `partner`, `run` and `place` as the longest
+    measurement has. Trials without a valid reading are NaN with a status and a reason. An imported
+    file has a trial for each of its results. Besides the schema's attributes, `transcripts_sha256`
+    identifies the transcripts.
+
+    Raises FalloffError if the folder is not a campaign's, holds no transcript, or a transcript is
+    damaged.
     """
     source = Folder(folder)
     plan = source.plan()
@@ -63,7 +66,8 @@ def assemble(folder: Path) -> xr.Dataset:
 
 
 def read(folder: Path) -> xr.Dataset:
-    """The same as `assemble`, made once for as long as no file of the folder changes; the caller's own copy."""
+    """Like `assemble`, but cached until a file of the folder changes; returns the caller's own
+    copy."""
     return _read(folder.resolve(), _state(folder)).copy(deep=True)
 
 
@@ -73,10 +77,10 @@ def _read(folder: Path, state: tuple) -> xr.Dataset:
 
 
 def _state(folder: Path) -> tuple:
-    """Every file's name, size and time of change, which nobody can set back."""
+    """Every file's name, size and time of change (ctime), which nobody can set back."""
     found = []
     for file in sorted(folder.rglob("*")):
-        # A campaign that still runs writes files beside and renames them.
+        # A running campaign writes temporary files here and renames them.
         with suppress(FileNotFoundError):
             stat = file.stat()
             found.append((file.name, stat.st_size, stat.st_ctime_ns))
@@ -84,9 +88,9 @@ def _state(folder: Path) -> tuple:
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
-    """Write a dataset as netCDF-4; the file is replaced in one step, never left half-written.
+    """Write a dataset as netCDF-4. The file is replaced in one step and never left half-written.
 
-    Raises FalloffError when it cannot be written there.
+    Raises FalloffError if it cannot be written there.
     """
     part = file.with_name(file.name + ".part")
     compressed = {
@@ -97,7 +101,7 @@ def save(dataset: xr.Dataset, file: Path) -> None:
         with _NETCDF:
             dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
         os.replace(part, file)
-    except (OSError, RuntimeError) as error:  # netCDF's library knows no full disk: "HDF error"
+    except (OSError, RuntimeError) as error:  # netCDF reports a full disk as "HDF error"
         with suppress(OSError):
             part.unlink()
         reason = getattr(error, "strerror", None) or error
@@ -107,14 +111,14 @@ def save(dataset: xr.Dataset, file: Path) -> None:
 
 @contextmanager
 def opened(file: Path) -> Iterator[xr.Dataset]:
-    """A netCDF-4 file as it is, unchecked, for as long as the block lasts; raises OSError or ValueError when it is
-    none."""
+    """Open a netCDF-4 file unchecked for the duration of the block; raises OSError or ValueError if
+    it is not one."""
     with _NETCDF, xr.open_dataset(file, engine="netcdf4") as found:
         yield found
 
 
 def load(file: Path) -> xr.Dataset:
-    """Read a dataset and check it against the schema; raises FalloffError when it is not one."""
+    """Read a dataset and check it against the schema; raises FalloffError if it does not match."""
     try:
         with opened(file) as found:
             return check(found.load())
@@ -137,8 +141,8 @@ def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
 
 
 def _of_result(transcript: Transcript, number: int, result: Result) -> tuple[Transcript, Outcome]:
-    """A result of an imported file as a trial of its own, with the settings that the file names and those that were given;
-    it is `invalid` where the two contradict each other."""
+    """A result of an imported file as a trial of its own, with the settings that the file states
+    and those that the user gave; it is `invalid` if the two contradict each other."""
     given, name = transcript.trial.point, f"{transcript.trial.id}-{number}"
     trial = replace(transcript.trial, id=name, point={**result.settings, **given})
     named = {name: value for name, value in result.settings.items() if name in given}
@@ -151,7 +155,7 @@ def _of_result(transcript: Transcript, number: int, result: Result) -> tuple[Tra
 
 
 def _row(transcript: Transcript, outcome: Outcome) -> dict:
-    """Everything that one trial contributes, by schema name."""
+    """All values that one trial contributes, by schema name."""
     trial = transcript.trial
     start = min((each.start for each in transcript.executions), default=np.nan)
     end = max((each.start + each.wall_s for each in transcript.executions), default=np.nan)
@@ -174,9 +178,11 @@ def _row(transcript: Transcript, outcome: Outcome) -> dict:
 
 
 def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
-    """What trials contribute, a row each by schema name, as the schema's arrays; what a row lacks is empty or NaN.
+    """Lay out the values of trials, one row each by schema name, as the schema's arrays. Values
+    that a row lacks are empty or NaN.
 
-    A dimension that the schema does not fix is as long as the longest reading; a lone number stands for all nodes.
+    A dimension that the schema does not fix is as long as the longest reading. A single number
+    stands for all nodes.
     """
     coordinates, variables = schema()["coordinates"], schema()["variables"]
     sizes = {name: 0 for name, wanted in coordinates.items() if wanted["dims"] == [name]}
@@ -202,7 +208,8 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
 
 
 def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping) -> tuple:
-    """One schema entry as (dims, values, attributes) over all trials; `labels` are of the other dims."""
+    """One schema entry as (dims, values, attributes) over all trials; `labels` are those of the
+    other dims."""
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
     if name in labels:
         return wanted["dims"], labels[name], attributes
@@ -219,7 +226,8 @@ def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping)
 
 
 def _sessions(transcripts: list[Transcript], sessions: Mapping[str, int]) -> dict[int, list[int]]:
-    """By block the sessions in which its points ran; without those of which the journal says nothing."""
+    """For each block, the sessions in which its points ran, without those that the journal does not
+    record."""
     found: dict[int, set[int]] = {}
     for trial in (each.trial for each in transcripts):
         if trial.role == "point" and trial.id in sessions:
@@ -239,7 +247,7 @@ def _shared_settings(transcripts: list[Transcript]) -> dict:
 
 
 def _caveat(testbed: Mapping, factors: Mapping) -> str:
-    """With what every number from a testbed has to be read, in a sentence; empty when there is nothing to say."""
+    """The caveat for every number from a testbed, in a sentence; empty if there is none."""
     # Older campaigns had a quota, a share of the processors.
     own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get("node", {})
     if testbed.get("kind") == "emulated" and not own_pace and "interconnect" in factors:

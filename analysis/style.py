@@ -1,4 +1,5 @@
-"""How figures look: one colour, marker and line per series, told apart in black and white too."""
+"""The look of figures: one colour, marker and line per series, distinguishable in black and white,
+too."""
 
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -17,7 +18,8 @@ from analysis.quoting import as_written
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (from Okabe and Ito's colour-blind safe palette), marker and line style of one series."""
+    """Colour (from Okabe and Ito's colour-blind safe palette), marker and line style of one
+    series."""
 
     color: str
     marker: str
@@ -34,7 +36,7 @@ LOOKS = {
     "ddr_infiniband": Look("#CC79A7", "D", (0, (2, 1))),
     "openblas": Look("#009E73", "D", "-"),
     "reference": Look("#E69F00", "v", "--"),
-    # Levels of noise in ascending order, of one hue: more noise is darker.
+    # Levels of noise in ascending order, in one hue: more noise is darker.
     "noise 1": Look("#8C96C6", "v", ":"),
     "noise 2": Look("#88419D", "D", "--"),
     "noise 3": Look("#4D004B", "o", "-"),
@@ -55,7 +57,7 @@ LOOKS = {
     "receiving": Look("#D55E00", "o", "--"),
     "crossover": Look("#6E6E6E", "^", ":"),
     "switch_8996": Look("#009E73", "s", "-"),
-    # Long paths, by their delay one way.
+    # Long paths, by their one-way delay.
     "long_05ms": Look("#56B4E9", "v", ":"),
     "long_2ms": Look("#0072B2", "s", "--"),
     "long_5ms": Look("#009E73", "D", "-."),
@@ -86,7 +88,7 @@ LOOKS = {
     "cisco_7to1": Look("#D55E00", "X", (0, (8, 2))),
     "e600_7to1": Look("#009E73", "p", (0, (1, 2))),
 }
-# For interconnects of the user's own: looks that no network above has.
+# For the user's own interconnects: looks that no network above uses.
 _spare = cycle(["mpi_striping", "bond_balance_rr", "crossbar", "noise 2"])
 PUBLISHED_MARKER = "x"
 PUBLISHED_DEVICES = (
@@ -122,26 +124,28 @@ RULES = {
 
 @cache
 def look(series: str) -> Look:
-    """The look of an interconnect, a BLAS or a level of noise; a name of the user's own keeps the next spare one."""
+    """The look of an interconnect, a BLAS or a level of noise. The user's own names each keep the
+    next spare look."""
     return LOOKS[series if series in LOOKS else next(_spare)]
 
 
 @contextmanager
 def styled():
-    """Draw with the project's settings and leave the caller's as they were."""
+    """Draw with the project's settings; the caller's settings are restored afterwards."""
     with sns.axes_style("whitegrid"), mpl.rc_context(RULES):
         yield
 
 
 def save(figure: mpl.figure.Figure, file) -> None:
-    """Write a figure as SVG whose bytes depend on its content only."""
+    """Write a figure as SVG; its bytes depend only on its content."""
     write_out(figure)
     with mpl.rc_context(RULES):
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
 
 
 def write_out(figure: mpl.figure.Figure) -> None:
-    """Show what is quoted as it was written, and no dollar as the begin of a formula."""
+    """Show quoted text as it was written, and a dollar as a dollar, not as the start of a
+    formula."""
     for text in figure.findobj(Text):
         text.set_text("\n".join(map(_cut, as_written(text.get_text()).split("\n"))))
         text.set_parse_math(False)
@@ -152,19 +156,19 @@ def write_out(figure: mpl.figure.Figure) -> None:
 
 
 def _cut(line: str) -> str:
-    """A line that leaves room for the figure."""
+    """A line shortened so that it leaves room for the figure."""
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} …"
 
 
 class _WrittenOut(FuncFormatter):
-    """What a formatter says of each tick, `as_written`."""
+    """A tick formatter whose text is `as_written`."""
 
     def __init__(self, ticked: FuncFormatter) -> None:
         super().__init__(lambda x, place=None: _cut(as_written(ticked(x, place))))
 
 
 def save_all(drawn: Mapping[str, mpl.figure.Figure], folder: Path) -> dict[str, Path]:
-    """Write each figure into a folder under its name; the files by name."""
+    """Write each figure into a folder under its name; returns the files by name."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / f"{name}.svg" for name in drawn}
     for name, file in files.items():

@@ -1,4 +1,4 @@
-"""A user's own numbers: columns of a CSV file, refused with the reason where they cannot be used."""
+"""A user's own numbers: columns of a CSV file; unusable columns are refused with the reason."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from runners.record import FalloffError
 
 
 def read(file: Path, *columns: str) -> pd.DataFrame:
-    """The columns of a CSV file; raises FalloffError when it cannot be read or lacks one."""
+    """The columns of a CSV file; raises FalloffError if the file cannot be read or lacks a
+    column."""
     try:
         # A row's number stays that of its line, less the heading's.
         table = pd.read_csv(file, skip_blank_lines=False).dropna(how="all")
@@ -24,7 +25,8 @@ def read(file: Path, *columns: str) -> pd.DataFrame:
 
 
 def require_numbers(table: pd.DataFrame, *columns: str) -> None:
-    """Raises FalloffError, with the line and what stands there, when a column holds something else than finite numbers."""
+    """Raises FalloffError, with the line and its text, if a column contains anything but finite
+    numbers."""
     for column in columns:
         numbers = pd.to_numeric(table[column], errors="coerce")
         wrong = ~np.isfinite(numbers.to_numpy(float)) & table[column].notna().to_numpy()
@@ -37,15 +39,15 @@ def require_numbers(table: pd.DataFrame, *columns: str) -> None:
 
 
 def refuse(table: pd.DataFrame, is_wrong: pd.Series, reason: str) -> None:
-    """Raises FalloffError, with the reason and the first line that is wrong, where any is."""
+    """Raises FalloffError, with the reason and the first wrong line, if any row is wrong."""
     if is_wrong.any():
         raise FalloffError(f"{reason} in line {table.index[is_wrong][0] + 2}")
 
 
 def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray, np.ndarray]:
-    """x, shape (points,), ascending, and y over (block, points); NaN where a block has no such point.
+    """x, shape (points,), ascending, and y over (block, points); NaN where a block lacks a point.
 
-    Raises FalloffError when a block has two values at one x, or a column is no number.
+    Raises FalloffError if a block has two values at one x, or a column is not numeric.
     """
     require_numbers(table, x, y)
     refuse_twice(table, x, block)

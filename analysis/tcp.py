@@ -8,24 +8,27 @@ from analysis.derive import over_factors
 from analysis.statistics.intervals import mean_over
 from analysis.wire import wire_limit, wire_limit_both_ways
 
-FULL = 0.99  # from this part of what the wire carries on, the path is what limits
-EXCESS = 1.001  # of the wire limit: beyond it a shaper is wrong; the ends' clocks differ by less
+FULL = 0.99  # from this share of a full wire on, the path is the limit
+EXCESS = 1.001  # of the wire limit: a larger share means a faulty shaper; the ends' clocks differ by less
 LINK_BOUND, HOST_BOUND, SHAPER = "link-bound", "host-bound", "shaper"
 ENDS = {"local": "sender", "remote": "receiver"}  # netperf's names of both machines
-# Of the machine's CPU time. Where more of it belongs to no node, an end's work may be among it.
+# Share of the machine's CPU time. If more belongs to no node, it may include an end's work.
 MOST_UNATTRIBUTED = 0.10
 
 
 def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's iperf3 trials out over dims (block, path, mtu, direction).
 
-    Variables: `goodput` one way or forward and `total` of all ways [bit/s], `share` of the wire limit [1],
-    `cpu_local` and `cpu_remote` [processors], `cost_local` and `cost_remote` [s/B]: CPU time of an end, and
-    that for each byte, both ways and warm-up included. They are NaN where more than MOST_UNATTRIBUTED of
-    the machine's CPU time belongs to no node. `busy` are the machine's processors in use. Over (path, mtu, direction) `limit` [bit/s] of all ways, NaN without a rate, and
-    `full` [bit/s], which a path in full use reaches. Raises FalloffError when there is no iperf3 trial.
+    Variables: `goodput` one way or forward and `total` of all ways [bit/s], `share` of the wire
+    limit [1], `cpu_local` and `cpu_remote` [processors], `cost_local` and `cost_remote` [s/B]: CPU
+    time of an end, and that for each byte, both ways and warm-up included. These are NaN if more
+    than MOST_UNATTRIBUTED of the machine's CPU time belongs to no node. `busy` is the number of the
+    machine's processors in use. Over (path, mtu, direction): `limit` [bit/s] of all ways, NaN
+    without a rate, and `full` [bit/s], which a path in full use reaches. Raises FalloffError if
+    there is no iperf3 trial.
     """
-    dataset = dataset.reset_coords()  # else each step below carries all of a trial's settings along
+    # Otherwise each step below carries all settings along.
+    dataset = dataset.reset_coords()
     total = dataset.goodput + xr.where(dataset.direction == "both", dataset.goodput_reverse, 0)
     given = settings(dataset)
     seconds = given["duration_s"] + given["omit_s"]
@@ -57,10 +60,11 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def stamps(points: xr.Dataset) -> xr.DataArray:
-    """What limits each point, over (path, mtu, direction), by its harmonic mean over the blocks.
+    """What limits each point, over (path, mtu, direction), judged by its harmonic mean over the
+    blocks.
 
-    LINK_BOUND: at least FULL of what a full wire carries; HOST_BOUND: less; SHAPER: beyond the wire limit,
-    so that the shaper counts wrongly; empty where there is no limit or no reading.
+    LINK_BOUND: at least FULL of what a full wire carries. HOST_BOUND: less. SHAPER: beyond the wire
+    limit, so the shaper counts wrongly. Empty if there is no limit or no reading.
     """
     mean = mean_over(points.total, "block", "rate")
     known = mean.notnull() & points.limit.notnull()

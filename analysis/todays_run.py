@@ -1,4 +1,5 @@
-"""What a shorter run of today says of a reference, in words and as a table: it agrees only where it could have disagreed."""
+"""Compare a shorter run of today with a reference, in words and as a table. It agrees only where it
+could have disagreed."""
 
 from collections.abc import Mapping
 
@@ -13,20 +14,21 @@ HEADS = {
     NOT_REPRODUCED: "**Today's run disagrees** on",
     TOO_SHORT: "Today's run is too short to judge",
 }
-# By statement; None where today's run has no runs for it.
+# By statement; None if today's run has no data for it.
 Compared = Mapping[str, Reproduction | None]
 
 
 def failed_in_words(run: xr.Dataset) -> str:
-    """How many trials of today's run failed, and why; empty where none did."""
+    """How many trials of today's run failed, and why; empty if none did."""
     failed = without_reading(run)
     head = "**Today's run failed**: " if gave_nothing(run) else "Of today's run "
     return f"{head}{failed}" if failed else ""
 
 
 def in_words(compared: Compared, run: xr.Dataset) -> str:
-    """On which statements today's run agrees, disagrees, or is too short, and those for which it has no runs; first how
-    many of its trials failed. One that gave nothing is not compared."""
+    """The statements on which today's run agrees, disagrees or is too short, and those for which it
+    has no runs. The number of failed trials comes first. A run without any result is not
+    compared."""
     sentences = list(filter(None, [failed_in_words(run)]))
     if gave_nothing(run):
         return sentences[0]

@@ -1,7 +1,9 @@
-"""From token trials to points: the throughput of all pairs, without trials that no network of the path could give.
+"""From token trials to points: the throughput of all pairs, without trials that are impossible on
+the path's network.
 
-Left out are trials whose pairs wrote more than the wires carry, and trials whose tokens took another way than the
-path describes, as the byte counters of its hubs, switches and routers say.
+Two kinds of trial are left out: those whose pairs wrote more than the wires carry, and those whose
+tokens took another way than the path describes, according to the byte counters of its hubs,
+switches and routers.
 """
 
 from collections import Counter
@@ -21,14 +23,14 @@ from analysis.tcp import EXCESS
 from analysis.wire import message_wire_bytes
 
 RUNNER = "token_exchange"
-# Beside the way pass the words that start and end runs: some 20 KB, a seventh of all where there is least traffic.
+# Control messages that start and end runs also pass beside the way: some 20 KB, a seventh of all traffic at the least.
 ASTRAY = 0.25
 
 Pair = tuple[int, int]  # the nodes of a producer and its consumer
 
 
 def places(dataset: xr.Dataset) -> dict[tuple[str, float], str]:
-    """The paths that were planned, by their topology in the design and the rate [bit/s] of their wires."""
+    """The planned paths, by topology in the design and rate [bit/s] of their wires."""
     planned, paths = design(dataset), interconnects(dataset)
     topology_of = {path: name for name, listed in planned["topologies"].items() for path in listed}
     return {
@@ -37,7 +39,8 @@ def places(dataset: xr.Dataset) -> dict[tuple[str, float], str]:
 
 
 def pairs_of(given: Mapping[str, Any], count: int) -> list[Pair]:
-    """The first `count` pairs of a token campaign's settings, whose node numbers have commas between them."""
+    """The first `count` pairs of a token campaign's settings, which list node numbers separated by
+    commas."""
     ends = ([int(node) for node in given[role].split(",")] for role in ("producers", "consumers"))
     return list(zip(*ends))[:count]
 
@@ -45,10 +48,11 @@ def pairs_of(given: Mapping[str, Any], count: int) -> list[Pair]:
 def sum_limit(path: Mapping[str, Any], pairs: Sequence[Pair]) -> float:
     """The most [bit/s on the wire, one way] that all pairs together send while as much comes back.
 
-    `path` is a table of data/paths.toml. The shares may be uneven: it is the linear program that adds the pairs'
-    rates where all that passes a medium shares that medium's rate. Infinite where nothing is shaped.
+    `path` is a table of data/paths.toml. The shares may be uneven: a linear program maximises the
+    sum of the pairs' rates, where all traffic over a medium shares that medium's rate. Infinite if
+    nothing is shaped.
     """
-    # Of each pair the media of the way there and of the way back: a hub's wire is one of both.
+    # For each pair the media on the way there and on the way back; a hub's wire is on both.
     ways = [
         [{hop.medium: hop.rate for hop in way(path, *ends).hops} for ends in (pair, pair[::-1])]
         for pair in pairs
@@ -59,25 +63,27 @@ def sum_limit(path: Mapping[str, Any], pairs: Sequence[Pair]) -> float:
     if not all(any(uses[medium] for medium in shaped) for uses in passed):
         return np.inf
     uses = [[of_pair[medium] for of_pair in passed] for medium in shaped]
-    # In units of the fastest medium, since the solver's tolerances are absolute.
+    # Rates are in units of the fastest medium, because the solver's tolerances are absolute.
     unit = max(rates[medium] for medium in shaped)
     bounds = [rates[medium] / unit for medium in shaped]
     return float(-linprog(-np.ones(len(pairs)), A_ub=uses, b_ub=bounds).fun * unit)
 
 
 def token_limit(path: Mapping[str, Any], pairs: Sequence[Pair], token_bytes):
-    """The most tokens x size [B/s] that all producers write if each token returns; shape of `token_bytes`.
+    """The most tokens x size [B/s] that all producers write if each token returns; shape of
+    `token_bytes`.
 
-    Acknowledgements on their own come on top, so that this is never reached.
+    Acknowledgements without data come on top, so this is never reached.
     """
     return sum_limit(path, pairs) / 8 * token_bytes / message_wire_bytes(token_bytes, path["mtu"])
 
 
 def astray(dataset: xr.Dataset) -> xr.DataArray:
-    """Whether the tokens of a trial took another way than described (1) or not (0), over (trial); NaN without a reading.
+    """Whether the tokens of a trial took another way than described (1) or not (0), over (trial);
+    NaN without a reading.
 
-    A place on the way passes more than the tokens that have to pass it, as frames have headers. A place off the way
-    passes next to nothing.
+    A place on the way passes more bytes than its tokens, because frames have headers. A place off
+    the way passes next to nothing.
     """
     paths, given = interconnects(dataset), settings(dataset)
     written = (dataset.token_throughput * given["window_s"]).sum("run").values
@@ -103,12 +109,15 @@ def astray(dataset: xr.Dataset) -> xr.DataArray:
 def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
     """The points over (block, path, pairs, token_bytes), without the trials that went `astray`.
 
-    `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common window;
-    `throughput` [B/s] the harmonic mean of a trial's runs. A run in which a pair has no reading is NaN, and so are all
-    runs of a trial of which one exceeds the wires: `excess` [1] is then its part of what is possible, else NaN.
-    `round_trip` [s] is over (quantile, ...), the mean over a trial's pairs and runs; `busy` the share of its
-    processors' time that the machine was, from the trial's start to its end; `limit` [B/s], over (path, pairs,
-    token_bytes), is what the wires carry. Raises FalloffError when there is no token trial.
+    `runs` [B/s], over (run, ...) too, is the tokens written by all producers x size over the common
+    window. `throughput` [B/s] is the harmonic mean of a trial's runs. A run is NaN if a pair has no
+    reading in it. All runs of a trial are NaN if one of them exceeds the wires: `excess` [1] is
+    then its ratio to the possible rate, else NaN. `round_trip` [s] is over (quantile, ...), the
+    mean over a trial's pairs and runs. `busy` is the busy share of the machine's processor time,
+    from the trial's start to its end. `limit` [B/s], over (path, pairs, token_bytes), is what the
+    wires carry.
+
+    Raises FalloffError if there is no token trial.
     """
     dataset = dataset.reset_coords()  # else each step carries all of a trial's settings along
     each = dataset.token_throughput.where(strays != 1)
@@ -116,7 +125,7 @@ def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
     whole = each.notnull().sum("pair") == dataset.pairs
     runs = _laid_out(dataset, each.sum("pair").where(whole), "run")
     limit = _limits(dataset, runs)
-    # An exchange of each pair may have begun before the window and be counted in it.
+    # One exchange of each pair may have begun before the window and still be counted in it.
     window = settings(dataset)["window_s"]
     share = (runs / (limit + runs.pairs * runs.token_bytes / window)).max("run")
     is_possible = ~(share > EXCESS)
@@ -143,7 +152,7 @@ def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArr
 
 
 def _limits(dataset: xr.Dataset, runs: xr.DataArray) -> xr.DataArray:
-    """What the wires let the producers write [B/s], over (path, pairs, token_bytes)."""
+    """The most that the wires let the producers write [B/s], over (path, pairs, token_bytes)."""
     paths, given = interconnects(dataset), settings(dataset)
     levels = {name: runs[name].values for name in ("path", "pairs", "token_bytes")}
     values = [

@@ -1,4 +1,5 @@
-"""TOP500's list files as one table of systems, with the family of each system's interconnect."""
+"""Read TOP500's list files into one table of systems, with the family of each system's
+interconnect."""
 
 import csv
 import io
@@ -18,7 +19,7 @@ from analysis import paths
 from runners.record import FalloffError
 
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"  # how XLS and XLSX begin
-# What is read of a list, and what its headings were called over the years, letters and digits only.
+# The columns that are read from a list, and their headings over the years, letters and digits only.
 COLUMNS = {
     "rank": ("rank",),
     "rmax": ("rmax",),
@@ -41,11 +42,12 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True)
 class Lists:
-    """The systems of all lists, a row each, and notes on what of the files was left out or is odd.
+    """The systems of all lists, a row each, and notes on anything left out or odd in the files.
 
-    Columns are `list` (YYYY-MM), `rank`, `rmax` and `rpeak` [flop/s], `efficiency` (Rmax over Rpeak, NaN where one of
-    them is not usable), `cores`, `site`, `manufacturer`, `interconnect`, `listed_family` (the list's own), `family`
-    (a key of `families`) and `generation` (of InfiniBand, such as DDR, or "").
+    Columns are `list` (YYYY-MM), `rank`, `rmax` and `rpeak` [flop/s], `efficiency` (Rmax over
+    Rpeak, NaN if either is not usable), `cores`, `site`, `manufacturer`, `interconnect`,
+    `listed_family` (the list's own), `family` (a key of `families`) and `generation` (of
+    InfiniBand, such as DDR, or "").
     """
 
     systems: pd.DataFrame
@@ -53,9 +55,11 @@ class Lists:
 
 
 def read_folder(folder: Path) -> Lists:
-    """All files in a folder but README.md; without files, or a folder, there are no systems.
+    """Read all files in a folder except README.md. Without files, or without a folder, there are no
+    systems.
 
-    A file that cannot be read is left out with a note; raises FalloffError naming all faults when none can be.
+    A file that cannot be read is left out with a note. Raises FalloffError naming all faults if no
+    file can be read.
     """
     read: dict[str, pd.DataFrame] = {}
     notes, faults = [], []
@@ -79,7 +83,7 @@ def read_folder(folder: Path) -> Lists:
 
 
 def _doubts(systems: pd.DataFrame) -> Iterator[str]:
-    """What of a list is not as TOP500 publishes it."""
+    """The ways in which a list differs from TOP500's own format."""
     lacking = int(systems.efficiency.isna().sum())
     if lacking:
         yield f"{lacking} systems have no usable RMax or RPeak"
@@ -103,7 +107,7 @@ def _month(file: Path) -> str:
 
 
 def _systems(content: bytes, month: str) -> pd.DataFrame:
-    """One list's systems, those rows that have a rank."""
+    """The systems of one list: the rows that have a rank."""
     places = [
         (table, row) for table in _tables(content) for row in range(min(len(table), TITLE_ROWS))
     ]
@@ -143,7 +147,8 @@ def _systems(content: bytes, month: str) -> pd.DataFrame:
 
 
 def _headings(cells: list[str]) -> dict[str, int]:
-    """The place of each of COLUMNS that a row of headings has; units in brackets are no part of a heading."""
+    """The position of each of COLUMNS in a row of headings; units in brackets are not part of a
+    heading."""
     names = [re.sub(r"[\[(].*?[\])]|[^a-z0-9]", "", cell.lower()) for cell in cells]
     places = {
         name: [names.index(title) for title in titles if title in names]
@@ -153,23 +158,24 @@ def _headings(cells: list[str]) -> dict[str, int]:
 
 
 def _numbers(cells: pd.Series) -> pd.Series:
-    """The numbers of a column, NaN where a cell is none; a comma separates thousands."""
+    """The numbers of a column, NaN where a cell is not a number; a comma separates thousands."""
     grouped = cells.str.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?")
     numbers = pd.to_numeric(cells.mask(grouped, cells.str.replace(",", "")), errors="coerce")
     return numbers.where(np.isfinite(numbers)).astype(float)
 
 
 def _unit(heading: str) -> float:
-    """flop/s in the unit that a heading has in brackets; lists without one are in Gflop/s."""
+    """The unit in a heading's brackets, in flop/s. Lists without one are in Gflop/s."""
     unit = re.search(r"[\[(]\s*([mgtpe])flop", heading.lower())
     return UNITS[unit[1]] if unit else 1e9
 
 
 def _tables(content: bytes) -> Iterator[Rows]:
-    """Every table that the content may be read as, in rows of text: each sheet, or the text with each separator, and with
-    columns that blanks align.
+    """Every table that the content may be read as, in rows of text: each sheet, or the text split
+    by each separator and by aligned columns.
 
-    An .xls may hold text as well. Raises FalloffError when it is neither a workbook nor text.
+    An .xls may contain text as well. Raises FalloffError if the content is neither a workbook nor
+    text.
     """
     if content.startswith((OLE, ZIP)):
         yield from _sheets(content)
@@ -181,16 +187,17 @@ def _tables(content: bytes) -> Iterator[Rows]:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     for separator in SEPARATORS:
-        with suppress(csv.Error):  # a field that never ends: it is not this separator
+        with suppress(csv.Error):  # a field without an end: wrong separator
             lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
             yield [[cell.strip() for cell in row] for row in lines]
     yield _aligned(text.expandtabs().splitlines())
 
 
 def _aligned(lines: list[str]) -> Rows:
-    """The rows of a table whose columns blanks align, from its headings on; none where no blanks part two headings' columns.
+    """The rows of a table with columns aligned by blanks, from its headings on; empty if no blanks
+    separate two headings' columns.
 
-    Two headings are two or more blanks apart, a heading's own words one.
+    Two headings are two or more blanks apart; words within a heading are one blank apart.
     """
     found = [_headings(re.split(" {2,}", line.strip())) for line in lines[:TITLE_ROWS]]
     if not any(found):
@@ -214,7 +221,7 @@ def _aligned(lines: list[str]) -> Rows:
 
 
 def _sheets(content: bytes) -> list[Rows]:
-    """The rows of each sheet; raises FalloffError when it is no readable workbook."""
+    """The rows of each sheet; raises FalloffError if the content is not a readable workbook."""
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(content))
         sheets = [workbook.get_sheet_by_name(name).to_python() for name in workbook.sheet_names]
@@ -234,16 +241,18 @@ def _families() -> Mapping[str, Mapping]:
 
 
 def families() -> Mapping[str, str]:
-    """Titles of the families of data/interconnect_families.toml, and of the two that no name has."""
+    """Titles of the families of data/interconnect_families.toml, plus "other" and "not stated"."""
     titles = {name: table["title"] for name, table in _families().items()}
     return titles | {OTHER: "other", NOT_STATED: "not stated"}
 
 
 def family(listed: str, interconnect: str) -> str:
-    """The family of a system by its list's "Interconnect Family" and "Interconnect", either of which may be "".
+    """The family of a system by its list's "Interconnect Family" and "Interconnect", either of
+    which may be "".
 
-    The list's own family counts. Where it has none that is known, the name does: whole words count, and of the families'
-    phrases the longest, so that Myrinet 10G is no Ethernet. A name with phrases of several families is MIXED.
+    The list's own family counts if it is known. Otherwise the name decides: whole words count, and
+    the longest matching phrase wins, so that Myrinet 10G is not Ethernet. A name with phrases of
+    several families is MIXED.
     """
     listed, name = _words(listed), _words(interconnect)
     for title, table in _families().items():
@@ -259,7 +268,7 @@ def family(listed: str, interconnect: str) -> str:
 
 
 def generation(interconnect: str) -> str:
-    """InfiniBand's data rate as a name says it, such as DDR; "" when it does not."""
+    """InfiniBand's data rate according to the name, such as DDR; "" if the name has none."""
     rates = set(re.findall(r"(?<!\S)([sdqfehnx]dr\d*)(?!\S)", _words(interconnect)))
     return rates.pop().upper() if len(rates) == 1 else ""
 

@@ -1,4 +1,5 @@
-"""What Ethernet leaves of its rate to TCP: headers, gaps and check sequences of full frames."""
+"""How much of an Ethernet rate is left for TCP payload, after headers, gaps and check sequences of
+full frames."""
 
 import numpy as np
 
@@ -18,18 +19,20 @@ def tcp_payload(mtu):
 
 
 def wire_limit(rate_bit_s, mtu):
-    """The most TCP payload [bit/s] that Ethernet of this rate [bit/s] and MTU [B] carries, in full frames.
+    """The most TCP payload [bit/s] that Ethernet of this rate [bit/s] and MTU [B] carries, in full
+    frames.
 
-    For one direction alone: acknowledgements of a transfer the other way share the wire with it.
+    It holds for one direction alone: acknowledgements of a transfer in the other direction share
+    the wire with it.
     """
     return rate_bit_s * tcp_payload(mtu) / (mtu + OUTSIDE_MTU)
 
 
 def wire_limit_both_ways(rate_bit_s, mtu):
-    """The most TCP payload [bit/s] of each direction while the other carries as much.
+    """The most TCP payload [bit/s] in each direction while the other carries as much.
 
-    An acknowledgement without data for every second full segment (RFC 9293, section 3.8.6.3) shares the wire
-    with it. Where the kernel sends fewer, more is possible, up to `wire_limit`.
+    For every second full segment an acknowledgement without data (RFC 9293, section 3.8.6.3) shares
+    the wire. If the kernel sends fewer, more is possible, up to `wire_limit`.
     """
     two_segments = 2 * (mtu + OUTSIDE_MTU)
     return wire_limit(rate_bit_s, mtu) * two_segments / (two_segments + INSIDE_MTU + OUTSIDE_MTU)
@@ -41,10 +44,12 @@ def packet_limit(rate_bit_s, frame_bytes):
 
 
 def message_wire_bytes(size, mtu, headers=INSIDE_MTU):
-    """Bytes [B] that Ethernet spends on a message of `size` [B] over TCP, with headers, preambles and gaps.
+    """Bytes [B] on the wire that Ethernet spends on a message of `size` [B] over TCP, with headers,
+    preambles and gaps.
 
-    It goes in full frames, of which the last is as short as it is. `headers` [B] are those inside each packet of at
-    most `mtu` [B]: IPv4's and TCP's, with timestamps unless said otherwise. Acknowledgements come on top.
+    The message fills full frames except the last, which is as short as its data. `headers` [B] are
+    those inside each packet of at most `mtu` [B]; the default is IPv4's and TCP's, with timestamps.
+    Acknowledgements come on top.
     """
     frames = np.ceil(size / (mtu - headers))
     return size + frames * (headers + OUTSIDE_MTU)

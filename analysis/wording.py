@@ -1,4 +1,4 @@
-"""How the report's text writes numbers and names. What is not known (None or NaN) is a dash."""
+"""How the report's text writes numbers and names. Unknown values (None or NaN) become a dash."""
 
 import math
 import re
@@ -16,7 +16,7 @@ BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
 
 
 def is_known(*values: float | None) -> bool:
-    """Whether each is a finite number."""
+    """Whether every argument is a finite number."""
     return all(value is not None and math.isfinite(value) for value in values)
 
 
@@ -40,7 +40,7 @@ def fixed(value: float | None, decimals: int) -> str:
 
 
 def exact(value: float | None) -> str:
-    """A number that somebody wrote down, with the digits that it has."""
+    """A number exactly as somebody wrote it down, with all of its digits."""
     return f"{value:.15g}".replace("-", MINUS) if is_known(value) else UNKNOWN
 
 
@@ -65,13 +65,15 @@ def between(interval: tuple[float, float] | None, decimals: int) -> str:
 
 
 def estimate(value, low, high, write: Callable[[float | None], str] = number) -> str:
-    """A number with its interval in parentheses, each as `write` writes it; without one where it is not known."""
+    """A number with its interval in parentheses, each formatted by `write`; without the interval if
+    it is unknown."""
     interval = f" ({write(low)}{TO}{write(high)})" if is_known(low, high) else ""
     return write(value) + interval
 
 
 def byte_size(size: float | None) -> str:
-    """A number of bytes in the largest binary unit of which it is at least one, without closing zeros."""
+    """A number of bytes in the largest binary unit that fits at least once, without trailing
+    zeros."""
     if not is_known(size):
         return UNKNOWN
     unit = next((name for name, least in BYTE_UNITS.items() if size >= least), "B")
@@ -102,7 +104,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def paragraphs(*parts: Iterable[str]) -> str:
-    """Paragraphs of sentences as Markdown; what is empty is left out."""
+    """Paragraphs of sentences as Markdown; empty ones are left out."""
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in parts)))
 
 
@@ -124,8 +126,8 @@ def moment(instant: str) -> str:
 
 
 def main_sentences(markdown: str) -> str:
-    """The first sentence of each paragraph and list item that begins in bold, else of the text: as a terminal shows it,
-    without emphasis, citations and hard spaces."""
+    """The first sentence of each paragraph and list item that begins in bold, otherwise of the
+    text. They are formatted for a terminal: without emphasis, citations and hard spaces."""
     parts = [part.removeprefix("- ") for part in re.split(r"\n\n|\n(?=- )", markdown.strip())]
     chosen = [part for part in parts if part.startswith("**")] or parts[:1]
     bare = (" ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", part).split()) for part in chosen)

@@ -1,4 +1,4 @@
-"""Drive benchmark tools and keep exactly what they said.
+"""Drive benchmark tools and keep their exact output.
 
-Standard library only and Python 3.9, so that this folder can be copied to a head node.
+It needs only Python 3.9 and its standard library, so that this folder can be copied to a head node.
 """

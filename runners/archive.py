@@ -1,4 +1,4 @@
-"""A campaign's transcripts in one compressed file, as the references are kept."""
+"""A campaign's transcripts in one compressed file, the form in which the references are kept."""
 
 import io
 import lzma
@@ -11,16 +11,18 @@ from runners.record import FalloffError, is_name
 NAME = "transcripts.tar.xz"
 
 _PRESET = 6 | lzma.PRESET_EXTREME
-_MEMORY = 2**27  # B: eight times what a file of this preset takes to unpack
+_MEMORY = 2**27  # B: eight times what unpacking a file of this preset takes
 
 
 def unpacked_at_most(size: int) -> int:
-    """To how many bytes a file of this size [B] may unpack: the references unpack to at most 70 times theirs."""
+    """The most bytes that a file of this size [B] may unpack to; the references unpack to at most
+    70 times their size."""
     return 64_000_000 + 300 * size
 
 
 def write(archive: Path, files: Iterable[Path]) -> None:
-    """Put files into an archive under their stems, always as the same bytes: in order, without times and owners."""
+    """Put files into an archive under their stems, always as the same bytes: in order, without
+    times and owners."""
     with tarfile.open(archive, "w:xz", preset=_PRESET, format=tarfile.PAX_FORMAT) as packed:
         for stem, file in sorted((file.stem, file) for file in files):
             entry = tarfile.TarInfo(stem)
@@ -32,10 +34,10 @@ def write(archive: Path, files: Iterable[Path]) -> None:
 def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
     """Each file's name and content in the order of the archive; nothing is written to disk.
 
-    Raises FalloffError when the archive is damaged, or holds what `write` puts into none.
+    Raises FalloffError if the archive is damaged, or holds something that `write` never puts there.
     """
     try:
-        # All at once: only at its end is it known whether xz's checksum holds.
+        # Read all at once, because xz's checksum can only be verified at the end.
         return iter(_members(decompressed(archive.read_bytes())))
     except OSError as error:
         raise FalloffError(f"{archive} cannot be read ({error.strerror}); restore it") from None
@@ -44,9 +46,11 @@ def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
 
 
 def _members(whole: bytes) -> List[Tuple[str, bytes]]:
-    """Name and content of each file of a tar file; raises TarError, or ValueError as tarfile does for odd headers.
+    """Name and content of each file of a tar file; raises TarError, or ValueError as tarfile does
+    for odd headers.
 
-    tarfile takes a header that is none for the end, and makes as many zeros of a sparse file as it claims to have.
+    tarfile takes an invalid header for the end, and fills a sparse file with as many zeros as it
+    claims to have.
     """
     found: Dict[str, bytes] = {}
     end = 0
@@ -65,7 +69,8 @@ def _members(whole: bytes) -> List[Tuple[str, bytes]]:
 
 
 def decompressed(packed: bytes) -> bytes:
-    """What xz packed; raises LZMAError where it is cut off, or more than what is kept here could be, or more follows."""
+    """The content that xz packed; raises LZMAError if it is cut off, is larger than anything kept
+    here, or has data after its end."""
     most = unpacked_at_most(len(packed))
     unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
     found = unpacking.decompress(packed, most)

@@ -1,4 +1,4 @@
-"""Run a campaign: every trial that is not there yet, block by block, until a stopping rule is met."""
+"""Run a campaign: every missing trial, block by block, until a stopping rule is met."""
 
 import statistics
 import time
@@ -14,27 +14,28 @@ from runners.record import Command, FalloffError, Outcome, Transcript, Trial, ju
 from runners.scale import together_s
 from runners.tools import tool_named
 
-# What `run` returns when time ran out, and when a session has run its blocks; no stopping rules, so that the next session
-# goes on from there.
+# What `run` returns when time ran out, and when a session has run its blocks. These are not stopping rules: the next
+# session continues from there.
 DEADLINE, SESSION = "deadline", "session"
 
-# A trial may take so much longer than the longest of its kind so far.
+# A trial may take this many times as long as the longest of its kind so far.
 _ALLOWANCE = 1.25
 
-# Trials run side by side while their loads, shares of the testbed, add up to all of it at most.
+# Trials run side by side as long as their loads, which are shares of the testbed, add up to at most 1.
 _FULL = 1 + 1e-9
 _MOST_AT_ONCE = 64
-# s for each node of the trial before: while its programs start they take the processors from trials that run.
+# s for each node of the previous trial: programs that start take the processors from running trials.
 _APART_S = 0.25
 
 
 @dataclass(frozen=True)
 class Event:
-    """What the engine reports: trials that `started` or `finished`, and the campaign's `ended`; before these that it is
-    `waiting` for another session, and what else is to be `told`.
+    """An event that the engine reports: a trial `started` or `finished`, or the campaign `ended`.
+    Before these, the engine may be `waiting` for another session or have a message to be `told`.
 
-    `done` of `total` trials are there; `varied` are the settings that differ among the campaign's points, beside network,
-    path and number of nodes; `eta_s` is None while nobody knows how long some kind of trial takes.
+    `done` of `total` trials are there. `varied` are the settings that differ among the campaign's
+    points, besides network, path and number of nodes. `eta_s` is None as long as the duration of
+    some kind of trial is unknown.
     """
 
     kind: str
@@ -52,7 +53,7 @@ _Execute = Callable[[Trial], Tuple[Transcript, float]]
 
 
 def ignore(event: Event) -> None:
-    """The listener of those who want to hear nothing."""
+    """A listener that ignores all events."""
 
 
 def run(
@@ -65,15 +66,17 @@ def run(
     session: Mapping[str, Any] = {},
     admit: Callable[[Transcript], None] = lambda transcript: None,
 ) -> str:
-    """Run what is missing of a plan on an open testbed and say which rule ended it.
+    """Run the missing trials of a plan on an open testbed, and return the rule that ended it.
 
-    `decided(folder)` is asked, where looks are planned, after each block from the first look on whether
-    further blocks would change nothing; which blocks are valid, and so when a look is due, it finds out
-    itself. What would not end before the `deadline` (seconds since the epoch) is left to the next session.
-    `session` is what the provenance tells of this one besides host and testbed. `admit(transcript)`
-    raises to keep a trial out, which ends the session, when it was ended from outside.
-    Raises FalloffError while another run writes in the folder.
-    Returns `blocks`, `decided`, `time budget`, DEADLINE or SESSION. Whatever interrupts it, finished trials stay.
+    If looks are planned, `decided(folder)` is called after each block from the first look on. It
+    returns whether further blocks would change nothing; it determines itself which blocks are
+    valid, and so when a look is due. Trials that would not end before the `deadline` (seconds since
+    the epoch) are left to the next session. `session` is added to the provenance of this session,
+    besides host and testbed. `admit(transcript)` raises to reject a trial that was ended from
+    outside; this ends the session.
+
+    Raises FalloffError while another run writes in the folder. Returns `blocks`, `decided`, `time
+    budget`, DEADLINE or SESSION. After any interruption, finished trials stay.
     """
 
     def execute(trial: Trial) -> Tuple[Transcript, float]:
@@ -109,12 +112,12 @@ def run(
 
 
 def commands_of(plan: Plan) -> List[Command]:
-    """What the trials of a plan execute."""
+    """The commands that the trials of a plan execute."""
     return [command for trial in plan.trials() for command in _commands(trial)]
 
 
 def _commands(trial: Trial) -> List[Command]:
-    """What a trial executes; raises FalloffError where a setting that the tool needs is missing."""
+    """The commands of a trial; raises FalloffError if a setting that the tool needs is missing."""
     try:
         return tool_named(trial.runner).commands(trial.point)
     except KeyError as error:
@@ -124,33 +127,36 @@ def _commands(trial: Trial) -> List[Command]:
 
 
 def _lost(folder: Folder) -> Set[str]:
-    """Trials whose result is in the journal, and whose transcript somebody has removed: they are run again."""
+    """Trials whose result is in the journal but whose transcript was removed: they are run
+    again."""
     return {trial for trial, count in folder.results().items() if count > 0} - folder.finished()
 
 
 def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
-    """The ids of the trials that have still to be run, those that lacked nodes included: they may be back."""
+    """The ids of the trials that must still be run, including those that lacked nodes, which may be
+    back."""
     status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
     kept = {trial for trial in folder.finished() if status.get(trial) != UNAVAILABLE}
     return {trial.id for trial in trials} - kept
 
 
 def is_finished(plan: Plan, folder: Folder) -> bool:
-    """Whether nothing is left to do: all trials are there, or this very stopping rule left the rest out."""
+    """Whether nothing is left to do: all trials are there, or this same stopping rule left the rest
+    out."""
     if not missing(plan.trials(), folder):
         return True
     end = folder.end()
     if end.get("by") in (None, "blocks"):
         return False
     rules = end.get("stopping", {})
-    added = {"blocks_a_session": 0}  # which older journals do not have
+    added = {"blocks_a_session": 0}  # older journals lack it
     return {**added, **rules, "looks": tuple(rules.get("looks", ()))} == asdict(plan.stopping)
 
 
 def _run_in_order(
     plan: Plan, runner: "_Runner", progress: "_Progress", decided: Callable[[Folder], bool]
 ) -> str:
-    """Run the preamble, then block by block, and say what ended it."""
+    """Run the preamble, then block by block, and return the rule that ended it."""
     budget, looks = plan.stopping.time_budget_s, plan.stopping.looks
     if not _run_missing(plan.preamble, runner, progress):
         return DEADLINE
@@ -173,17 +179,18 @@ def _run_in_order(
 
 @dataclass(frozen=True)
 class _Runner:
-    """What executes a trial: in the thread that asks, or in one of the pool's, each of which keeps its network."""
+    """Executes a trial, in the calling thread or in a thread of the pool; each thread keeps its
+    network."""
 
     execute: _Execute
     pool: ThreadPoolExecutor
 
 
 def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress") -> bool:
-    """Run those of the trials that are not there yet; side by side as many as the testbed carries.
+    """Run the missing trials, as many side by side as the testbed allows.
 
-    Returns whether the deadline left time for all. Only this thread writes: what an interruption leaves
-    running ends with the testbed and is not kept.
+    Returns whether the deadline left time for all. Only this thread writes. Trials that an
+    interruption leaves running end with the testbed and are not kept.
     """
     running: Dict[Future, Trial] = {}
 
@@ -205,7 +212,7 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
         if load < 1:
             running[runner.pool.submit(runner.execute, trial)] = trial
             may_start = time.monotonic() + _APART_S * trial.point.get("nodes", 1)
-        else:  # in this thread: an interrupt ends the trial, too
+        else:  # in this thread, so that an interrupt also ends the trial
             progress.keep(trial, *runner.execute(trial))
     while running:
         keep_next()
@@ -213,7 +220,8 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
 
 
 def _varied(plan: Plan) -> Tuple[str, ...]:
-    """The factors with several levels beside network, path and number of nodes; and the dilation where it differs."""
+    """The factors with several levels besides network, path and number of nodes, and the dilation
+    if it differs."""
     names = dict.fromkeys([*plan.design["factors"], "dilation"])
     points = [trial.point for trial in plan.trials() if trial.role == "point"]
     several = [name for name in names if len({str(point.get(name)) for point in points}) > 1]
@@ -221,7 +229,7 @@ def _varied(plan: Plan) -> Tuple[str, ...]:
 
 
 class _Progress:
-    """Keeps trials, counts them and the time that each kind takes, and tells the listener."""
+    """Keeps trials, counts them and the time that each kind takes, and informs the listener."""
 
     def __init__(
         self,
@@ -249,7 +257,8 @@ class _Progress:
                 self._count(note["id"], note["status"], note["seconds"])
 
     def expected(self, trials: Iterable[Trial]) -> Optional[float]:
-        """Seconds that the missing ones of these trials will take; None where no such trial was timed, and no plan says."""
+        """The seconds that the missing ones of these trials will take; None if no such trial was
+        timed and the plan does not say."""
         missing = [trial.id for trial in trials if trial.id in self._missing]
         seconds = {kind: self._of_kind(kind) for kind in map(self._kind.get, missing)}
         if None in seconds.values():
@@ -257,7 +266,8 @@ class _Progress:
         return together_s((seconds[self._kind[id]], self._load[id]) for id in missing)
 
     def _of_kind(self, kind: Kind) -> Optional[float]:
-        """How long a trial of this kind takes: as those before it, or as planned, by as much longer as others were."""
+        """The time that a trial of this kind takes: that of earlier ones, or the planned time,
+        scaled by how much longer others took."""
         if kind in self._seconds:
             return statistics.mean(self._seconds[kind])
         planned = self._planned.get(kind)
@@ -271,9 +281,11 @@ class _Progress:
         return planned * (statistics.median(longer) if longer else 1.0)
 
     def can_end(self, block: Iterable[Trial]) -> bool:
-        """Whether a block should begin: not if it would be cut in two that a whole session could hold.
+        """Whether a block should begin. It should not if the session's end would split it although
+        a whole session could hold it.
 
-        The next session may be on other nodes, with which the trials of this one must not be compared.
+        The next session may run on other nodes, and its trials must not be compared with those of
+        this session.
         """
         expected = self.expected(block)
         if self._deadline is None or not expected or expected > self._deadline - self._begin:
@@ -281,10 +293,11 @@ class _Progress:
         return expected <= self._deadline - time.time()
 
     def has_time_for(self, trial: Trial) -> bool:
-        """Whether a trial would end before the deadline, judged by the longest of its kind, or else by
-        the limits of its commands.
+        """Whether a trial would end before the deadline, judged by the longest of its kind, or else
+        by its commands' limits.
 
-        The first of a session begins in any case: one with a large limit would never be run otherwise.
+        The first trial of a session always begins; otherwise a trial with a large limit would never
+        run.
         """
         if self._deadline is None:
             return True
@@ -296,12 +309,13 @@ class _Progress:
         return left > 0 and (needed <= left or not self._has_begun)
 
     def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
-        """Those of the trials that are missing."""
+        """The missing ones of the trials."""
         return [trial for trial in trials if trial.id in self._missing]
 
     def in_order(self, trials: Iterable[Trial]) -> List[Trial]:
-        """The missing ones of the trials in the order in which they begin: as planned, but that of those that run side by side
-        the longest begin first. Otherwise one of these would often be left to run alone at the end."""
+        """The missing ones of the trials in the order in which they begin: the planned order, but
+        among trials that run side by side the longest begin first. Otherwise one of these would
+        often be left to run alone at the end."""
         waiting = self.not_kept(trials)
         if any(self._load[trial.id] >= 1 for trial in waiting):
             return waiting
@@ -323,7 +337,7 @@ class _Progress:
         outcome: Optional[Outcome] = None,
         message: str = "",
     ) -> None:
-        """Let the listener hear of an event."""
+        """Inform the listener of an event."""
         self._has_begun = self._has_begun or kind == "started"
         eta, budget = self.expected(self._trials), self._plan.stopping.time_budget_s
         if budget:
@@ -334,6 +348,7 @@ class _Progress:
         self._listen(Event(kind, trial, outcome, done, total, eta, message, self._varied))
 
     def _count(self, trial_id: str, status: str, seconds: float) -> None:
-        if status != UNAVAILABLE:  # which took no time, and tells nothing of what the trial takes
+        # An unavailable trial took no time, which says nothing about its duration.
+        if status != UNAVAILABLE:
             self._seconds[self._kind[trial_id]].append(seconds)
         self.spent_s += seconds * self._load[trial_id]

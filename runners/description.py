@@ -37,10 +37,10 @@ from runners.record import FalloffError, Settings, faulty, unknown_key
 from runners.tools import names as tools
 from runners.tools import tool_named
 
-LEAST_BLOCKS = 2  # that have an interval
-ALL_NODES = "all"  # a level of `nodes`: as many as the testbed has
-WITHOUT_MESSAGES = "without_messages"  # what a statement may be against: design.without_messages
-EXPECTED = ("falls off", "flat", "rises")  # what a primary statement may be expected to be
+LEAST_BLOCKS = 2  # the fewest blocks with an interval
+ALL_NODES = "all"  # a level of `nodes`: all that the testbed has
+WITHOUT_MESSAGES = "without_messages"  # a statement may compare with design.without_messages
+EXPECTED = ("falls off", "flat", "rises")  # possible expectations of a primary statement
 
 Description = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ _SURVEY: Rule = (
 )
 _WANTED = ("name", "title", "runner", "seed", "factors", "settings", "design", "stopping")
 _RULES = {
-    "runner": ANYTHING,  # known ones are listed elsewhere
+    "runner": ANYTHING,  # the known runners are listed elsewhere
     **dict.fromkeys(("name", "title", "testbed", "grouped_by"), NAME),
     "seed": (lambda value: isinstance(value, int), "a whole number"),
     "factors": {"nodes": _NODES, EACH: _LEVELS},
@@ -106,7 +106,7 @@ _STOPPING = {
     ),
     "blocks_a_session": WHOLE,
 }
-# Keys of a design: those that several experiments read, and those of one.
+# Keys of a design: those that several experiments read, then those of single experiments.
 _OF_DESIGN = (
     *("baseline", "baseline_nodes", "compared", "control", "margin", "negative_control"),
     *("primary", "secondary", "tolerance", "topologies"),
@@ -115,19 +115,20 @@ _OF_DESIGN = (
 )
 
 _BYTES_OF_A_NUMBER = 8
-_CHANGED = ("factors", "settings", "design")  # tables that a preset may change keys of
+_CHANGED = ("factors", "settings", "design")  # tables whose keys a preset may change
 _POINTS = "interconnect nodes"  # the levels of both factors together
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a campaign ends, always at a whole block: whichever rule is met first.
+    """When a campaign ends, always at a whole block: at whichever rule is met first.
 
-    `blocks` is the largest number of blocks; `time_budget_s` (0: none) covers everything from the first
-    trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is judged, each
-    time at the nominal one-sided level `one_sided`: it ends when all of its primary statements are
-    decided, at the latest at the last look. `blocks` may exceed that, to make up for invalid blocks. A session
-    pauses after `blocks_a_session` of them (0: never), so that an interval over blocks holds between sessions, too.
+    `blocks` is the largest number of blocks. `time_budget_s` (0: none) covers everything from the
+    first trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is
+    judged, each time at the nominal one-sided level `one_sided`. It ends when all of its primary
+    statements are decided, at the latest at the last look. `blocks` may exceed the last look, to
+    make up for invalid blocks. A session pauses after `blocks_a_session` blocks (0: never), so that
+    an interval over blocks holds between sessions, too.
     """
 
     blocks: int
@@ -138,17 +139,19 @@ class Stopping:
 
 
 def stopping_of(rules: Mapping[str, Any]) -> Stopping:
-    """Stopping rules as a record; raises TypeError for an unknown one."""
+    """Stopping rules as a record; raises TypeError for an unknown rule."""
     return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
 
 
 def for_preset(
     campaign: Description, preset: str, runners: Collection[str] = (), file: str = ""
 ) -> Description:
-    """A campaign with a preset's stopping rules and, where it has `factors`, with its levels of those.
+    """A campaign with a preset's stopping rules and, if the preset has `factors`, with its levels
+    of those.
 
-    `runners` are the tools that there are; without them any name is taken. `file` is the campaign's file, if any. Raises FalloffError naming everything that
-    is wrong with the campaign's file whatever its testbed; an empty name of a preset is the campaign as it stands.
+    `runners` are the known tools; without them any name is accepted. `file` is the campaign's file,
+    if any. An empty preset name leaves the campaign as it is. Raises FalloffError naming everything
+    that is wrong with the campaign's file, whatever the testbed.
     """
     if found := _file_faults(campaign, preset, runners):
         raise faulty(f"campaign {file or campaign.get('name', '?')}", found)
@@ -158,11 +161,13 @@ def for_preset(
 
 
 def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Description:
-    """A campaign as a testbed can run it: with the testbed's own `settings`, on its `interconnects` alone,
-    without surveys by tools that are not among its `runners`, and with no more than its `blocks`.
+    """A campaign as a testbed can run it: with the testbed's own `settings`, only on its
+    `interconnects`, without surveys by tools that are not among its `runners`, and with no more
+    than its `blocks`.
 
-    The level "all" of `nodes` is the testbed's number of them. What a testbed does not name stays; so do interconnects of which it has none, for the plan to refuse.
-    For a cluster see `_for_cluster`.
+    The level "all" of `nodes` becomes the testbed's number of nodes. What a testbed does not name
+    stays, and so do interconnects that it lacks, which the plan then refuses. For a cluster see
+    `_for_cluster`.
     """
     runners, networks = testbed.get("runners"), campaign["factors"].get("interconnect", [])
     fitted = {**campaign, "settings": {**campaign["settings"], **testbed.get("settings", {})}}
@@ -178,7 +183,7 @@ def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Descriptio
         fitted["survey"] = [survey for survey in surveys if survey["runner"] in runners]
     if fitted["factors"].get("nodes") == [ALL_NODES] and "nodes" in testbed:
         fitted["factors"] = {**fitted["factors"], "nodes": [testbed["nodes"]]}
-    if "blocks" in testbed:  # what repeats itself exactly is not looked at several times
+    if "blocks" in testbed:  # exact repeats need no further looks
         rules = {**campaign["stopping"], "blocks": testbed["blocks"]}
         fitted["stopping"] = {key: rules[key] for key in rules if key not in ("looks", "one_sided")}
         fitted["warm_up"] = []
@@ -188,9 +193,10 @@ def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Descriptio
 
 
 def _slowed(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]:
-    """The campaign's levels, with the dilation that the scale model's rule gives each network and node count.
+    """The campaign's levels, with the dilation that the scale model's rule gives each network and
+    node count.
 
-    Where the campaign says a dilation itself, that holds.
+    If the campaign states a dilation itself, that one holds.
     """
     factors, levels = campaign["factors"], dict(campaign.get("levels", {}))
     if "dilation" in factors or "dilation" in campaign["settings"]:
@@ -214,11 +220,11 @@ def _slowed(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]
 def _for_cluster(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]:
     """The campaign on the networks of a user's cluster and on no more nodes than it has.
 
-    Networks are those that both name, else all of the testbed's. Where one that the contrast needs is
-    missing, it is the slowest against the fastest, and the control, which only an emulation can have, the
-    one compared with. Levels are the testbed's own where it has them; else HPL's matrices take
-    `matrix_share` of its memory, on grids of all processes. Raises FalloffError when such grids are not
-    described.
+    The networks are those that both name, else all of the testbed's. If a network of the contrast
+    is missing, the contrast becomes the slowest against the fastest. A missing control, which only
+    an emulation can have, becomes the network compared with. Levels are the testbed's own if it has
+    them; otherwise HPL's matrices take `matrix_share` of its memory, on grids of all processes.
+    Raises FalloffError if such grids are not described.
     """
     size, networks, factors = testbed["nodes"], testbed["networks"], dict(campaign["factors"])
     levels = {**campaign.get("levels", {}), **testbed.get("levels", {})}
@@ -250,7 +256,7 @@ def _for_cluster(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str,
 def _cluster_design(
     design: Mapping[str, Any], factors: Mapping[str, Any], networks: Mapping[str, Any]
 ) -> Dict[str, Any]:
-    """What the analysis compares, of networks and node counts that are there."""
+    """What the analysis compares, among the available networks and node counts."""
     names = factors["interconnect"]
     if design.get("compared", "interconnect") != "interconnect" or "primary" not in design:
         return dict(design)
@@ -273,8 +279,8 @@ def _cluster_design(
 def _cluster_statements(
     primary: List[Mapping[str, Any]], factors: Mapping[str, Any], extremes: List[str]
 ) -> List[Mapping[str, Any]]:
-    """The statements on networks that are there, up to as many nodes as are; else the first one on the
-    slowest network against the fastest."""
+    """The statements on available networks, limited to the available nodes; else the first
+    statement, on the slowest network against the fastest."""
     known = [one for one in primary if set(one["networks"]) <= set(factors["interconnect"])]
     if not known and extremes:
         known = [{**primary[0], "networks": extremes}]
@@ -288,8 +294,8 @@ def _cluster_statements(
 
 
 def _problems(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
-    """What every node count entails on a cluster, as a table of levels; empty where the campaign's own
-    holds. Raises FalloffError as `_for_cluster` does."""
+    """The settings for each node count on a cluster, as a table of levels; empty if the campaign's
+    own hold. Raises FalloffError as `_for_cluster` does."""
     each, factors = testbed.get("ranks_per_node", 1), campaign["factors"]
     if "matrix_share" not in testbed:
         if each > 1:
@@ -306,17 +312,17 @@ def _problems(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Di
     entailed = dict(campaign["levels"].get("nodes", {}))
     for nodes in factors["nodes"]:
         sized = problem(nodes, each, filled, block)
-        # Where the order is a factor, its levels hold.
+        # If the order is a factor, its levels hold.
         sized = {name: value for name, value in sized.items() if name not in factors}
         entailed[str(nodes)] = {**entailed.get(str(nodes), {}), **sized}
     return {"nodes": entailed}
 
 
 def problem(nodes: int, each: int, bytes_of_node: float, block: int) -> Dict[str, int]:
-    """HPL's N, P and Q for so many nodes with so many processes each.
+    """HPL's N, P and Q for `nodes` nodes with `each` processes each.
 
-    The matrix fills `bytes_of_node` on every node, rounded down to whole blocks; the grid is as nearly
-    square as may be, with no more rows than columns.
+    The matrix fills `bytes_of_node` on every node, rounded down to whole blocks. The grid is as
+    nearly square as possible, with no more rows than columns.
     """
     ranks = nodes * each
     rows = max(divisor for divisor in range(1, math.isqrt(ranks) + 1) if ranks % divisor == 0)
@@ -325,14 +331,16 @@ def problem(nodes: int, each: int, bytes_of_node: float, block: int) -> Dict[str
 
 
 def has_statements(design: Mapping[str, Any]) -> bool:
-    """Whether the design's `primary` is a list of statements in their order, and no pair of levels."""
+    """Whether the design's `primary` is a list of statements in their order, not a pair of
+    levels."""
     primary = design.get("primary")
     is_list = isinstance(primary, list)
     return is_list and bool(primary) and all(isinstance(one, Mapping) for one in primary)
 
 
 def design_of(campaign: Description, stopping: Stopping) -> Dict[str, Any]:
-    """What the analysis needs to know: of the design what the campaign has levels for, factors, looks."""
+    """What the analysis needs to know: the parts of the design for which the campaign has levels,
+    factors, looks."""
     factors = campaign["factors"]
     nodes = factors.get("nodes", [])
     design = {**campaign["design"], "factors": factors}
@@ -353,8 +361,8 @@ def design_of(campaign: Description, stopping: Stopping) -> Dict[str, Any]:
 def points_of(campaign: Description) -> List[Settings]:
     """Every combination of levels, each with the settings that its levels entail.
 
-    `levels` has a table for each factor that entails any, or for several factors together: its name and
-    its keys are then theirs, with a space between.
+    `levels` has a table for each factor that entails settings, or for several factors together;
+    then the table's name and its keys join theirs with a space.
     """
     factors = campaign["factors"]
     points = []
@@ -381,7 +389,8 @@ def interconnects_of(campaign: Description) -> List[str]:
 
 
 def _file_faults(campaign: Description, preset: str, runners: Collection[str]) -> List[str]:
-    """What is wrong with a campaign's file: parts that are missing, unknown or of another kind than they should be."""
+    """What is wrong with a campaign's file: missing or unknown parts, or parts of the wrong
+    type."""
     presets = _table(campaign, "presets")
     found = [f"{key} is missing" for key in _WANTED if key not in campaign]
     found += checked(_RULES, campaign)
@@ -401,13 +410,14 @@ def _file_faults(campaign: Description, preset: str, runners: Collection[str]) -
 def faults(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
-    """Every reason why a campaign whose file is in order cannot be resolved for a testbed; empty when it can."""
+    """Every reason why a campaign with a valid file cannot be resolved for a testbed; empty if it
+    can."""
     found = _faulty_levels(campaign) + _unlike_testbed(campaign, testbed, interconnects)
     return found or _unread(campaign, testbed)
 
 
 def _table(campaign: Description, key: str) -> Mapping[str, Any]:
-    """A part of a campaign that should be a table; empty where it is none."""
+    """A part of a campaign that should be a table; empty if it is not one."""
     value = campaign.get(key)
     return value if isinstance(value, dict) else {}
 
@@ -423,7 +433,8 @@ def _faulty_stopping(rules: Mapping[str, Any]) -> List[str]:
 
 
 def _faulty_design(design: Mapping[str, Any]) -> List[str]:
-    """Keys that nothing reads, and what is wrong with the primary statements, if the design has such."""
+    """Keys that nothing reads, and what is wrong with the primary statements, if the design has
+    any."""
     found = [unknown_key("design.", key, _OF_DESIGN) for key in design if key not in _OF_DESIGN]
     if not isinstance(design.get("primary", []), list):
         found.append(f"design.primary = {design['primary']!r} must be a list")
@@ -448,7 +459,7 @@ def _is_statement(networks: Any, start: Any, end: Any) -> bool:
 
 
 def _faulty_levels(campaign: Description) -> List[str]:
-    """What speaks of a factor or a level that is not there, or would silently leave out a level."""
+    """Parts that mention a missing factor or level, or that would silently leave out a level."""
     factors, found = campaign["factors"], []
     for names, entailed in campaign.get("levels", {}).items():
         strange = [factor for factor in names.split() if factor not in factors]
@@ -464,18 +475,18 @@ def _faulty_levels(campaign: Description) -> List[str]:
 
 
 def _unread(campaign: Description, testbed: Mapping[str, Any]) -> List[str]:
-    """Settings that neither the tool nor the testbed reads, and values of others that are not as they should be.
+    """Settings that neither the tool nor the testbed reads, and invalid values of others.
 
-    A factor whose levels entail settings need not be read: it names them.
+    A factor whose levels entail settings need not be read, because it only names them.
     """
     found, kind, seen = [], f"runners.testbeds.{testbed.get('kind')}", set()
     is_known = importlib.util.find_spec(kind) is not None
     of_testbed = importlib.import_module(kind).POINT if is_known else {}
-    # The testbed's own settings are for whichever tool reads them.
+    # Any tool may read the testbed's own settings.
     names = {*testbed.get("settings", ()), *" ".join(campaign.get("levels", {})).split()}
     surveys = [(one["runner"], one) for one in campaign.get("survey", [])]
     for runner, point in [(campaign["runner"], point) for point in points_of(campaign)] + surveys:
-        if runner not in tools():  # tests have tools of their own
+        if runner not in tools():  # tests define their own tools
             continue
         rules = {**of_testbed, **tool_named(runner).settings}
         for key, value in point.items():
@@ -493,7 +504,7 @@ def _unread(campaign: Description, testbed: Mapping[str, Any]) -> List[str]:
 def _unlike_testbed(
     campaign: Description, testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> List[str]:
-    """What the campaign asks for and the testbed has not."""
+    """What the campaign asks for and the testbed lacks."""
     factors, name, available = campaign["factors"], testbed.get("name"), testbed.get("nodes")
     used = map(str, interconnects_of(campaign))
     found = [

@@ -1,4 +1,4 @@
-"""How a table of a description should be: a rule for each key, and what is wrong with it, a sentence each."""
+"""Rules for the tables of a description, one for each key; every fault is a sentence."""
 
 import math
 import re
@@ -6,10 +6,10 @@ from typing import Any, Callable, Iterable, List, Mapping, Tuple
 
 from runners.record import unknown_key
 
-# Whether a value is as it should be, and how it should be, in words.
+# A test of a value, and the requirement in words.
 Rule = Tuple[Callable[[Any], bool], str]
 
-# In a table of rules these stand for all other keys: any, or those of letters, digits and _.
+# In a table of rules these stand for all other keys: any key, or those of letters, digits and _.
 EACH, WORD = "each", "word"
 
 ANYTHING: Rule = (lambda value: True, "")
@@ -17,12 +17,12 @@ TABLE: Rule = (lambda value: isinstance(value, dict), "a table")
 
 
 def text(pattern: str, meaning: str) -> Rule:
-    """A text that the pattern matches as a whole."""
+    """A text that matches the whole pattern."""
     return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value)), meaning
 
 
 def listing(rule: Rule, meaning: str) -> Rule:
-    """A list of what the rule wants."""
+    """A list whose items follow the rule."""
     return lambda value: isinstance(value, list) and all(map(rule[0], value)), meaning
 
 
@@ -44,7 +44,7 @@ def number_up_to(most: int) -> Rule:
 
 
 COUNT = number("a whole number from 1", int)
-# A plan lists every trial, and a trial every run.
+# These are limited because a plan lists every trial, and a trial every run.
 BLOCKS = RUNS = number_up_to(1000)
 POSITIVE = number("a number above 0", int, float)
 WHOLE: Rule = (lambda value: type(value) is int and value >= 0, "a whole number from 0")
@@ -71,9 +71,10 @@ YES_OR_NO: Rule = (lambda value: isinstance(value, bool), "true or false")
 def checked(
     rules: Mapping[str, Any], table: Mapping[str, Any], place: str = "", is_whole: bool = True
 ) -> List[str]:
-    """The faults of a table by `rules`: a Rule, or a table of such, by key. Keys of the table begin with `place`.
+    """The faults of a table by `rules`: for each key a Rule, or a table of rules. `place` precedes
+    each key in messages.
 
-    Where `is_whole`, a key without a rule is a fault.
+    If `is_whole`, a key without a rule is a fault.
     """
     found = []
     for key, value in table.items():

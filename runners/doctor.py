@@ -1,7 +1,8 @@
-"""Ask the nodes of a user's cluster what they are, and hold that against the testbed's description.
+"""Ask the nodes of a user's cluster for their state, and compare it with the testbed's description.
 
-`States` and `Answers` are what node_state.py and node_reach.py of runners/probes print, by host; a host that did not
-answer has {"error": the reason}, one with too old a Python its version alone.
+`States` and `Answers` are the output of node_state.py and node_reach.py in runners/probes, by host.
+A host that did not answer has {"error": the reason}; a host whose Python is too old has only its
+version.
 """
 
 import json
@@ -21,21 +22,21 @@ from runners.tools import iperf3
 HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 
 States = Answers = Mapping[str, Mapping[str, Any]]
-Places = Mapping[str, Optional[cluster_testbed.Place]]  # by host, None where it has no address
+Places = Mapping[str, Optional[cluster_testbed.Place]]  # by host, None if it has no address
 
 _STATE, _REACH = (executables.PROBES / f"node_{what}.py" for what in ("state", "reach"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
-# iperf3's own, and one among those that MPI takes as they come.
+# iperf3's own port, and one of those that MPI picks at random.
 _PORTS = (iperf3.PORT, 50505)
-_TOGETHER = 16  # nodes that reach for each other at a time, all pairs of them
+_TOGETHER = 16  # size of a group of nodes that test all of their pairs at the same time
 _PATIENCE_S, _LIMIT_S = 9.0, 60.0
 
-_SHOWN = 4  # hosts by name
+_SHOWN = 4  # hosts that are listed by name
 _STEADY = "performance"  # the governor under which a clock does not follow the load
 _FULL_FRAMES = "full frames are lost"
 
 _OF_ONE_KIND = "describe nodes of each kind as a testbed of their own"
-# What should be the same on all nodes: the fact, its name for people, and what to do about it.
+# What should be the same on all nodes: the fact, its display name, and the remedy.
 _ALIKE = (
     ("python", "Python", "name one that is the same everywhere as `python` of the testbed"),
     ("system", "system", "install the same on all nodes"),
@@ -45,7 +46,7 @@ _ALIKE = (
     ("tcp", "TCP", "give net.ipv4.tcp_congestion_control, tcp_rmem and tcp_wmem the same values"),
     ("governor", "CPU governor", "`cpupower frequency-set --governor performance`"),
 )
-# What to do about a node that does not answer, by what its error has in it.
+# Remedies for a node that does not answer, by a part of its error.
 _CURES = {
     "Permission denied": "give it your public key with `ssh-copy-id`",
     "Host key verification failed": "log in by hand once, and compare its key",
@@ -57,7 +58,8 @@ _CURES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One checked thing: `mark` is HERE, UNKNOWN, DIFFERS or MISSING; the text of the last two names the remedy."""
+    """One check: `mark` is HERE, UNKNOWN, DIFFERS or MISSING; the text of the last two names the
+    remedy."""
 
     mark: str
     text: str
@@ -67,10 +69,10 @@ class Line:
 
 
 def report(description: Mapping[str, Any]) -> int:
-    """Print the checklist of a cluster as it is found; 1 if anything is missing or differs.
+    """Print the checklist of a cluster; return 1 if anything is missing or differs.
 
-    Under Slurm the nodes are asked in an allocation; outside of one it is asked for first. Raises FalloffError
-    when it is no cluster, or its nodes cannot be asked.
+    Under Slurm the nodes are asked inside an allocation, which is requested first if there is none.
+    Raises FalloffError if the testbed is not a cluster, or its nodes cannot be asked.
     """
     if description["kind"] != "cluster":
         remedy = "`falloff doctor` alone tells what is here"
@@ -95,7 +97,8 @@ def report(description: Mapping[str, Any]) -> int:
 
 
 def lines(description: Mapping[str, Any]) -> Iterator[Line]:
-    """The checklist of a cluster, its hosts included; each line when it is known, in some seconds."""
+    """The checklist of a cluster, including its hosts; each line comes as soon as it is known,
+    within seconds."""
     remote.require_hosts(description)
     for obstacle in cluster_testbed.unavailable(description):
         yield Line(MISSING, obstacle)
@@ -117,11 +120,12 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
-    """Where each tool may be."""
+    """The places where each tool may be."""
     configured = description.get("tools", {})
     places = {name: [name, str(executables.BUILT / name)] for name in _TOOLS}
     places.update({name: [path] for name, path in configured.items()})
-    with suppress(FalloffError):  # is among the obstacles; elsewhere it has to be where it is here
+    # Already among the obstacles; on the hosts it must be at the same path.
+    with suppress(FalloffError):
         places["mpirun"] = [cluster_testbed.find_mpirun(description)]
     return places
 
@@ -129,13 +133,13 @@ def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
 def _places(states: States, asked: Mapping[str, Any]) -> Places:
     found: Dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
     for host, state in states.items():
-        with suppress(FalloffError):  # no address there
+        with suppress(FalloffError):  # it has no address there
             found[host] = cluster_testbed.place(state, asked)
     return found
 
 
 def _reached(states: States, there: int) -> List[Line]:
-    """How many nodes are `there`; who does not answer, and who has too old a Python."""
+    """How many nodes answer, which do not, and which have a Python that is too old."""
     found = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
     errors = {host: state["error"] for host, state in states.items() if "error" in state}
     for reason, hosts in _holders(errors):
@@ -149,7 +153,8 @@ def _reached(states: States, there: int) -> List[Line]:
 
 
 def _alike(states: States) -> Iterator[Line]:
-    """What should be the same on all nodes, and the governor: under most a run begins slower than it ends."""
+    """What should be the same on all nodes, and the governor: under most governors a run starts
+    slower than it ends."""
     for fact, what, remedy in _ALIKE:
         values = {host: _text(state[fact]) for host, state in states.items()}
         yield _as_described(what, _STEADY if fact == "governor" else None, values, remedy)
@@ -162,7 +167,7 @@ def _text(fact: Any) -> Optional[str]:
 
 
 def _sizes(description: Mapping[str, Any], states: States) -> List[Line]:
-    """Where there are too few processors or too little memory for what the testbed's description says."""
+    """Nodes with too few processors or too little memory for the testbed's description."""
     ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
     memory, faults = description.get("memory_bytes", 1), {}
     for host, state in states.items():
@@ -176,7 +181,7 @@ def _sizes(description: Mapping[str, Any], states: States) -> List[Line]:
 
 
 def _rpeak(description: Mapping[str, Any]) -> Line:
-    """A node's theoretical peak, without which HPL has a rate and no efficiency."""
+    """A node's theoretical peak; without it HPL has a rate but no efficiency."""
     stated = description.get("rpeak", {})
     if stated.get("value", UNKNOWN) == UNKNOWN:
         remedy = "state all of cores, flop_per_cycle, clock_hz and clock under [rpeak], or value, unit and source"
@@ -211,7 +216,7 @@ def _network(name: str, asked: Mapping[str, Any], places: Places, states: States
 
 
 def _tool(name: str, states: States) -> Line:
-    """One tool on all nodes: there, and the same everywhere."""
+    """Whether one tool is on all nodes, and the same everywhere."""
     programs = {host: state["tools"][name] for host, state in states.items()}
     without = [host for host, program in programs.items() if program is None]
     if without:
@@ -227,7 +232,7 @@ def _tool(name: str, states: States) -> Line:
 def _met(
     description: Mapping[str, Any], hosts: Sequence[str], places: Mapping[str, Places]
 ) -> Iterator[Answers]:
-    """What node_reach.py says in groups of nodes that share the first."""
+    """The output of node_reach.py in groups of nodes that share the first node."""
     first, *others = hosts
     for start in range(0, len(others), _TOGETHER - 1):
         group = [first, *others[start : start + _TOGETHER - 1]]
@@ -240,10 +245,11 @@ def _met(
 
 
 def _ports(groups: Iterable[Answers]) -> List[Line]:
-    """Who is not reached at which port, from the answers of node_reach.py in each group of nodes that met."""
+    """The hosts that cannot be reached, by port, from the answers of node_reach.py in each group of
+    nodes."""
     found = []
-    taken: Dict[int, Dict[str, None]] = {}  # by other programs
-    visits: Dict[Tuple[str, str], Dict[str, List[str]]] = {}  # why each failed, or ""
+    taken: Dict[int, Dict[str, None]] = {}  # ports used by other programs
+    visits: Dict[Tuple[str, str], Dict[str, List[str]]] = {}  # why each visit failed, or ""
     for host, networks in (item for answers in groups for item in answers.items()):
         if "error" in networks:
             found.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
@@ -273,9 +279,10 @@ def _ports(groups: Iterable[Answers]) -> List[Line]:
 
 
 def _unreached(visited: Mapping[str, Sequence[str]]) -> Dict[str, str]:
-    """Why hosts are not reached: those that most others do not reach, else those that any does not.
+    """Why hosts are not reached: those that most others do not reach, else those that any other
+    does not.
 
-    A host behind a cut cable reaches nobody either, and still the others are not at fault.
+    A host with a cut cable reaches no other host either, but the others are not at fault.
     """
     failed = {host: [reason for reason in reasons if reason] for host, reasons in visited.items()}
     mostly = [host for host, reasons in failed.items() if 2 * len(reasons) > len(visited[host])]
@@ -289,8 +296,8 @@ def _rate(bit_s: Optional[float]) -> Optional[str]:
 def _as_described(
     what: str, described: Optional[str], values: Mapping[str, Optional[Hashable]], remedy: str
 ) -> Line:
-    """HERE with the value that all nodes have; UNKNOWN when none tells it; DIFFERS, with who has which, when they do not
-    agree with each other, or with what is described."""
+    """HERE with the value that all nodes have; UNKNOWN if none reports it; DIFFERS, with the hosts
+    of each value, if they differ from each other or from the description."""
     found = set(values.values())
     if described is not None and found not in ({described}, {None}):
         others = {host: value for host, value in values.items() if value != described}
@@ -309,7 +316,7 @@ def _who_has(values: Mapping[str, Hashable]) -> str:
 
 
 def _holders(values: Mapping[str, Hashable]) -> List[Tuple[Any, List[str]]]:
-    """Each value with the hosts that have it, the rarest first."""
+    """Each value with its hosts, the rarest first."""
     found: Dict[Hashable, List[str]] = {}
     for host, value in values.items():
         found.setdefault(value, []).append(host)
@@ -317,6 +324,6 @@ def _holders(values: Mapping[str, Hashable]) -> List[Tuple[Any, List[str]]]:
 
 
 def _named(hosts: Sequence[str]) -> str:
-    """The hosts in words: some by name, the rest counted."""
+    """The hosts in words: a few by name, the rest counted."""
     more = len(hosts) - _SHOWN
     return ", ".join(hosts) if more <= 1 else f"{', '.join(hosts[:_SHOWN])} and {more} more"

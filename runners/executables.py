@@ -1,6 +1,6 @@
-"""Where a tool is: our own script, the path that the user configured, the folder of tools built here, or PATH.
+"""Find a tool: our own script, the path that the user configured, the folder of tools built here, or PATH.
 
-FALLOFF_HOME   another folder than the checkout for all that is written: runs, datasets, reports, descriptions
+FALLOFF_HOME   a folder other than the checkout for all output: runs, datasets, reports, descriptions
 """
 
 import os
@@ -11,19 +11,21 @@ from typing import List, Mapping
 from runners.record import FalloffError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-# Where runs, datasets and reports are written, which may be apart from the code.
+# The folder for runs, datasets and reports, which may be outside the code.
 HOME = Path(os.environ.get("FALLOFF_HOME") or CHECKOUT).expanduser().absolute()
 BUILT = CHECKOUT / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
 
 
 def own(folder: Path) -> Path:
-    """Where the user's own files go that are like those of a folder of data: there, or in the same folder of HOME."""
+    """The folder for the user's own files of a data folder's kind: that folder, or the same folder
+    below HOME."""
     return folder if HOME == CHECKOUT else HOME / "data" / folder.name
 
 
 def described(folder: Path, pattern: str) -> List[Path]:
-    """The files of a folder of data and the user's own like them, in order; of two with one name, the user's."""
+    """The files of a data folder and the user's own of that kind, in order; if two have one name,
+    the user's."""
     files = {file.name: file for place in (folder, own(folder)) for file in place.glob(pattern)}
     return [files[name] for name in sorted(files)]
 
@@ -31,9 +33,9 @@ def described(folder: Path, pattern: str) -> List[Path]:
 def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
     """The path of the tool `name`; `configured` maps names of tools to paths of the user's choice.
 
-    A script of runners/probes is only ever that: a program of the same name elsewhere is another one.
-    Raises FalloffError with the remedy when the tool is in none of the places, or when the configured
-    path is not a program (PATH is not a silent substitute for a wrong path).
+    A script of runners/probes is only found there: a program of the same name elsewhere is a
+    different one. Raises FalloffError with the remedy if the tool is in none of the places, or if
+    the configured path is not a program (PATH is not a silent substitute for a wrong path).
     """
     script = shutil.which(str(PROBES / f"{name}.py"))
     if script:

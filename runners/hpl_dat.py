@@ -1,7 +1,7 @@
 """HPL.dat, HPL's input deck: 31 lines whose order, not whose words, carries the meaning.
 
-A deck is a flat dict with one value for each field, so that HPL solves one system. What HPL itself would replace
-without a word (an unknown broadcast, say) is refused here.
+A deck is a flat dict with one value for each field, so that HPL solves one system. Values that HPL
+itself would silently replace (an unknown broadcast, say) are refused here.
 """
 
 import math
@@ -18,8 +18,8 @@ _HEADER = (
 
 
 class _Line(NamedTuple):
-    """A line of the deck: its field's comment and range; with a `counted` one, a line with the number of values, which is
-    one, comes before it."""
+    """A line of the deck: its field's comment and range. A `counted` line is preceded by a line
+    with the number of values, which is one."""
 
     field: str
     label: str
@@ -51,9 +51,9 @@ _LINES = (
 
 
 def render(settings: Mapping[str, Any]) -> str:
-    """The complete HPL.dat for `settings`, which hold all fields of a deck and may hold more.
+    """The complete HPL.dat for `settings`, which contain all fields of a deck and may contain more.
 
-    Raises FalloffError when a field is missing or out of HPL's range.
+    Raises FalloffError if a field is missing or out of HPL's range.
     """
     missing = [line.field for line in _LINES if line.field not in settings]
     if missing:

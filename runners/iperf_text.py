@@ -1,7 +1,8 @@
-"""What iperf3 and iperf 2 print for people: rows of an interval, what was transferred, and its rate.
+"""The text output of iperf3 and iperf 2: rows with an interval, the amount transferred, and its
+rate.
 
-Bytes are in powers of 2^10 and bits in powers of 10^3 (units.c of both). Three digits are printed, so a rate is known
-to half a per cent at best.
+Bytes are in powers of 2^10 and bits in powers of 10^3 (units.c of both). Three digits are printed,
+so a rate is known to half a per cent at best.
 """
 
 import re
@@ -21,15 +22,17 @@ _ROW = re.compile(
     rf"(?P<rate>{_NUMBER}) (?P<rate_power>[KMGT]?)(?P<unit>bits|Bytes)/sec(?P<rest>[^\n]*)\n",
     re.M,
 )
-_OFF = 0.01  # a rate may be over the other end's time, which differs by some milliseconds
+_OFF = 0.01  # a rate may use the other end's time, which differs by some milliseconds
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the stream's number or SUM, of `--bidir` its role, the interval [s], the rate [bit/s], the rest of the line.
+    """One row: the stream's number or SUM, its role with `--bidir`, the interval [s], the rate
+    [bit/s], and the rest of the line.
 
-    `is_interval` holds where iperf 2.1 ends at a whole second to four decimals, which only an interval of -i does;
-    `is_round` where 2.0 does to its one decimal, which a whole run does as well.
+    `is_interval` holds if iperf 2.1 prints an end at a whole second with four decimals, which only
+    an interval of -i has. `is_round` holds if 2.0 does so with its one decimal, which a whole run
+    may have, too.
     """
 
     id: str
@@ -48,7 +51,7 @@ def has_rows(text: str) -> bool:
 
 
 def rows(text: str) -> List[Row]:
-    """All rows of a text; raises Unreadable where a rate contradicts its own bytes and seconds."""
+    """All rows of a text; raises Unreadable if a rate contradicts its own bytes and seconds."""
     return [_row(match) for match in _ROW.finditer(text)]
 
 

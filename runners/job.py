@@ -1,9 +1,9 @@
-"""What a job of Slurm's runs: `python3 -m runners.job FOLDER` does, on the nodes of its allocation, what is missing
-of the campaign in FOLDER.
+"""The program of a Slurm job: `python3 -m runners.job FOLDER` runs the missing trials of the campaign in FOLDER on the
+nodes of its allocation.
 
-A job has no analysis, so that it takes no look before the last: a campaign with planned looks runs all of its blocks.
+A job has no analysis, so it cannot look early: a campaign with planned looks runs all of its blocks.
 
-Exit code 0 says that the campaign is finished, TIME_IS_UP that there is more to do than the time left allowed.
+Exit code 0 means that the campaign is finished, TIME_IS_UP that the time left was too short for the rest.
 """
 
 import signal
@@ -18,13 +18,13 @@ from runners.record import FalloffError, Transcript
 from runners.terminal import printable
 from runners.testbeds import lease
 
-TIME_IS_UP = 75  # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again
+TIME_IS_UP = 75  # EX_TEMPFAIL of sysexits.h: no error, try again
 
 
 def run(folder: Folder, allocation: slurm.Allocation) -> int:
-    """Run what is missing of the folder's campaign in an allocation, and return the exit code.
+    """Run the missing trials of the folder's campaign in an allocation, and return the exit code.
 
-    Raises FalloffError when the nodes cannot be used, or lack a tool.
+    Raises FalloffError if the nodes cannot be used, or lack a tool.
     """
     plan = folder.plan()
     if campaign.is_finished(plan, folder):
@@ -44,18 +44,20 @@ def run(folder: Folder, allocation: slurm.Allocation) -> int:
 
 
 def refuse_if_over(job: str, transcript: Transcript) -> None:
-    """Exit when a trial failed while Slurm is ending the job: its programs may be gone before we are told to stop."""
+    """Exit if a trial failed while Slurm is ending the job: its programs may have been killed
+    before our own signal."""
     failed = transcript.fault or any(execution.exit_code for execution in transcript.executions)
     if failed and slurm.job(job).state != "RUNNING":
         sys.exit(128 + signal.SIGTERM)
 
 
 def main() -> int:
-    """Run the campaign in the folder that the command line names; a fault ends in a line and exit code 1."""
+    """Run the campaign in the folder that the command line names; a fault ends with one line and
+    exit code 1."""
     try:
         with lease.signals_exit():
             return run(Folder(Path(sys.argv[1]).resolve()), slurm.allocation())
-    except (FalloffError, OSError) as error:  # a full disk is one of them: what is finished is kept
+    except (FalloffError, OSError) as error:  # for example a full disk; finished trials are kept
         print(printable(f"falloff: {error}"), file=sys.stderr)
         return 1
     except SystemExit:

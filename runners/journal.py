@@ -23,13 +23,13 @@ from runners import archive, kept, lock
 from runners.plan import Plan, plan_from_json, plan_to_json
 from runners.record import FalloffError, Transcript, is_name
 
-# The status of a trial for which too few nodes were left: nothing was run.
+# The status of a trial that did not run because too few nodes were left.
 UNAVAILABLE = "unavailable"
 _LATEST = 1e11  # s since the epoch
 
 
 class Folder:
-    """The folder of one campaign; created with its plan, or opened again to be continued."""
+    """The folder of one campaign: created with its plan, or opened again to continue."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -38,7 +38,7 @@ class Folder:
         self._provenance = self.path / "provenance.json"
 
     def create_or_check(self, plan: Plan) -> None:
-        """Take the folder for this plan; raises FalloffError if it belongs to another one."""
+        """Claim the folder for this plan; raises FalloffError if it belongs to another plan."""
         file = self.path / "trials.json"
         if file.exists() and self.plan().digest != plan.digest:
             raise FalloffError(
@@ -50,14 +50,15 @@ class Folder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be the only run that writes here, and clear what a killed one left half-written; raises FalloffError."""
+        """Be the only run that writes here, and remove what a killed run left half-written; raises
+        FalloffError."""
         with lock.writing(self.path):
             for leftover in (*self.path.glob("*.part"), *self._transcripts.glob("*.part")):
                 leftover.unlink()
             yield
 
     def plan(self) -> Plan:
-        """The plan that this folder holds; raises FalloffError when it holds none."""
+        """The plan in this folder; raises FalloffError if there is none."""
         file = self.path / "trials.json"
         try:
             return plan_from_json(file.read_bytes())
@@ -68,16 +69,17 @@ class Folder:
             raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None
 
     def finished(self) -> Set[str]:
-        """The ids of the trials whose transcripts are there."""
+        """The ids of the trials with a transcript."""
         return {file.stem for file in self._transcripts.glob("*.json")}
 
     def save(self, transcript: Transcript) -> None:
-        """Write a transcript so that it is on disk, whole, when this returns."""
+        """Write a transcript; when this returns, it is completely on disk."""
         file = self._transcripts / f"{transcript.trial.id}.json"
         write_whole(file, json.dumps(asdict(transcript)))
 
     def texts(self) -> Iterator[Tuple[str, bytes]]:
-        """Each trial's id and its transcript as it was written, from the archive and the folder."""
+        """Each trial's id and the text of its transcript as written, from the archive and the
+        folder."""
         packed = self.path / archive.NAME
         if packed.exists():
             yield from archive.read(packed)
@@ -92,28 +94,30 @@ class Folder:
             yield trial_id, text
 
     def transcripts(self) -> Iterator[Transcript]:
-        """All transcripts by id, from the folder or its archive; raises FalloffError when one is damaged."""
+        """All transcripts by id, from the folder or its archive; raises FalloffError if one is
+        damaged."""
         for trial_id, text in self.texts():
             yield read_transcript(text, trial_id)
 
     def note(self, event: str, **details: Any) -> None:
-        """Append a line to the journal; it is on disk when this returns."""
+        """Append a line to the journal; when this returns, it is on disk."""
         line = json.dumps({"event": event, "at": time.time(), **details}).encode() + b"\n"
         with _naming(self._journal), open(self._journal, "ab+") as journal:
             if journal.tell():
                 journal.seek(-1, os.SEEK_END)
-                # A kill may have cut the last line short; it must not swallow this one.
+                # A kill may have cut the last line short; this line must not be joined to it.
                 line = line if journal.read(1) == b"\n" else b"\n" + line
             journal.write(line)
             journal.flush()
             os.fsync(journal.fileno())
 
     def notes(self) -> List[Dict[str, Any]]:
-        """The journal's lines that are whole, in order; `damage` tells of the others."""
+        """The complete lines of the journal, in order; `damage` lists the others."""
         return [note for _, note in self._lines() if isinstance(note, dict)]
 
     def damage(self) -> List[str]:
-        """What cannot be read of journal and provenance, a line each; what a kill cut short at the journal's end is none."""
+        """The unreadable parts of journal and provenance, a line each. A last line that a kill cut
+        short does not count."""
         lines = self._lines()
         found = [
             f"line {number} of {self._journal.name} is no note ({note})"
@@ -127,7 +131,8 @@ class Folder:
         return found
 
     def set_aside(self) -> List[str]:
-        """Keep what is damaged of journal and provenance beside them, and go on from what is whole; a line for each."""
+        """Move damaged parts of journal and provenance to files beside them, and continue with the
+        rest; returns a line for each."""
         if not self.damage():
             return []
         told, moment = [], time.strftime("%Y%m%d-%H%M%S")
@@ -149,14 +154,16 @@ class Folder:
         return told
 
     def _lines(self) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
-        """Each line of the journal with the note that it is, or with what is wrong with it."""
+        """Each line of the journal with its parsed note, or with what is wrong with it."""
         content = self._journal.read_bytes() if self._journal.is_file() else b""
         return [(line, _note(line)) for line in content.splitlines(keepends=True)]
 
     def results(self) -> Counter:
-        """How many results the journal has of each trial, less those whose transcript a later run missed.
+        """The number of results in the journal for each trial, less those whose transcript a later
+        run missed.
 
-        More than one says that two runs wrote here at once. A trial for which nodes were missing had no result.
+        More than one means that two runs wrote here at once. A trial that lacked nodes had no
+        result.
         """
         count: Counter = Counter()
         for note in self.notes():
@@ -167,7 +174,8 @@ class Folder:
         return count
 
     def sessions(self) -> Dict[str, int]:
-        """In which session of the campaign, counted from 1, each trial ran: the last one that ran it."""
+        """The session of the campaign, counted from 1, in which each trial ran; if it ran in
+        several, the last."""
         found, session = {}, 0
         for note in self.notes():
             if note["event"] == "session":
@@ -177,22 +185,24 @@ class Folder:
         return found
 
     def end(self) -> Dict[str, Any]:
-        """How the last session ended: `ended` by a rule or `paused`; empty when it was interrupted."""
+        """How the last session ended: `ended` by a rule or `paused`; empty if it was
+        interrupted."""
         last = [one for one in self.notes() if one["event"] in ("session", "ended", "paused")][-1:]
         return last[0] if last and last[0]["event"] != "session" else {}
 
     def stopped_by(self) -> str:
-        """Which rule ended the campaign; `interrupted` when none did."""
+        """The rule that ended the campaign; `interrupted` if none did."""
         return self.end()["by"] if self.end().get("event") == "ended" else "interrupted"
 
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
-        """Keep where the campaign ran; every session adds its own."""
+        """Record where the campaign ran; every session adds its own entry."""
         sessions = self.provenance()["sessions"] if self._provenance.exists() else []
         content = json.dumps({"sessions": [*sessions, provenance]}, indent=1)
         write_whole(self._provenance, content)
 
     def provenance(self) -> Dict[str, Any]:
-        """Where the campaign ran: `sessions`, a table each. Raises FalloffError when that is lost or damaged."""
+        """Where the campaign ran: `sessions`, a table each. Raises FalloffError if the record is
+        lost or damaged."""
         try:
             found = kept.parsed(self._provenance.read_bytes())
             for session in kept.record(_Provenance, found).sessions:
@@ -215,7 +225,7 @@ class _Provenance:
     sessions: Tuple[Mapping[str, Any], ...]
 
 
-# What a line of the journal has beside `event` and `at`, and of which type.
+# The fields of a journal line besides `event` and `at`, with their types.
 _NOTES: Mapping[str, Mapping[str, type]] = {
     "session": {"digest": str, "testbed": str},
     "trial": {"id": str, "status": str, "seconds": float},
@@ -226,7 +236,7 @@ _NOTES: Mapping[str, Mapping[str, type]] = {
 
 
 def _note(line: bytes) -> Union[Dict[str, Any], str]:
-    """A line of the journal as it was noted, or what is wrong with it."""
+    """The note in a line of the journal, or what is wrong with the line."""
     try:
         found = kept.parsed(line)
     except ValueError as error:
@@ -243,9 +253,9 @@ def _note(line: bytes) -> Union[Dict[str, Any], str]:
 
 
 def write_whole(file: Path, content: Union[str, bytes]) -> None:
-    """Replace a file's content so that a crash leaves the old or the new, never a mixture.
+    """Replace a file's content so that a crash leaves the old or the new content, never a mixture.
 
-    Raises OSError that names the file, and leaves nothing beside it, when the disk is full.
+    Raises OSError that names the file, and leaves no temporary file, if the disk is full.
     """
     part = file.with_name(file.name + ".part")
     try:
@@ -267,7 +277,7 @@ def write_whole(file: Path, content: Union[str, bytes]) -> None:
 
 @contextmanager
 def _naming(file: Path) -> Iterator[None]:
-    """Give an OSError of a write, which has no name, that of the file."""
+    """Add the file's name to an OSError of a write, which has none."""
     try:
         yield
     except OSError as error:
@@ -277,7 +287,7 @@ def _naming(file: Path) -> Iterator[None]:
 
 
 def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
-    """A trial's transcript from its text; raises FalloffError when it is damaged."""
+    """A trial's transcript from its text; raises FalloffError if it is damaged."""
     try:
         transcript = kept.record(Transcript, kept.parsed(text))
         if not is_name(transcript.trial.id):

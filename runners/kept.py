@@ -1,4 +1,5 @@
-"""What was kept on disk, read again: bytes to records whose fields have the types that they say, or why not."""
+"""Read what was kept on disk: bytes become records whose fields have the declared types, or an
+error that says why not."""
 
 import dataclasses
 import json
@@ -8,15 +9,15 @@ from typing import Any, Dict, Type, TypeVar, Union, get_args, get_origin, get_ty
 
 Record = TypeVar("Record")
 
-# Beyond, no array holds a whole number.
+# Larger whole numbers fit into no array.
 _LARGEST = 2**63 - 1
 
 
 def parsed(text: Union[str, bytes]) -> Any:
-    """What a text says in JSON; raises ValueError where it is none, or no UTF-8."""
+    """The JSON value of a text; raises ValueError if it is not JSON or not UTF-8."""
     try:
         found = json.loads(text)
-        # JSON can write half a letter (\ud800) alone; no other file can hold one.
+        # JSON can contain a lone surrogate (\ud800); no other file can.
         if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():
             json.dumps(found, ensure_ascii=False).encode()
     except RecursionError:
@@ -27,7 +28,8 @@ def parsed(text: Union[str, bytes]) -> Any:
 
 
 def record(kind: Type[Record], value: Any) -> Record:
-    """A value from JSON as a record of this frozen dataclass; raises ValueError that names what does not fit."""
+    """A value from JSON as a record of this frozen dataclass; raises ValueError naming what does
+    not fit."""
     return _made(kind, value, "")
 
 
@@ -44,7 +46,7 @@ def _made(kind: Any, value: Any, place: str) -> Any:
         _require(isinstance(value, dict), value, place, "a table")
         return {key: _made(inside[1], one, f"{place}.{key}") for key, one in value.items()}
     if kind is float:
-        # Not a number: of an imported file it is not known when it was written.
+        # Not a number: it is unknown when an imported file was written.
         is_number = type(value) in (int, float) and (value != value or abs(value) <= _LARGEST)
         _require(is_number, value, place, "a number")
     elif kind is int:

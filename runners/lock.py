@@ -1,9 +1,9 @@
-"""Who may write and who may measure: one run a campaign's folder, one measuring run a machine.
+"""Locks: one run writes to a campaign's folder, one run measures on a machine.
 
-A folder's is flock(2) on a file. The file stays; it says in a line who had it last. A file system that knows no flock
-(Lustre without `-o flock`) excludes nobody. The machine's is the name of an abstract socket, unix(7): all users share it,
-nobody can put a file in its way, and the kernel says whose process has it. The kernel lets go of both however their owner
-ends, also by kill -9.
+A folder's lock is flock(2) on a file. The file stays, with a line that names its last holder. On a file system without
+flock (Lustre without `-o flock`) it excludes nobody. The machine's lock is the name of an abstract socket, unix(7): all
+users share it, no file can block it, and the kernel knows whose process holds it. The kernel releases both locks however
+their owner ends, even after kill -9.
 
 FALLOFF_LOCKS   a folder with files for the machine's lock instead, as for containers, which have their own sockets; runs
                 that do not share it do not see each other
@@ -26,15 +26,15 @@ from typing import Any, Callable, Iterator, Mapping
 from runners.record import FalloffError
 
 _UNKNOWN_HERE = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
-_LONGEST = 200  # characters of a line that anybody may have written
+_LONGEST = 200  # characters of a line from another process
 _PATIENCE_S = 1.0
 _ANSWER_S = 1.0
 
 
 class Taken(FalloffError):
-    """Somebody else has the lock; the message is the line that they left.
+    """Another process holds the lock; the message is the line that it left.
 
-    `is_ours`: a process of this user has it.
+    `is_ours`: a process of this user holds it.
     """
 
     is_ours = True
@@ -42,9 +42,9 @@ class Taken(FalloffError):
 
 @contextmanager
 def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
-    """Hold the lock of a file, and leave a line in it that says who does; raises Taken.
+    """Hold the lock of a file, and leave a line in it that names the holder; raises Taken.
 
-    `mode` is the file's, whatever the umask, when it is made.
+    `mode` is the mode of a new file, whatever the umask.
     """
     descriptor = _opened(file, mode)
     try:
@@ -55,7 +55,7 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _UNKNOWN_HERE:
                 raise
-        with suppress(OSError):  # another user's file, or a full disk: the lock holds all the same
+        with suppress(OSError):  # another user's file, or a full disk: the lock holds anyway
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, line.encode(), 0)
         yield
@@ -65,9 +65,11 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
 
 @contextmanager
 def measuring(testbed: Mapping[str, Any], what: str, wait: Callable[[str], None]) -> Iterator[bool]:
-    """Hold what a testbed measures on: this machine, or the hosts of a cluster; whether it had to wait for that.
+    """Hold the lock of what a testbed measures on: this machine, or the hosts of a cluster. Yields
+    whether it had to wait.
 
-    `what` says in a few words what is measured. While another run measures, `wait(message)` is called once.
+    `what` names the measurement in a few words. If another run measures, `wait(message)` is called
+    once.
     """
     name = f"falloff-measuring{_hosts(testbed)}"
     line = f"{what}, process {os.getpid()} since {_now()}"
@@ -90,7 +92,8 @@ def measuring(testbed: Mapping[str, Any], what: str, wait: Callable[[str], None]
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Be the only run that writes a campaign's folder, which is made; raises FalloffError that names the other run."""
+    """Be the only run that writes to a campaign's folder, which is created; raises FalloffError
+    naming the other run."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with held(folder / "lock", f"a run on {platform.node()} since {_now()}"):
@@ -102,12 +105,13 @@ def writing(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _of_machine(name: str, line: str) -> Iterator[None]:
-    """Hold a lock of this machine; raises Taken, and FalloffError where FALLOFF_LOCKS is no folder for it."""
+    """Hold a lock of this machine; raises Taken, or FalloffError if FALLOFF_LOCKS is not a usable
+    folder."""
     folder = os.environ.get("FALLOFF_LOCKS")
     with ExitStack() as stack:
         if folder:
             try:
-                # 0o666: the next user leaves a line, too.
+                # 0o666, so that the next user can leave a line, too.
                 stack.enter_context(held(Path(folder) / name, line, 0o666))
             except OSError as error:
                 remedy = "name a folder of your own by FALLOFF_LOCKS, or unset it"
@@ -121,7 +125,8 @@ def _of_machine(name: str, line: str) -> Iterator[None]:
 
 @contextmanager
 def _bound(name: str, line: str) -> Iterator[None]:
-    """Have an abstract socket of that name, and tell the line to everybody who asks; raises Taken."""
+    """Bind an abstract socket of that name, and send the line to every process that asks; raises
+    Taken."""
     with socket.socket(socket.AF_UNIX) as ours:
         try:
             ours.bind(name)
@@ -135,25 +140,26 @@ def _bound(name: str, line: str) -> Iterator[None]:
         try:
             yield
         finally:
-            ours.shutdown(socket.SHUT_RDWR)  # which wakes the thread
+            ours.shutdown(socket.SHUT_RDWR)  # wakes the thread
             telling.join()
 
 
 def _tell(ours: socket.socket, line: str) -> None:
-    with suppress(OSError):  # the lock is let go of
+    with suppress(OSError):  # the lock was released
         while True:
             asking, _ = ours.accept()
-            with asking, suppress(OSError):  # who asked has gone
+            with asking, suppress(OSError):  # the process that asked has gone
                 asking.sendall(line.encode())
 
 
 def _taken(name: str) -> Taken:
-    """Who has a socket: what they say, and what the kernel says of whose process it is."""
+    """The holder of a socket: its own line, and the owner of its process according to the
+    kernel."""
     said, owner = b"", None
     with (
         socket.socket(socket.AF_UNIX) as asking,
         suppress(OSError),
-    ):  # it does not listen, or just ended
+    ):  # it does not listen, or has just ended
         asking.settimeout(_ANSWER_S)
         asking.connect(name)
         size = struct.calcsize("3i")
@@ -171,12 +177,12 @@ def _taken(name: str) -> Taken:
 def _user(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
-    except KeyError:  # a container's, or one that was removed
+    except KeyError:  # a user of a container, or a removed one
         return str(number)
 
 
 def _opened(file: Path, mode: int) -> int:
-    """A descriptor of the file; one that may only be read can be locked too."""
+    """A descriptor of the file; a read-only file can be locked, too."""
     flags = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     with suppress(FileExistsError):
         descriptor = os.open(file, flags | os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
@@ -198,7 +204,8 @@ def _line(said: bytes) -> str:
 
 
 def _hosts(testbed: Mapping[str, Any]) -> str:
-    """What tells a cluster's lock from this machine's: a digest of its hosts, else of its name."""
+    """The suffix that distinguishes a cluster's lock from this machine's: a digest of its hosts,
+    else of its name."""
     if testbed["kind"] != "cluster":
         return ""
     hosts = " ".join(sorted(testbed.get("hosts", [testbed["name"]])))

@@ -1,7 +1,7 @@
-"""A campaign's folder as it is kept and handed on: few files, and the digests of all that they hold.
+"""Pack a campaign's folder into few files, and record the digests of all of its content.
 
 SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for every
-             line of the journal, so many of its digest's first digits as it takes to name a changed one
+             line of the journal, the first digits of its digest, enough to identify a changed line
 """
 
 import hashlib
@@ -16,19 +16,20 @@ from runners.record import FalloffError
 NAME = "SHA256SUMS"
 ALGORITHM = "SHA-256"
 JOURNAL = "journal.jsonl"
-# What the analysis makes of the transcripts is compared with what it makes of them now, value by value.
+# The analysis' stored result is compared with a new analysis of the transcripts, value by value.
 DATASET = "dataset.jsonl.xz"
 LINE_DIGITS = 8
 
 _PACKED = f"{archive.NAME}:"
-# What changes without the campaign: these two, the lock, what is being written, and what jobs of Slurm's leave.
+# Files that change without the campaign: these two, the lock, temporary files, and those that Slurm jobs leave.
 _OTHERS = re.compile(
     rf"({NAME}|{re.escape(DATASET)}|lock|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$"
 )
 
 
 def pack(source: Path, target: Path) -> None:
-    """Copy a campaign's folder with its transcripts in one compressed file, always the same bytes."""
+    """Copy a campaign's folder, with its transcripts in one compressed file, always as the same
+    bytes."""
     target.mkdir(parents=True, exist_ok=True)
     for name in ("trials.json", JOURNAL, "provenance.json"):
         write_whole(target / name, (source / name).read_text(encoding="utf-8"))
@@ -37,18 +38,19 @@ def pack(source: Path, target: Path) -> None:
 
 
 def write(folder: Path) -> None:
-    """Record what a folder holds now, in place of an earlier record."""
+    """Record the present content of a folder, replacing an earlier record."""
     write_whole(folder / NAME, _text(digests(folder)))
 
 
 def forget(folder: Path) -> None:
-    """Remove the record: from now on the folder is to change."""
+    """Remove the record, because the folder is about to change."""
     if (folder / NAME).exists():
         (folder / NAME).unlink()
 
 
 def read(folder: Path) -> Dict[str, str]:
-    """The recorded digest of each name; empty without a record. Raises FalloffError when it is damaged."""
+    """The recorded digest of each name; empty without a record. Raises FalloffError if the record
+    is damaged."""
     file = folder / NAME
     recorded = {}
     text = file.read_bytes().decode("utf-8", "replace") if file.is_file() else ""
@@ -65,7 +67,8 @@ def read(folder: Path) -> Dict[str, str]:
 
 
 def digests(folder: Path) -> Dict[str, str]:
-    """The digest of each file, packed transcript and line of the journal; raises as `archive.read`."""
+    """The digest of each file, packed transcript and line of the journal; raises like
+    `archive.read`."""
     found = _files(folder)
     if (folder / archive.NAME).exists():
         for name, text in archive.read(folder / archive.NAME):
@@ -74,7 +77,8 @@ def digests(folder: Path) -> Dict[str, str]:
 
 
 def together(texts: Mapping[str, bytes]) -> str:
-    """One SHA-256 for all transcripts of a campaign, of a line with digest and id for each, in order."""
+    """One SHA-256 for all transcripts of a campaign: that of a line with digest and id for each, in
+    order."""
     lines = [f"{digest(text)}  {trial_id}\n" for trial_id, text in sorted(texts.items())]
     return digest("".join(lines).encode())
 
@@ -85,13 +89,14 @@ def digest(content: bytes) -> str:
 
 
 def differences(folder: Path) -> List[str]:
-    """What is not as it was recorded, a line each: changed, lost, or added since; raises as `read`."""
+    """Every difference from the record, a line each: changed, lost, or added since; raises like
+    `read`."""
     recorded, messages = read(folder), []
     if not recorded:
         return []
     try:
         found = digests(folder)
-    except FalloffError as error:  # a damaged archive: the file itself differs
+    except FalloffError as error:  # a damaged archive: then the file itself differs
         found, messages = _files(folder), [str(error)]
         recorded = {name: value for name, value in recorded.items() if not name.startswith(_PACKED)}
     for name in sorted({*recorded, *found}, key=_by_number):
@@ -124,7 +129,8 @@ def _files(folder: Path) -> Dict[str, str]:
 
 
 def _described(name: str) -> str:
-    """A name as a reader looks for it: the transcript in the archive, the line of the journal."""
+    """A name as a reader would look for it: the transcript in the archive, the line of the
+    journal."""
     file, _, part = name.partition(":")
     if not part:
         return name
@@ -132,6 +138,6 @@ def _described(name: str) -> str:
 
 
 def _by_number(name: str) -> Tuple[str, int, str]:
-    """Names in order, the lines of the journal by their number."""
+    """Names in order; lines of the journal are ordered by number."""
     file, _, part = name.partition(":")
     return file, int(part) if part.isdigit() else 0, part

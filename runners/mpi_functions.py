@@ -1,7 +1,8 @@
-"""The functions of the installed mpi.h, and what the recorder does with each: runners/src/mpi_rules.txt has the rules.
+"""The functions of the installed mpi.h, and how the recorder treats each; the rules are in
+runners/src/mpi_rules.txt.
 
-What the header declares is wrapped, not what somebody remembered: a function that no rule names is refused by its name when
-a program calls it.
+All functions that the header declares are wrapped, so none can be forgotten. A function without a
+rule is refused by name when a program calls it.
 """
 
 import re
@@ -22,7 +23,7 @@ _HEADERS = """#include <mpi.h>
 #include <mpi-ext.h>
 #endif
 """
-# A declaration in the preprocessed header, once its attributes are gone.
+# A declaration in the preprocessed header, after its attributes were removed.
 _DECLARATION = re.compile(r"(?:^|[;}])\s*(?:extern )?(\w+) (MPIX?_\w+) ?\(([^;{}]*)\)\s*(?=;)")
 _ATTRIBUTE = re.compile(r"__attribute__ *\(\((?:[^()]|\([^()]*\))*\)\)")
 _PARAMETER = re.compile(r"(\w+)\s*((?:\[\w*\])*)$")
@@ -30,7 +31,7 @@ _PARAMETER = re.compile(r"(\w+)\s*((?:\[\w*\])*)$")
 
 @dataclass(frozen=True)
 class Function:
-    """An MPI function as C declares it: what it returns, its name, its parameters and their names."""
+    """An MPI function as declared in C: its return type, name, parameters and their names."""
 
     result: str
     name: str
@@ -39,14 +40,15 @@ class Function:
 
 
 def declared(compiler: str) -> List[Function]:
-    """All MPI functions that the header of `compiler` (an mpicc) declares, those among them that MPI 3 removed.
+    """All MPI functions that the header of `compiler` (an mpicc) declares, including those that MPI
+    3 removed.
 
-    Raises FalloffError when it cannot be read.
+    Raises FalloffError if it cannot be read.
     """
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "functions.c"
         source.write_text(_HEADERS)
-        # Of C11 Open MPI's header hides the functions that MPI 3 removed; a program may still call them.
+        # Under C11 Open MPI's header hides the functions that MPI 3 removed; a program may still call them.
         argv = [compiler, "-std=gnu99", "-E", "-P", "-DSMPI_NO_OVERRIDE_MALLOC", str(source)]
         done = subprocess.run(argv, capture_output=True, text=True)
     text = " ".join(_ATTRIBUTE.sub(" ", done.stdout).split())
@@ -58,7 +60,7 @@ def declared(compiler: str) -> List[Function]:
 
 
 def _names(parameters: str) -> Tuple[str, ...]:
-    """The names of the parameters; raises FalloffError for one without."""
+    """The names of the parameters; raises FalloffError if one has none."""
     if parameters.strip() in ("void", ""):
         return ()
     words = [word.strip() for word in parameters.split(",")]
@@ -69,7 +71,7 @@ def _names(parameters: str) -> Tuple[str, ...]:
 
 
 def rules() -> Tuple[Dict[str, str], Set[str]]:
-    """The rule of each function by its name, and the names that not all MPIs have."""
+    """The rule of each function by name, and the names that some MPIs lack."""
     found, optional, rule = {}, set(), DEFAULT
     for line in RULES.read_text(encoding="utf-8").splitlines():
         words = line.partition("#")[0].split()
@@ -85,7 +87,8 @@ def rules() -> Tuple[Dict[str, str], Set[str]]:
 
 
 def wrappers(compiler: str) -> str:
-    """What record.c includes: a line for each function that is not local, a macro named after its rule."""
+    """The lines that record.c includes: one for each function that is not local, a macro named
+    after its rule."""
     known, _ = rules()
     wrapped = [(known.get(each.name, DEFAULT), each) for each in declared(compiler)]
     return "".join(

@@ -1,8 +1,9 @@
-"""Paced nodes: what each rank under pace.so says at its end, and whether its node kept the rate that it stands for.
+"""Paced nodes: what each rank reports at its end, and whether its node kept the pace of the node
+that it emulates.
 
-pace.so computes for real and then sleeps until the time has passed that a node of the described rate would take. A rank
-that came too late for that more than it may was held up by this machine: its trial shows the machine, and is no
-measurement of the node.
+pace.so computes for real and then sleeps until a node of the described rate would have finished. A
+rank that was late by more than the allowed amount was delayed by this machine: its trial shows the
+machine and is no measurement of the node.
 """
 
 import math
@@ -12,20 +13,22 @@ from typing import Dict, List, Sequence, Tuple
 from runners.record import Command, Execution, Settings
 
 KEPT = "kept"
-# Of the time that was charged: beyond, the machine and not the node was measured.
+# Share of the charged time: a later rank measures the machine, not the node.
 _MOST_LATE = 0.005
 
 _LINE = re.compile(r"pace: rank (\d+)((?: [A-Za-z_]\w* [-+.\deE]+)*)")
 
 
-# MPI programs that ran on paced nodes, each with what became of it.
+# MPI programs that ran on paced nodes, each with its execution.
 Jobs = Sequence[Tuple[Command, Execution]]
 
 
 def environment(flop_s: float, point: Settings, seed: int = 0) -> Dict[str, str]:
-    """What pace.so reads: the rank's rate [flop/s], and the daemon that a point asks for, at times of this seed.
+    """The variables for pace.so: the rank's rate [flop/s], and the daemon that a point asks for, at
+    times drawn from this seed.
 
-    `noise` is the share of the node's computing that the daemon takes, in `noise_hz` pauses a second of it.
+    `noise` is the share of the node's computing that the daemon takes, in `noise_hz` pauses per
+    second.
     """
     found = {"PACE_FLOP_S": repr(float(flop_s))}
     if point.get("noise"):
@@ -40,7 +43,7 @@ def environment(flop_s: float, point: Settings, seed: int = 0) -> Dict[str, str]
 
 
 def reports(stderr: str) -> Dict[int, Dict[str, float]]:
-    """By rank, the numbers of its line by their names; of several lines of a rank, the last."""
+    """By rank, the numbers in its line by name; if a rank has several lines, the last counts."""
     found = {}
     for line in _LINE.finditer(stderr):
         words = line[2].split()
@@ -49,7 +52,8 @@ def reports(stderr: str) -> Dict[int, Dict[str, float]]:
 
 
 def counters(jobs: Jobs, nodes: int) -> Dict[str, List[float]]:
-    """For each number of the ranks' lines its sum on each of so many nodes, as `pace_NAME`; NaN where no rank was."""
+    """For each number in the ranks' lines its sum on each of `nodes` nodes, as `pace_NAME`; NaN on
+    nodes without a rank."""
     found: Dict[str, List[float]] = {}
     for command, execution in jobs:
         for rank, values in reports(execution.stderr).items():
@@ -63,7 +67,8 @@ def counters(jobs: Jobs, nodes: int) -> Dict[str, List[float]]:
 
 
 def kept(jobs: Jobs, nodes: int) -> str:
-    """KEPT, or in a sentence which node did not keep its pace, or which rank does not say whether it did."""
+    """KEPT, or a sentence that names the node that did not keep its pace, or the rank that did not
+    report it."""
     for command, execution in jobs:
         said = reports(execution.stderr)
         for rank in range(command.ranks):

@@ -1,4 +1,4 @@
-"""What the parsers of several tools share: results with their reasons and notes, and printed numbers."""
+"""Shared code of the tools' parsers: results with their reasons and notes, and printed numbers."""
 
 import math
 import re
@@ -21,7 +21,7 @@ from runners.record import (
     Unreadable,
 )
 
-# What `mpirun --tag-output` (with or without the time) and `srun --label` put before a line.
+# The prefix that `mpirun --tag-output` (with or without the time) and `srun --label` add to a line.
 _LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
 _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
 
@@ -40,10 +40,10 @@ MESSAGES = {
 def parser(
     tool: str, results: Callable[[str], List[Result]]
 ) -> Callable[[Transcript], List[Reading]]:
-    """A runner's `parse` for outputs of one result each, whose settings have to be those of the point.
+    """A runner's `parse` for outputs with one result, whose settings must be those of the point.
 
-    It raises Unreadable as `results` does or when there are several results, and InvalidRun when the output is one of
-    other settings.
+    It raises Unreadable as `results` does or if there are several results, and InvalidRun if the
+    output has other settings.
     """
 
     def parse(transcript: Transcript) -> List[Reading]:
@@ -73,7 +73,8 @@ def only_read(tool: str, results: Callable[[str], List[Result]], **further: Any)
 
 
 def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
-    """The result of these settings, refused with the reason when reading it raises Unreadable."""
+    """The result of these settings; if reading it raises Unreadable, the result is refused with
+    that reason."""
     try:
         return Result(tuple(read()), settings, note=note)
     except Unreadable as refusal:
@@ -81,26 +82,29 @@ def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str
 
 
 def refused(reason: Unreadable, settings: Settings) -> Result:
-    """The result of these settings that is refused for this reason."""
+    """A result of these settings that is refused for this reason."""
     return Result((), settings, str(reason), reason.kind)
 
 
 def parts(text: str, begin: "re.Pattern[str]") -> List[Tuple["re.Match[str]", str]]:
-    """Each run in a text, by the match of its first line; what stands before the first is the first's."""
+    """Each run in a text, by the match of its first line; text before the first match belongs to
+    the first run."""
     found = list(begin.finditer(text))
     borders = [0, *(match.start() for match in found[1:]), len(text)]
     return [(match, text[a:b]) for match, a, b in zip(found, borders, borders[1:])]
 
 
 def usable(found: List[Result], what: str = "") -> List[Result]:
-    """The results, if any is not refused; else raises Unreadable with the first reason, after `what`."""
+    """The results, if any is not refused; otherwise raises Unreadable with the first reason, after
+    `what`."""
     if all(result.refused for result in found):
         raise KINDS[found[0].kind](what + found[0].refused)
     return found
 
 
 def whole(tool: str, text: str, head: "re.Pattern[str]") -> "re.Match[str]":
-    """The first line of a table that one of our own programs prints; raises Cut or Foreign where it is not whole."""
+    """The first line of a table that one of our own programs prints; raises Cut or Foreign if it is
+    not complete."""
     first, last = head.search(text), re.search(rf"^ *end of {tool}\s*$", text, re.M)
     if not first or not last:
         if not (first or last or re.search(rf"^{tool}: ", text, re.M)):
@@ -111,7 +115,8 @@ def whole(tool: str, text: str, head: "re.Pattern[str]") -> "re.Match[str]":
 
 
 def simulator(text: str) -> List[Reading]:
-    """simulator_cpu_time [s] and simulator_memory [B] that a simulation took; none where it does not print them."""
+    """simulator_cpu_time [s] and simulator_memory [B] that a simulation took; empty if they are not
+    printed."""
     took = _SIMULATOR.search(text)
     if not took:
         return []
@@ -123,19 +128,19 @@ def simulator(text: str) -> List[Reading]:
 
 
 def not_understood(count: int, what: str = "lines") -> str:
-    """A note on so many lines of a table that are not understood, empty when there are none."""
+    """A note on the number of lines of a table that are not understood, empty if there are none."""
     return f"{what} that are not understood: {count}" if count else ""
 
 
 def rate_agrees(work: float, time: str, rate: str, off: float = 0.0) -> bool:
-    """Whether a printed rate is `work` over a printed time, within what rounding both may hide.
+    """Whether a printed rate is `work` over a printed time, within the rounding of both.
 
-    It may be `off` by this part of itself besides.
+    It may additionally be `off` by this share.
     """
     time_slack, rate_slack = half_digit(time), half_digit(rate)
     slowest = work / (float(time) + time_slack)
     fastest = work / (float(time) - time_slack) if float(time) > time_slack else math.inf
-    off = max(off, 1e-9)  # the least is for the arithmetic here
+    off = max(off, 1e-9)  # the minimum allows for floating point
     above = slowest * (1 - off) <= float(rate) + rate_slack
     return above and float(rate) - rate_slack <= fastest * (1 + off)
 
@@ -147,14 +152,16 @@ def half_digit(printed: str) -> float:
 
 
 def without_labels(text: str) -> str:
-    """The text with plain line ends, and without what launchers put before each line to name the process."""
+    """The text with plain line ends, and without the launchers' prefix that names the process of
+    each line."""
     return _LABEL.sub("", text.replace("\r\n", "\n"))
 
 
 def strange_lines(table: str, row: "re.Pattern[str]") -> int:
-    """How many lines between a table's first and last row, or that begin with a number, are no row of it.
+    """The number of lines that are not rows of a table, between its first and last row or beginning
+    with a number.
 
-    What launchers and other programs print after a table is none of its rows.
+    Lines that launchers and other programs print after a table are not counted.
     """
     lines = table.splitlines(keepends=True)
     is_row = [bool(row.fullmatch(line)) for line in lines]
@@ -175,13 +182,15 @@ def message_sizes(sizes: Sequence[int]) -> Reading:
 
 
 def lost_sizes(sizes: Sequence[int]) -> str:
-    """A note on the rows that a table lacks, if each of its sizes is twice the one before; empty when it has all."""
+    """A note on missing rows of a table in which each size is twice the one before; empty if it is
+    complete."""
     gaps = [f"{a} and {b}" for a, b in zip(sizes, sizes[1:]) if 0 < a < b and b != 2 * a]
     return f"no row stands between {', '.join(gaps)} B" if gaps else ""
 
 
 def without_interrupted(found: List[Result], sizes: Sequence[Sequence[int]]) -> List[Result]:
-    """The results of tables with these sizes; one is refused whose rest stands behind the next table."""
+    """The results of tables with these sizes. A table whose rest stands behind the next one is
+    refused."""
     checked = list(found)
     for number, (before, after) in enumerate(zip(sizes, sizes[1:])):
         ends = [place for place in range(1, len(after)) if after[place] <= after[place - 1]]
@@ -192,5 +201,6 @@ def without_interrupted(found: List[Result], sizes: Sequence[Sequence[int]]) -> 
 
 
 def in_unit(printed: Sequence[str], unit: Decimal) -> List[Optional[float]]:
-    """Printed numbers in our unit, None for one whose digits were too few to print anything but zeros."""
+    """Printed numbers in our unit; None for a number with too few digits to print anything but
+    zeros."""
     return [float(Decimal(number) * unit) or None for number in printed]

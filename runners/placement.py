@@ -1,4 +1,5 @@
-"""Which node each process of a job runs on, since neighbours of a job need not be neighbours on a switch."""
+"""Which node each process of a job runs on: neighbours in a job need not be neighbours on a
+switch."""
 
 import random
 from typing import List
@@ -7,7 +8,7 @@ from runners.record import FalloffError
 
 
 def order(nodes: int, placement: str, seed: str) -> List[int]:
-    """The node of each rank, of the nodes 1 to `nodes`: themselves `in_order`, or `shuffled` as the seed has it.
+    """The node of each rank, of the nodes 1 to `nodes`: `in_order`, or `shuffled` by the seed.
 
     Raises FalloffError for another placement.
     """

@@ -1,7 +1,7 @@
-"""Turn a campaign's description into the trials that it means.
+"""Turn a campaign's description into its trials.
 
-The descriptions are plain dicts (parsed TOML); the plan is plain JSON (`trials.json`), so that
-where the trials run needs neither a TOML reader nor this module.
+The descriptions are plain dicts (parsed TOML). The plan is plain JSON (`trials.json`), so that the
+machine that runs the trials needs neither a TOML reader nor this module.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from runners.record import FalloffError, Settings, Tool, Trial, faulty, is_name
 
 @dataclass(frozen=True)
 class Plan:
-    """A campaign resolved for one testbed: what precedes the blocks, and the blocks in order.
+    """A campaign resolved for one testbed: a preamble, and the blocks in order.
 
-    `design` is what the analysis needs to know (margin, contrasts ...), decided before the run.
-    `digest` identifies the trials: two plans mix only when their digests are equal. Where looks are
-    planned it covers all that can end the campaign, so that none goes on after its end was seen; without
-    looks, data never end a campaign, and more blocks may follow.
+    `design` is what the analysis needs to know (margin, contrasts ...), fixed before the run.
+    `digest` identifies the trials: two plans mix only if their digests are equal. If looks are
+    planned, the digest covers everything that can end the campaign, so that no campaign continues
+    after its end was seen. Without looks, data never end a campaign, and more blocks may follow.
     """
 
     name: str
@@ -64,13 +64,14 @@ def resolve(
 
 
 def _no_names(names: Iterable[str]) -> List[str]:
-    """Why those that can be no names cannot, a line each."""
+    """Why invalid names are invalid, a line each."""
     wanted = "a name has letters, digits, blanks and _.,+@=- alone"
     return [f"{name[:40]!r}: {wanted}" for name in names if not is_name(name)]
 
 
 def with_blocks(plan: Plan, campaign: Mapping[str, Any], blocks: int) -> Plan:
-    """The same plan with exactly that many blocks and no other stopping rule, to be looked at but once.
+    """The same plan with exactly that many blocks, no other stopping rule, and a single look at the
+    end.
 
     Raises FalloffError for a number of blocks that no campaign may have.
     """
@@ -89,7 +90,7 @@ def _planned(
     stopping: Stopping,
 ) -> Plan:
     campaign = {**campaign, "stopping": asdict(stopping)}
-    # How an interconnect is called and where its numbers are from decides no measurement.
+    # The name of an interconnect and the sources of its numbers do not affect a measurement.
     unphysical = ("name", "short", "source")
     preamble = _preamble(campaign)
     blocks = tuple(_block(campaign, number) for number in range(1, stopping.blocks + 1))
@@ -127,13 +128,13 @@ def plan_to_json(plan: Plan) -> str:
 
 
 def plan_from_json(text: Union[str, bytes]) -> Plan:
-    """The inverse of `plan_to_json`; raises ValueError when it is not one."""
+    """The inverse of `plan_to_json`; raises ValueError if the text is not a plan."""
     data = kept.parsed(text)
     if isinstance(data, dict) and isinstance(data.get("stopping"), dict):
-        data["stopping"].pop("precision", None)  # of older plans
+        data["stopping"].pop("precision", None)  # in older plans
     plan = kept.record(Plan, data)
     testbed = plan.testbed
-    count = testbed.get("nodes")  # 0 of imported files
+    count = testbed.get("nodes")  # 0 for imported files
     if not isinstance(testbed.get("name"), str) or type(count) is not int or not 0 <= count < 1e6:
         raise ValueError("its testbed has no name, or no number of nodes")
     names = (plan.name, testbed["name"], *(trial.id for trial in plan.trials()))
@@ -157,7 +158,8 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
 
 @dataclass(frozen=True)
 class _Design:
-    """What of a design decides what is judged, as far as every experiment reads it alike."""
+    """The part of a design that decides what is judged, as far as all experiments read it in the
+    same way."""
 
     factors: Mapping[str, Tuple[Any, ...]]
     compared: str = "interconnect"
@@ -187,7 +189,8 @@ _OF_DESIGN = tuple(_Design.__dataclass_fields__)
 
 
 def _block(campaign: Mapping[str, Any], number: int) -> Tuple[Trial, ...]:
-    """One trial of every point in random order; those of one level of `grouped_by` follow each other."""
+    """One trial of every point in random order; those of one level of `grouped_by` stay
+    together."""
     chance, points = random.Random(f"{campaign['seed']}/{number}"), points_of(campaign)
     chance.shuffle(points)
     if "grouped_by" in campaign:
@@ -198,7 +201,7 @@ def _block(campaign: Mapping[str, Any], number: int) -> Tuple[Trial, ...]:
 
 
 def _preamble(campaign: Mapping[str, Any]) -> Tuple[Trial, ...]:
-    """The testbed's survey of its own links, then the run that is discarded."""
+    """The testbed's survey of its own links, then the warm-up run, which is discarded."""
     sequence = []
     for survey in campaign.get("survey", []):
         fixed = {key: value for key, value in survey.items() if key not in ("runner", "links")}
@@ -222,7 +225,7 @@ Kind = Tuple[str, Tuple[Any, ...]]
 
 
 def kind_of(trial: Trial) -> Kind:
-    """What trials share that take the same time."""
+    """The key that trials of equal duration share."""
     return trial.runner, tuple(trial.point.get(name) for name in ("nodes", "N", "dilation"))
 
 

@@ -1,4 +1,5 @@
-"""A campaign's progress for people: one line that is redrawn on a terminal, else a line for each finished trial."""
+"""Show a campaign's progress: one line that is redrawn on a terminal, else a line for each finished
+trial."""
 
 import os
 import shutil
@@ -12,7 +13,7 @@ _LONGEST_BAR, _SHORTEST_BAR = 30, 10  # in characters
 
 
 class Progress:
-    """A listener that shows what it hears on a stream; trials without a result stay to be read."""
+    """A listener that prints events to a stream; trials without a result stay visible."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = Printed(stream)
@@ -51,7 +52,8 @@ class Progress:
 
 
 def line(event: Event, columns: int) -> str:
-    """An event in one line of so many columns at most: a bar where there is room, the count, the time left, the trial."""
+    """An event in one line of at most `columns` columns: a bar if there is room, the count, the
+    time left, the trial."""
     text = f"{event.done}/{event.total}, {_left(event)}: {words(event.trial, event.varied)}"
     room = min(columns - len(text) - 3, _LONGEST_BAR)
     if room < _SHORTEST_BAR:
@@ -61,7 +63,8 @@ def line(event: Event, columns: int) -> str:
 
 
 def words(trial: Trial, varied: Sequence[str] = ()) -> str:
-    """A trial's id, by which its transcript is shown, with its network or path, its number of nodes, and what is varied."""
+    """A trial's id, by which its transcript can be shown, with its network or path, number of
+    nodes, and varied settings."""
     point = trial.point
     count = point.get("nodes")
     nodes = f", {count} node{'s' * (count != 1)}" if count else ""

@@ -1,4 +1,5 @@
-"""What the numbers depend on besides the tools: kernel, processor, versions, the code's own commit."""
+"""What the numbers depend on besides the tools: kernel, processor, versions, and this code's
+commit."""
 
 import json
 import os
@@ -19,7 +20,7 @@ _VERSION_OPTIONS = {
 
 
 def host() -> Dict[str, Any]:
-    """This machine and this code; what cannot be known is None, never a guess."""
+    """This machine and this code; unknown facts are None, never guessed."""
     processor = _read("/proc/cpuinfo")
     mhz = _first_match(r"cpu MHz\s*:\s*(.+)", processor)
     blas = _first_match(r"libopenblas\.so\S* .*=> (\S+)", _output("/sbin/ldconfig", "-p"))
@@ -37,13 +38,15 @@ def host() -> Dict[str, Any]:
         "bonds": {file.name: _read(str(file)) for file in Path("/proc/net/bonding").glob("*")},
         "python": platform.python_version(),
         "tools": {tool: text.splitlines()[0] if text else None for tool, text in versions.items()},
-        "openblas": os.path.basename(os.path.realpath(blas)) if blas else None,  # with its version
+        # Its name contains the version.
+        "openblas": os.path.basename(os.path.realpath(blas)) if blas else None,
         **code(),
     }
 
 
 def code() -> Dict[str, Any]:
-    """The commit of this code and whether it was changed since; a copy elsewhere has a file that says so."""
+    """The commit of this code and whether it was changed since; a copy elsewhere has a file with
+    both."""
     copied = _read(str(HERE.parent / COMMIT))
     if copied:
         return json.loads(copied)
@@ -53,13 +56,13 @@ def code() -> Dict[str, Any]:
 
 
 def memory_bytes() -> Optional[int]:
-    """The memory of this machine in bytes; None where the kernel does not say."""
+    """The memory of this machine in bytes; None if the kernel does not say."""
     kib = _first_match(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
     return int(kib) * 1024 if kib else None
 
 
 def tracked() -> List[str]:
-    """What git tracks here; nothing where this is no clone."""
+    """The files that git tracks here; empty if this is not a clone."""
     if not (HERE.parent / ".git").exists():
         return []
     listed = _output("git", "-C", str(HERE.parent), "ls-files", "-z") or ""

@@ -12,10 +12,10 @@ from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional,
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
-# Of a campaign, a testbed or a trial: folders and files are called so, and commands name them.
+# Names of campaigns, testbeds and trials: folders and files have these names, and commands use them.
 _NAME = re.compile(r"\w[\w .,+@=-]{0,99}")
 
-Scalar = Any  # str, int, float or bool: what JSON and TOML both know
+Scalar = Any  # str, int, float or bool: types that JSON and TOML share
 Settings = Mapping[str, Scalar]
 
 
@@ -23,9 +23,9 @@ Settings = Mapping[str, Scalar]
 class Trial:
     """One execution of one runner: a point of the campaign within a block.
 
-    `role` is `point` (of the design), `survey` (the testbed measures itself) or `warm_up` (discarded).
-    Blocks count from 1; block 0 is what precedes the first. `point` is flat and complete: the levels
-    of all factors and every fixed setting.
+    `role` is `point` (of the design), `survey` (the testbed measures itself) or `warm_up`
+    (discarded). Blocks count from 1; block 0 precedes the first. `point` is flat and complete: the
+    levels of all factors and every fixed setting.
     """
 
     id: str
@@ -40,10 +40,11 @@ class Trial:
 class Command:
     """One program to execute, as an argv list whose first word names a tool.
 
-    With `ranks` it is an MPI program of so many processes, `ranks_per_node` on each of the first
-    nodes; otherwise it runs on node `node` (nodes count from 1). `{node3}` in an argument stands for
-    the address of node 3. `files` are written into its working folder first. A `background` command
-    is a server: it has started when the TCP port `listens` accepts connections, and ends with the trial.
+    With `ranks` it is an MPI program of that many processes, `ranks_per_node` on each of the first
+    nodes; otherwise it runs on node `node` (nodes count from 1). `{node3}` in an argument stands
+    for the address of node 3. `files` are written into its working folder first. A `background`
+    command is a server: it has started when the TCP port `listens` accepts connections, and ends
+    with the trial.
     """
 
     argv: Tuple[str, ...]
@@ -57,21 +58,21 @@ class Command:
 
     @property
     def nodes(self) -> int:
-        """How many nodes it takes, those that its arguments name included."""
+        """The number of nodes that it takes, including those that its arguments name."""
         named = [int(number) for word in self.argv for number in _ADDRESS.findall(word)]
         return max([-(-self.ranks // self.ranks_per_node) if self.ranks else self.node, *named])
 
     def arguments(self, address: Callable[[int], str]) -> List[str]:
-        """The words after the tool's, with each node's `address` in its place."""
+        """The words after the tool's name, with each node's `address` in its place."""
         return [_ADDRESS.sub(lambda match: address(int(match[1])), word) for word in self.argv[1:]]
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What one command did.
+    """The record of one command.
 
-    `tool` is the command's first word, `argv` what was executed, launchers included. `exit_code` is
-    None when the command was stopped at its limit (`timed_out`), 0 for a server that the testbed
+    `tool` is the command's first word, `argv` the executed line, launchers included. `exit_code` is
+    None if the command was stopped at its limit (`timed_out`), 0 for a server that the testbed
     ended. `start` is in seconds since the epoch, `wall_s` in seconds.
     """
 
@@ -87,11 +88,12 @@ class Execution:
 
 @dataclass(frozen=True)
 class Transcript:
-    """All that is known of one trial, written to disk before anything is parsed.
+    """Everything known about one trial, written to disk before anything is parsed.
 
-    `effective` is what the testbed read back of what it was asked for (`requested`), and perhaps more.
-    `counters` are lists over nodes (bytes sent ...) and numbers (CPU time of the machine ...). `fault`
-    is the testbed's own failure, `unavailable` why the trial was not begun; each may be empty.
+    `effective` are the settings that the testbed read back for those asked for (`requested`), and
+    perhaps more. `counters` are lists over nodes (bytes sent ...) and numbers (CPU time of the
+    machine ...). `fault` is the testbed's own failure, `unavailable` the reason why the trial did
+    not begin; each may be empty.
     """
 
     trial: Trial
@@ -107,9 +109,11 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Reading:
-    """A named number or text with its unit; a list holds one for each node, interval or size, as the schema says.
+    """A named number or text with its unit; a list holds one for each node, interval or size, as
+    the schema says.
 
-    Raises Unreadable when a number is not finite: no measurement is, whatever a damaged output says.
+    Raises Unreadable if a number is not finite, because no measurement is, whatever a damaged
+    output says.
     """
 
     name: str
@@ -123,10 +127,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Result:
-    """One result in an output: its readings and the settings that it names, or why it is `refused`, and of which of
-    KINDS that refusal is.
+    """One result in an output: its readings and the settings that it names; or why it is `refused`,
+    and of which of KINDS that refusal is.
 
-    `note` is what a reader of a usable result has to know, such as lines that were not understood.
+    `note` is something that a reader of a usable result must know, such as lines that were not
+    understood.
     """
 
     readings: Tuple[Reading, ...]
@@ -191,23 +196,24 @@ class Tool:
 
 
 class FalloffError(Exception):
-    """A fault that the user can mend: the message says what, where and the remedy."""
+    """A fault that the user can fix: the message says what, where and the remedy."""
 
     def _render_traceback_(self) -> List[str]:
-        """What Jupyter shows instead of a traceback."""
+        """The text that Jupyter shows instead of a traceback."""
         return [f"falloff: {self}"]
 
 
 class Unreadable(FalloffError):
-    """A tool's output that does not carry the result it should: the message says why, `kind` what sort of reason it is.
+    """A tool's output without the expected result. The message says why; `kind` is the sort of
+    reason.
 
-    It is raised as one of those below.
+    One of the subclasses below is raised.
     """
 
     kind: str
 
     def told(self) -> str:
-        """The kind with the reason, as `falloff import` says them."""
+        """The kind with the reason, in the form that `falloff import` prints."""
         return f"{self.kind}: {self}"
 
 
@@ -218,43 +224,46 @@ class Cut(Unreadable):
 
 
 class Contradictory(Unreadable):
-    """It cannot all be true: numbers disagree with each other, a number is impossible, or outputs are mixed."""
+    """The output contradicts itself: numbers disagree, a number is impossible, or outputs are
+    mixed."""
 
     kind = "contradictory"
 
 
 class Foreign(Unreadable):
-    """It is no output of this tool."""
+    """The output is not from this tool."""
 
     kind = "foreign"
 
 
 class Unsupported(Unreadable):
-    """It is this tool's, of a test or in a form that is not read."""
+    """The output is from this tool, but of a test or in a form that is not read."""
 
     kind = "unsupported"
 
 
 class Failed(Unreadable):
-    """It is whole, and says itself that there is no result: the tool failed, or measured nothing."""
+    """The output is complete and says itself that there is no result: the tool failed, or measured
+    nothing."""
 
     kind = "failed"
 
 
 class InvalidRun(Failed):
-    """The tool ran to its end, but the result must not be used: its own check failed, or another setting was asked for."""
+    """The tool ran to its end, but the result must not be used: its own check failed, or it ran
+    with other settings."""
 
 
 KINDS = {each.kind: each for each in (Cut, Contradictory, Foreign, Unsupported, Failed)}
 
 
 def is_name(text: str) -> bool:
-    """Whether a campaign, a testbed or a trial may be called so."""
+    """Whether a text is a valid name of a campaign, a testbed or a trial."""
     return bool(_NAME.fullmatch(text))
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
-    """The answer to a name that is not there: the one that was probably meant, and all that there are."""
+    """The error for an unknown name: the name that was probably meant, and all known names."""
     names = sorted(known)
     near = nearest(name, names)
     guess = f" (did you mean {near!r}?)" if near else ""
@@ -264,19 +273,20 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
 
 
 def unknown_key(place: str, key: str, known: Iterable[str]) -> str:
-    """What is wrong with a key that nobody reads: the one that was probably meant, else all that there are."""
+    """The fault of a key that nothing reads: the key that was probably meant, else all known
+    keys."""
     near = nearest(key, known)
     remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
     return f"{place}{key} is unknown; {remedy}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that a misspelt one is probably meant to be, empty where none is alike."""
+    """The known name that a misspelt one probably means, empty if none is similar."""
     return next(iter(difflib.get_close_matches(str(name), list(known), 1)), "")
 
 
 def faulty(what: str, faults: Sequence[str]) -> FalloffError:
-    """The answer to a description with faults: all of them, one a line."""
+    """The error for a description with faults: all of them, one per line."""
     if len(faults) == 1:
         return FalloffError(f"{what}: {faults[0]}")
     return FalloffError("\n  ".join([f"{what} has {len(faults)} faults:", *faults]))
@@ -294,9 +304,9 @@ class Outcome:
 def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) -> Outcome:
     """Decide whether a transcript is a valid measurement, and read it if so.
 
-    The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed), `timeout`,
-    `failed` (exit code), `invalid` (asked for one thing, got another; or the tool's own check failed)
-    or `unreadable`.
+    The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed),
+    `timeout`, `failed` (exit code), `invalid` (other settings than asked for, or the tool's own
+    check failed) or `unreadable`.
     """
     if transcript.unavailable:
         return Outcome("unavailable", transcript.unavailable)
@@ -304,7 +314,7 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
         return Outcome("fault", transcript.fault)
     if not transcript.executions:
         return Outcome("unreadable", "nothing was executed")
-    # Those killed by a signal first: programs that lose a partner fail too, and may have begun earlier.
+    # Programs killed by a signal come first: programs that lose a partner fail, too, and may have started earlier.
     for execution in sorted(transcript.executions, key=lambda each: (each.exit_code or 0) >= 0):
         tool = execution.tool
         if execution.timed_out:
@@ -327,7 +337,7 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
 
 
 def mismatch(requested: Settings, effective: Settings) -> List[str]:
-    """List every setting that was not what was asked for; empty when all agree."""
+    """Every setting that differs from what was asked for; empty if all agree."""
     return [
         f"{name} is {effective.get(name, 'unknown')}, {value} was asked for"
         for name, value in sorted(requested.items())
@@ -336,7 +346,7 @@ def mismatch(requested: Settings, effective: Settings) -> List[str]:
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether a number is finite, or all in a list are; what is no number counts as finite."""
+    """Whether a number is finite, or all numbers in a list are; anything else counts as finite."""
     if isinstance(value, (list, tuple)):
         return all(map(_is_finite, value))
     return not isinstance(value, float) or math.isfinite(value)

@@ -1,8 +1,10 @@
-"""Recordings of MPI programs: every rank's calls in order, as runners/src/record.c prints them, and as SimGrid replays them.
+"""Recordings of MPI programs: every rank's calls in order, as runners/src/record.c prints them and
+SimGrid replays them.
 
-A recording is of one number of ranks. `traces` gives the time-independent trace of each rank: what it computes and
-what it sends, and when on no clock, so that any network can be put under it. From three recordings or more `extrapolated`
-makes the recording of another number of ranks, where that is sound.
+A recording is for one number of ranks. `traces` gives the time-independent trace of each rank: what
+it computes and sends, without any clock times, so that it can be replayed on any network. From
+three recordings or more, `extrapolated` makes the recording for another number of ranks, where that
+is sound.
 """
 
 import hashlib
@@ -28,20 +30,20 @@ from runners.record import (
 
 STORE = executables.CHECKOUT / "data" / "programs"
 
-# How far a size and a time may be from a power law of the ranks for it to be carried on.
+# The largest deviation of a size and of a time from a power law of the ranks that allows extrapolation.
 _SIZE_OFF = 0.01
 _TIME_OFF = 0.10
 LEAST_RECORDINGS = 3
 
 _HEAD = re.compile(r"^Recording of (\d{1,6}) ranks, (wall|processor) time$")
 _END = "end of recording"
-# What Open MPI's monitoring says of a rank after it: bytes that it sent to each other, in messages (E) and by collectives (C).
+# Output of Open MPI's monitoring about a rank: bytes that it sent to each other rank, in messages (E) and by collectives (C).
 _MONITORED = "monitored"
 _OF_A_RANK = "# POINT TO POINT"
 _SENT = re.compile(r"^([EC])\t(\d{1,6})\t(\d{1,6})\t(\d{1,18}) bytes\b")
 _SENT_OFF = 0.01
 _POINT_TO_POINT = {"send": 4, "recv": 4, "isend": 5, "irecv": 5}
-# What SimGrid's action of a collective has after its name: sizes, data types (0: bytes) and the root.
+# The fields after the name in SimGrid's action of a collective: sizes, data types (0: bytes) and the root.
 _COLLECTIVES = {
     "barrier": "",
     "bcast": " {size} {root}",
@@ -58,10 +60,10 @@ _NUMBERS = {**_POINT_TO_POINT, **dict.fromkeys(_COLLECTIVES, 3), "wait": 1, "end
 
 @dataclass(frozen=True)
 class Call:
-    """One call of one rank: the `seconds` computed before it, its `name` and what it was called with.
+    """One call of one rank: the `seconds` computed before it, its `name` and its arguments.
 
-    `partner` is a rank or a collective's root, `label` the communicator (0: all ranks in their order), `request` the number
-    of a request that begins or ends, 0 for none.
+    `partner` is a rank or a collective's root, `label` the communicator (0: all ranks in their
+    order), `request` the number of a request that begins or ends, 0 for none.
     """
 
     seconds: float
@@ -77,8 +79,8 @@ Recording = Tuple[Tuple[Call, ...], ...]  # over ranks
 
 
 def read(text: str) -> Recording:
-    """The one recording in a text; raises Unreadable when it is cut off, damaged, of calls that cannot be replayed, or of other
-    bytes than the MPI itself has counted."""
+    """The one recording in a text. Raises Unreadable if it is cut off, damaged, contains calls that
+    cannot be replayed, or its bytes differ from those that the MPI library counted."""
     lines = [line.strip() for line in text.splitlines()]
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
     if len(heads) != 1 or _END not in lines[heads[0] :]:
@@ -106,7 +108,8 @@ def read(text: str) -> Recording:
 
 
 def is_monitored(text: str) -> bool:
-    """Whether the monitoring's counts of all ranks follow a recording, with which `read` compares it."""
+    """Whether the monitoring's counts of all ranks follow a recording; `read` compares it with
+    them."""
     head, _, rest = text.partition(_END)
     announced = re.search(r"Recording of (\d{1,6}) ranks", head)
     lines = rest.strip().splitlines()
@@ -124,7 +127,8 @@ def _monitored(text: str) -> Sent:
 
 
 def _sent(recording: Recording) -> Sent:
-    """What a recording says of the same: of a collective with a root the root counts for all, in either direction."""
+    """The bytes sent according to a recording. For a collective with a root, the root counts for
+    all, in either direction."""
     sent: Sent = defaultdict(int)
     for rank, calls in enumerate(recording):
         to_all = 0
@@ -142,7 +146,8 @@ def _sent(recording: Recording) -> Sent:
 
 
 def _compare(recorded: Sent, monitored: Sent) -> None:
-    """Raise Unreadable with both numbers of the pair of ranks that differs the most, where that is more than 1 %."""
+    """Raise Unreadable, with both numbers, for the pair of ranks with the largest difference if
+    that exceeds 1 %."""
     pairs = sorted({*recorded, *monitored})
     of_both = {pair: (recorded.get(pair, 0), monitored.get(pair, 0)) for pair in pairs}
     off = {
@@ -158,7 +163,8 @@ def _compare(recorded: Sent, monitored: Sent) -> None:
 
 
 def _require_known(lines: Sequence[str]) -> None:
-    """Raise Unreadable with the names of all calls that the recorder refused, and where it lost the order of calls."""
+    """Raise Unreadable naming all calls that the recorder refused, and any loss of the calls'
+    order."""
     marked = [line.split()[1:3] for line in lines]
     names = sorted({words[1] for words in marked if len(words) == 2 and words[0] == "unknown"})
     if names:
@@ -209,7 +215,8 @@ def _opened(file: Path) -> Recording:
 
 
 def keep(text: str, program: str, store: Path = STORE) -> Path:
-    """Keep a recording, compressed; raises Unreadable as `read`, and FalloffError for a name that is none."""
+    """Keep a recording, compressed; raises Unreadable like `read`, and FalloffError for an invalid
+    name."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", program):
         raise FalloffError(f"{program!r} cannot name a program: letters, digits and _ can")
     ranks = len(read(text))
@@ -232,16 +239,18 @@ def digest(program: str, store: Path = STORE) -> str:
 
 
 def of(program: str, ranks: int, store: Path = STORE) -> Recording:
-    """The recording of a program on so many ranks, extrapolated where it has none; raises FalloffError as that does."""
+    """The recording of a program for this number of ranks, extrapolated if there is none; raises
+    FalloffError like `extrapolated`."""
     recordings = kept(program, store)
     return recordings[ranks] if ranks in recordings else extrapolated(program, recordings, ranks)
 
 
 def traces(recording: Recording) -> Dict[str, str]:
-    """SimGrid's time-independent trace of each rank, and their list, by the names of their files.
+    """SimGrid's time-independent trace of each rank, and the list of traces, by file name.
 
-    A node computes 1e9 units a second. Every message gets a tag of its own: the k-th that is sent from one rank to another
-    with a tag is the k-th that is received there with it, so that it is known who meets whom.
+    A node computes 1e9 units a second. Every message gets a unique tag: the k-th message from one
+    rank to another with a given tag is the k-th received there with it, so sender and receiver
+    always match.
     """
     tags = _tags(recording)
     files = {"traces": "".join(f"rank-{rank}.txt\n" for rank in range(len(recording)))}
@@ -251,13 +260,14 @@ def traces(recording: Recording) -> Dict[str, str]:
 
 
 def _tags(recording: Recording) -> List[List[int]]:
-    """A number for each message of each rank's calls, the same at both of its ends; raises Unreadable when one has no other."""
+    """A number for each message of each rank's calls, the same at both ends; raises Unreadable if a
+    message has only one end."""
     calls = [
         (rank, place, call)
         for rank, calls in enumerate(recording)
         for place, call in enumerate(calls)
     ]
-    waiting: Dict[Tuple[int, ...], Deque[int]] = defaultdict(deque)  # places of sends
+    waiting: Dict[Tuple[int, ...], Deque[int]] = defaultdict(deque)  # positions of sends
     for rank, place, call in calls:
         if call.name in ("send", "isend"):
             waiting[rank, call.partner, call.label, call.tag].append(place)
@@ -292,20 +302,20 @@ def _actions(rank: int, calls: Sequence[Call], tags: Sequence[int]) -> Iterator[
         elif call.name in _COLLECTIVES:
             sizes = _COLLECTIVES[call.name].format(size=call.size, root=call.partner)
             yield f"{rank} {call.name}{sizes}"
-    yield from ends.values()  # of sends that nobody waited for
+    yield from ends.values()  # sends that nobody waited for
     yield f"{rank} finalize"
 
 
 def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) -> Recording:
-    """The recording of a number of ranks that has none, from all that there are.
+    """The recording for a number of ranks that has none, from all existing recordings.
 
-    It is made only where it is sound, and FalloffError says why not elsewhere: from at least three recordings, in which all
-    ranks but the first and the last make the same calls with partners at the same distances, whatever the number of ranks;
-    each size is a power of it; and the time that is computed is one within 10 %, fitted without the largest recording and
-    compared with it.
+    It is made only where it is sound; otherwise FalloffError says why not. It needs at least three
+    recordings. In these, all ranks but the first and the last make the same calls with partners at
+    the same distances, whatever the number of ranks. Each size is a power of that number. So is the
+    computing time, within 10 %: the fit leaves out the largest recording and is compared with it.
     """
     known = sorted(recordings)
-    why = f"{program} cannot be carried on to {ranks} ranks"
+    why = f"{program} cannot be extrapolated to {ranks} ranks"
     if len(known) < LEAST_RECORDINGS:
         remedy = f"record it on {LEAST_RECORDINGS} numbers of ranks or more"
         raise FalloffError(f"{why} from recordings on {', '.join(map(str, known))}: {remedy}")
@@ -325,7 +335,8 @@ def _class(rank: int, ranks: int) -> str:
 
 
 def _shifted(calls: Sequence[Call], by: int, ranks: int) -> Tuple[Call, ...]:
-    """The calls with each partner so many ranks further, all around; a collective's root stays."""
+    """The calls with each partner `by` ranks further, modulo the number of ranks; a collective's
+    root stays."""
     return tuple(
         replace(call, partner=(call.partner + by) % ranks) if call.name in _POINT_TO_POINT else call
         for call in calls
@@ -333,7 +344,8 @@ def _shifted(calls: Sequence[Call], by: int, ranks: int) -> Tuple[Call, ...]:
 
 
 def _classes(recording: Recording, why: str) -> Dict[str, Tuple[Call, ...]]:
-    """The calls of the first, the middle and the last rank, partners as distances; times are means of the class."""
+    """The calls of the first, the middle and the last rank, with distances as partners; times are
+    means of the class."""
     ranks = len(recording)
     members: Dict[str, List[Tuple[Call, ...]]] = defaultdict(list)
     for rank, calls in enumerate(recording):
@@ -351,7 +363,7 @@ def _classes(recording: Recording, why: str) -> Dict[str, Tuple[Call, ...]]:
 
 
 def _carried(of_class: Mapping[int, Tuple[Call, ...]], ranks: int, why: str) -> Tuple[Call, ...]:
-    """One class's calls on another number of ranks, with distances as partners."""
+    """One class's calls for another number of ranks, with distances as partners."""
     known = sorted(of_class)
     names = [[(call.name, call.tag, call.request) for call in of_class[count]] for count in known]
     if any(each != names[0] for each in names):
@@ -373,7 +385,8 @@ def _carried(of_class: Mapping[int, Tuple[Call, ...]], ranks: int, why: str) -> 
 
 
 def _distance(distances: Mapping[int, int], ranks: int, why: str) -> int:
-    """The distance of a partner: the same upwards on all numbers of ranks, or the same downwards; the nearer where both fit."""
+    """The distance of a partner: the same upwards for all numbers of ranks, or the same downwards;
+    if both fit, the nearer."""
     largest = max(distances)
     upwards = distances[largest]
     for found in sorted((upwards, upwards - largest), key=abs):
@@ -383,7 +396,8 @@ def _distance(distances: Mapping[int, int], ranks: int, why: str) -> int:
 
 
 def _size(sizes: Mapping[int, int], ranks: int, why: str) -> int:
-    """The size [B] on another number of ranks by the power law through the fewest and the most."""
+    """The size [B] for another number of ranks, by the power law through the fewest and the
+    most."""
     (first, start), (last, end) = min(sizes.items()), max(sizes.items())
     if len(set(sizes.values())) == 1:
         return end
@@ -396,7 +410,8 @@ def _size(sizes: Mapping[int, int], ranks: int, why: str) -> int:
 
 
 def _time_exponent(times: Mapping[int, float], why: str) -> float:
-    """How the time that is computed changes with the ranks; the largest recording has to bear out the others."""
+    """How computing time changes with the number of ranks; the largest recording must confirm the
+    others."""
     if not all(times.values()):
         return 0.0
     *fewer, largest = sorted(times)
@@ -410,7 +425,7 @@ def _time_exponent(times: Mapping[int, float], why: str) -> float:
 
 
 def _power_law(times: Mapping[int, float], at: int) -> Tuple[float, float]:
-    """Exponent by least squares on the log scales, and the time at another number of ranks."""
+    """The exponent by least squares on log scales, and the time for another number of ranks."""
     x, y = ([math.log(value) for value in values] for values in (times.keys(), times.values()))
     middle, level = sum(x) / len(x), sum(y) / len(y)
     spread = sum((one - middle) ** 2 for one in x)

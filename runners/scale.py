@@ -1,45 +1,52 @@
-"""The rules of a scale model: how much each of its points is slowed, and how large the buffers of its sockets are.
+"""The rules of a scale model: how much each of its points is slowed, and the sizes of its socket
+buffers.
 
-A scale model has matrices s times smaller in each dimension than the cluster that it stands for, and nodes and links so
-much slower that a run spends the same share of its time on bytes. Two things do not shrink by themselves: the time that
-this machine takes for a message, and the buffers into which a message vanishes before its receiver is ready.
+A scale model has matrices s times smaller in each dimension than the cluster that it represents.
+Its nodes and links are slower by so much that a run spends the same share of its time on bytes. Two
+things do not shrink by themselves: the time that this machine takes for a message, and the buffers
+into which a message vanishes before its receiver is ready.
 """
 
 import math
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-# What [scale] and [buffers] of a testbed say, beside the times of messages on each network.
+# Fields of [scale] and [buffers] of a testbed, besides the times of messages on each network.
 SCALE = ("smaller", "flop_s", "machine_message_s", "least_a_node", "whole_machine_a_node", "least")
 BUFFERS = ("hold_s", "model_hold_s", "least_bytes", "most_bytes")
 
-_LEAST_BUFFER = 4096  # B: the kernel gives no socket less
+_LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
-# Of a receive buffer half is for the kernel's own records: it takes in what a send buffer holds.
+# Half of a receive buffer is for the kernel's own records; the rest takes the content of a send buffer.
 _TIMES = {"rmem": 2, "wmem": 1}
 
 
 def dilation(testbed: Mapping[str, Any], interconnect: str, nodes: int) -> Optional[int]:
-    """How many times slower than the cluster's links a point's are; None where the testbed has no such rule.
+    """How many times slower than the cluster's links a point's links are; None if the testbed has
+    no such rule.
 
-    The least at which a message takes no larger share of the run than on the cluster, this machine serves so many nodes,
-    and a run is long enough to be timed. HPL exchanges messages for each of its N columns, and its time goes as N^3 / F: with N / s and a node of
-    flop_s at dilation d0, a message has (m / m0) s^2 (flop_s d0 / d) / F of the share that it had, where it takes m here
-    and m0 there. Raises KeyError for a network that the rule does not name.
+    It is the least dilation at which a message takes no larger share of the run than on the
+    cluster, this machine can serve all nodes, and a run is long enough to be timed. HPL exchanges
+    messages for each of its N columns, and its time goes as N^3 / F. With N / s and a node of
+    flop_s at dilation d0, a message has (m / m0) s^2 (flop_s d0 / d) / F times its share on the
+    cluster, if it takes m here and m0 there. Raises KeyError for a network that the rule does not
+    name.
     """
     rule, node = testbed.get("scale"), testbed.get("node", {})
     if rule is None:
         return None
     slower = rule["smaller"] ** 2 * node["flop_s"] * node["dilation"] / rule["flop_s"]
     of_messages = rule["machine_message_s"] / rule["message_s"][interconnect] * slower
-    if nodes == 1:  # there are none
+    if nodes == 1:  # there are no messages
         of_messages = 0.0
     return math.ceil(max(of_messages, rule["least_a_node"] * nodes, rule["least"]))
 
 
 def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
-    """The share of this machine [1] that a point takes: each node does as much less as time is slowed.
+    """The share of this machine [1] that a point takes: the more time is slowed, the less each node
+    computes.
 
-    All of it where the testbed has no such rule, and where the point has no dilation or no number of nodes, as a survey.
+    It is 1 if the testbed has no such rule, or if the point has no dilation or number of nodes, as
+    in a survey.
     """
     whole = testbed.get("scale", {}).get("whole_machine_a_node")
     if whole is None or "dilation" not in point or "nodes" not in point:
@@ -48,7 +55,8 @@ def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
 
 
 def together_s(times: Iterable[Tuple[float, float]]) -> float:
-    """How long trials take [s] that run side by side as far as their loads allow; `times` has the seconds and load of each."""
+    """The time [s] of trials that run side by side as far as their loads allow; `times` has the
+    seconds and load of each."""
     times = list(times)
     return max([sum(seconds * load for seconds, load in times), *(seconds for seconds, _ in times)])
 
@@ -56,11 +64,14 @@ def together_s(times: Iterable[Tuple[float, float]]) -> float:
 def buffers(
     rule: Mapping[str, Any], rate_bit_s: Optional[float], slowness: float = 1
 ) -> Dict[str, List[int]]:
-    """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate; None: unlimited.
+    """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate;
+    None: unlimited.
 
-    They hold what the link carries in `hold_s` of this machine's time, large against the round trip, and in `model_hold_s` of
-    the time at the testbed's own dilation, of which this point has `slowness` times as much: so a share of the run at
-    any dilation. `least_bytes` at least, small against a message of HPL's. Where links are unlimited, `most_bytes`.
+    They hold what the link carries in two times: `hold_s` of this machine's time, which is long
+    compared with the round trip, and `model_hold_s` at the testbed's own dilation. The second grows
+    with this point's `slowness`, so it is the same share of the run at any dilation. The minimum is
+    `least_bytes`, which is small compared with an HPL message. On unlimited links the size is
+    `most_bytes`.
     """
     held = rule["most_bytes"]
     if rate_bit_s is not None:

@@ -1,7 +1,8 @@
-"""A session of a campaign: open its testbed and run what is missing.
+"""A session of a campaign: open its testbed and run the missing trials.
 
-Emulated nodes need root. Who is not root has the same session in a process that is root of a user namespace: a user
-namespace takes in no process of several threads, as a notebook's is, and only from within can its network namespaces be
+Emulated nodes need root. For other users, the session runs in a process that is root of a user
+namespace. It must be a separate process, because a process with several threads, such as a
+notebook's, cannot enter a user namespace, and only from inside can its network namespaces be
 entered. That process pickles its events for this one, and ends when nobody reads them any more.
 """
 
@@ -27,16 +28,16 @@ from runners.testbeds import lease
 Decided = Callable[[Folder], bool]
 
 _ROOT = Path(__file__).resolve().parent.parent
-# In a PID namespace all that the session started ends with it; its mounts and interfaces are its own, too.
+# In a PID namespace everything that the session started ends with it; its mounts and interfaces are private, too.
 _NAMESPACES = ("--user", "--map-root-user", "--net", "--mount", "--ipc", "--pid")
 UNSHARE = ("unshare", *_NAMESPACES, "--fork", "--kill-child", "--mount-proc")
-# Every machine has this folder, and no program lies in it that a mount over it would hide.
+# Every machine has this folder, and it contains no program that a mount over it would hide.
 _STATES = "/dev/shm"
 _PATIENCE_S = 30.0
 
 
 def testbed_module(description: Mapping[str, Any]) -> Any:
-    """The module that knows this kind of testbed; raises FalloffError when there is none."""
+    """The module for this kind of testbed; raises FalloffError if there is none."""
     try:
         return import_module(f"runners.testbeds.{description['kind']}")
     except (KeyError, ModuleNotFoundError):
@@ -44,7 +45,7 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
 
 
 def kinds() -> List[str]:
-    """The kinds of testbeds that there are: every module that can open one."""
+    """The kinds of testbeds: every module that can open one."""
     modules = sorted((_ROOT / "runners" / "testbeds").glob("*.py"))
     return [
         file.stem for file in modules if "\ndef open_testbed(" in file.read_text(encoding="utf-8")
@@ -52,7 +53,8 @@ def kinds() -> List[str]:
 
 
 def tools_of(plan: Plan) -> List[str]:
-    """The names of the tools that a plan's commands start, or what stands for them on its testbed."""
+    """The names of the tools that a plan's commands start, or of their substitutes on its
+    testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR
     return sorted(
         {stands_for.get(command.argv[0], command.argv[0]) for command in campaign.commands_of(plan)}
@@ -65,18 +67,18 @@ def run(
     listen: Listener = campaign.ignore,
     decided: Optional[Decided] = None,
 ) -> None:
-    """Run what is missing of a plan in its folder, on its testbed; `decided` is as for `campaign.run`, a function
-    that a module has under its own name.
+    """Run the missing trials of a plan in its folder, on its testbed. `decided` is as for
+    `campaign.run`; it must be a module's function under its own name.
 
-    While another run measures on this machine, or on these hosts of a cluster, it waits. Raises FalloffError when the
-    testbed cannot be had here, or lacks a tool.
+    While another run measures on this machine, or on these hosts of a cluster, it waits. Raises
+    FalloffError if the testbed is not available here, or lacks a tool.
     """
 
     def wait(message: str) -> None:
         listen(Event("waiting", None, None, 0, len(plan.trials()), None, message))
 
     with lock.measuring(plan.testbed, f"campaign {plan.name}", wait) as had_to_wait:
-        if not (had_to_wait and campaign.is_finished(plan, folder)):  # by the one that was first
+        if not (had_to_wait and campaign.is_finished(plan, folder)):  # the first run did it
             _run(plan, folder, listen, decided)
 
 
@@ -90,7 +92,8 @@ def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided
 
 @contextmanager
 def opened(description: Mapping[str, Any], plan: Plan) -> Iterator[Any]:
-    """The testbed of a description, opened for a plan; raises FalloffError when nodes of a cluster lack a tool."""
+    """The testbed of a description, opened for a plan; raises FalloffError if nodes of a cluster
+    lack a tool."""
     with testbed_module(description).open_testbed(description, plan.interconnects) as testbed:
         if description["kind"] == "cluster":
             testbed.require(tools_of(plan))
@@ -105,17 +108,17 @@ def _run_in_user_namespace(
         process = subprocess.Popen(
             [*UNSHARE, sys.executable, "-m", "runners.session"],
             cwd=_ROOT,
-            stdin=subprocess.PIPE,  # it is open as long as this process is there
+            stdin=subprocess.PIPE,  # stays open as long as this process lives
             stdout=subprocess.PIPE,
             stderr=complaints,
-            start_new_session=True,  # Ctrl-C is for this process, which then ends the session
+            start_new_session=True,  # Ctrl-C goes to this process, which then ends the session
         )
         try:
-            with suppress(BrokenPipeError):  # it could not begin; its last words tell why
+            with suppress(BrokenPipeError):  # it could not start; its last output says why
                 asked = decided if plan.stopping.looks else None
                 pickle.dump((folder, os.getcwd(), asked), process.stdin)
                 process.stdin.flush()
-            with suppress(EOFError, pickle.UnpicklingError):  # the latter where it was killed
+            with suppress(EOFError, pickle.UnpicklingError):  # the latter if it was killed
                 while True:
                     heard = pickle.load(process.stdout)
                     if isinstance(heard, FalloffError):
@@ -145,11 +148,12 @@ def _last_line(complaints: IO[bytes]) -> str:
 
 
 def main() -> int:
-    """In the user namespace: run what is missing of the campaign that the owner names on standard input."""
+    """Inside the user namespace: run the missing trials of the campaign that the owner names on
+    standard input."""
     folder, owners, decided = pickle.load(sys.stdin.buffer)
-    os.chdir(owners)  # paths of tools may be relative to it
+    os.chdir(owners)  # tools' paths may be relative to it
     events = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what else is printed is no event
+    os.dup2(2, 1)  # other output is not an event
 
     def tell(event: Union[Event, FalloffError]) -> None:
         pickle.dump(event, events)
@@ -166,7 +170,8 @@ def main() -> int:
 
 
 def _end_with_owner() -> None:
-    """When the owner is gone nobody holds the other end of standard input: end a trial that still runs, too."""
+    """When the owner is gone, nothing holds the other end of standard input; then end a running
+    trial, too."""
     while os.read(0, 1):
         pass
     signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)

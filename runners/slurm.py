@@ -1,4 +1,4 @@
-"""Slurm: a campaign as one job, and what Slurm's own commands say of jobs, nodes and switches.
+"""Slurm: run a campaign as one job, and ask Slurm's commands about jobs, nodes and switches.
 
 In a campaign's folder:
 
@@ -24,35 +24,36 @@ from runners.plan import Plan
 from runners.provenance import COMMIT, code
 from runners.record import FalloffError, faulty
 
-# Slurm sends SIGTERM so long before a job's end, for what was set on the nodes to be put back ...
+# Slurm sends SIGTERM this long before a job's end, so that settings on the nodes can be restored ...
 WARNING_S = 30
-# ... or up to a minute earlier (sbatch(1), --signal). No trial may be running then.
+# ... or up to a minute earlier (sbatch(1), --signal). No trial may run at that time.
 RESERVE_S = WARNING_S + 60
 
 UNKNOWN = "UNKNOWN"
-# squeue(1), JOB STATE CODES: all other states are of jobs that wait, run, or are being requeued.
+# squeue(1), JOB STATE CODES: in all other states a job waits, runs, or is being requeued.
 _ENDED = (
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
     "PREEMPTED", "REVOKED", "TIMEOUT",
 )  # fmt: skip
-_LIMIT_S = 60.0  # a controller under load takes its time
+_LIMIT_S = 60.0  # a busy controller may be slow
 
 
 _HERE = Path(__file__).resolve().parent
 _OPTION = re.compile(r"--([a-z][a-z-]*)(=[!-~]+)?")
-# What a campaign's job depends on; sbatch takes abbreviations of them too.
+# Options that a campaign's job depends on; sbatch accepts abbreviations, too.
 _OURS = (
     "array", "chdir", "dependency", "exclusive", "job-name", "nodes", "no-kill", "open-mode", "output",
     "parsable", "signal", "time", "wait", "wrap",
 )  # fmt: skip
-_ALLOCATION_MINUTES = 15  # of `salloc`
+_ALLOCATION_MINUTES = 15  # for `salloc`
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job by Slurm's own word for its `state`, or UNKNOWN when Slurm remembers it no more.
+    """A job with its `state` in Slurm's words, or UNKNOWN if Slurm no longer knows it.
 
-    `reason` is why it waits or has ended, `elapsed` and `limit` are times as Slurm writes them; each may be empty.
+    `reason` is why it waits or has ended. `elapsed` and `limit` are times as Slurm writes them.
+    Each may be empty.
     """
 
     id: str
@@ -69,7 +70,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Allocation:
-    """The nodes that a job has, in the order in which the campaign counts them, and when the last trial has to be over.
+    """The nodes of a job, in the order in which the campaign counts them, and the time by which the
+    last trial must end.
 
     `deadline` is in seconds since the epoch, None without a time limit.
     """
@@ -80,29 +82,30 @@ class Allocation:
 
 
 def submit(plan: Plan, folder: Folder) -> str:
-    """Submit one job for what is missing of a plan and return its number.
+    """Submit one job for the missing trials of a plan and return its number.
 
-    Raises FalloffError when a job of this campaign waits or runs, when the plan cannot be run by one, or
-    with what sbatch says against it.
+    Raises FalloffError if a job of this campaign waits or runs, if no job can run the plan, or with
+    sbatch's own error.
     """
     require_idle(folder)
     argv = sbatch(plan, folder.path)
     folder.create_or_check(plan)
     commit = copy_code(folder.path)
-    number = ask(argv).splitlines()[-1].partition(";")[0]  # the name of a cluster may follow
+    number = ask(argv).splitlines()[-1].partition(";")[0]  # the cluster's name may follow
     note = {"id": number, "submitted": time.time(), "argv": argv, **commit}
     write_whole(folder.path / "jobs.json", json.dumps([*jobs(folder), note], indent=1))
     return number
 
 
 def jobs(folder: Folder) -> List[Dict[str, Any]]:
-    """The jobs that were submitted for a campaign, the first one first; each has an `id`."""
+    """The jobs submitted for a campaign, the first one first; each has an `id`."""
     file = folder.path / "jobs.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
 
 
 def require_idle(folder: Folder) -> None:
-    """Raise FalloffError while a job of this campaign waits or runs, or Slurm does not say."""
+    """Raise FalloffError while a job of this campaign waits or runs, or if Slurm does not
+    answer."""
     for submitted in jobs(folder)[-1:]:
         last = job(submitted["id"])
         if last.is_active:
@@ -124,11 +127,11 @@ def sbatch(plan: Plan, folder: Path) -> List[str]:
         *before,
         "--parsable",
         f"--job-name=falloff-{plan.name}-{plan.digest[:8]}",
-        "--dependency=singleton",  # should two be submitted at the same moment, one waits for the other
+        "--dependency=singleton",  # if two jobs are submitted at the same moment, one waits for the other
         f"--chdir={folder.resolve()}",
         "--output=job-%j.out",
-        "--open-mode=append",  # a job that was requeued continues
-        "--no-kill",  # trials that need fewer nodes run on when one is lost
+        "--open-mode=append",  # a requeued job continues
+        "--no-kill",  # if a node is lost, trials that need fewer nodes go on
         f"--signal=B:TERM@{WARNING_S}",
         *after,
         f"--time={minutes}:{seconds:02d}",
@@ -139,27 +142,27 @@ def sbatch(plan: Plan, folder: Path) -> List[str]:
 
 
 def salloc(testbed: Mapping[str, Any]) -> List[str]:
-    """The words before a command that is to run in an allocation of all of the testbed's nodes; raises
-    FalloffError as `sbatch` does."""
+    """The words before a command that is to run in an allocation of all of the testbed's nodes;
+    raises FalloffError like `sbatch`."""
     before, after = _allocation_words(testbed)
     return ["salloc", *before, *after, f"--time={_ALLOCATION_MINUTES}"]
 
 
 def _allocation_words(testbed: Mapping[str, Any]) -> Tuple[List[str], List[str]]:
-    """What asks for all nodes of a testbed, before and after the words of one command: of two options
-    that are alike Slurm takes the last."""
+    """The options that request all nodes of a testbed, before and after the words of one command:
+    Slurm uses the last of two equal options."""
     faults = _faults(testbed)
     if faults:
         raise faulty(f"testbed {testbed['name']}", faults)
     asked = testbed["slurm"]
-    # Without a number of tasks mpirun finds as many slots as a node has processors.
+    # Without a number of tasks mpirun sees as many slots as a node has processors.
     after = ["--exclusive", f"--nodes={testbed['nodes']}"]
     after += [f"--{key}={asked[key]}" for key in ("partition", "account") if key in asked]
     return ["--mem=0", *asked.get("options", [])], after
 
 
 def _faults(testbed: Mapping[str, Any]) -> List[str]:
-    """Why no job can be made of a cluster's description, in words; empty when one can."""
+    """Why a cluster's description cannot become a job, in words; empty if it can."""
     if testbed.get("launcher") != "slurm":
         return ['--submit takes a testbed with launcher = "slurm"']
     asked, found = testbed.get("slurm", {}), []
@@ -176,22 +179,20 @@ def _faults(testbed: Mapping[str, Any]) -> List[str]:
 
 
 def copy_code(folder: Path) -> Dict[str, Any]:
-    """Put a copy of `runners` into a campaign's folder, and say of which commit it is."""
+    """Copy `runners` into a campaign's folder, with a note of its commit."""
     target, commit = folder / "code", code()
     shutil.rmtree(target, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(_HERE, target / "runners", ignore=ignored)
-    (target / "build").symlink_to(
-        _HERE.parent / "build"
-    )  # where the programs are that were built here
+    (target / "build").symlink_to(_HERE.parent / "build")  # the programs that were built here
     write_whole(target / COMMIT, json.dumps(commit))
     return commit
 
 
 def ask(argv: Sequence[str], settings: Mapping[str, str] = {}) -> str:
-    """What a command of Slurm's prints, with some settings added to the environment.
+    """The output of a Slurm command, run with some settings added to the environment.
 
-    Raises FalloffError with its complaint when it is not here, fails or does not answer.
+    Raises FalloffError with its error message if it is missing, fails or does not answer.
     """
     done = _run(argv, settings)
     if done.returncode:
@@ -200,7 +201,7 @@ def ask(argv: Sequence[str], settings: Mapping[str, str] = {}) -> str:
 
 
 def job(number: str) -> Job:
-    """The state of a job by the queue; raises FalloffError when Slurm does not answer."""
+    """The state of a job according to the queue; raises FalloffError if Slurm does not answer."""
     queue = _run(
         ["squeue", "--noheader", f"--jobs={number}", "--states=all", "--format=%T|%r|%M|%l"], {}
     )
@@ -224,9 +225,11 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
 
 
 def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> Dict[str, Any]:
-    """What Slurm gave: hosts in the order of the campaign's nodes, and the switches above each, the nearest first.
+    """What Slurm assigned: hosts in the order of the campaign's nodes, and the switches above each,
+    the nearest first.
 
-    Switches are None where the site has described no topology, as is all else that is unknown.
+    Switches are None if the site has not described its topology, like everything else that is
+    unknown.
     """
     switches = {}
     for host in of.hosts:

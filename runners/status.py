@@ -1,4 +1,5 @@
-"""How far a campaign is: of each kind of trial what is kept and what is missing, block by block, and its job."""
+"""The state of a campaign: for each kind of trial how many are done and missing, block by block,
+and its job."""
 
 from collections import Counter
 from itertools import groupby
@@ -16,7 +17,7 @@ _ENDS = {
 
 
 def text(folder: Folder) -> str:
-    """How far the campaign in a folder is, in lines; raises FalloffError when it holds none."""
+    """The state of the campaign in a folder, as lines; raises FalloffError if there is none."""
     plan, notes = folder.plan(), folder.notes()
     trials = plan.trials()
     lacking = missing(trials, folder)
@@ -39,14 +40,14 @@ def text(folder: Folder) -> str:
 
 
 def _kinds(block: Sequence[Trial], lacking: Set[str]) -> str:
-    """Of each kind of trial in a block how many are kept of how many."""
+    """For each kind of trial in a block, how many of how many are done."""
     totals = Counter(trial.runner for trial in block)
     kept = Counter(trial.runner for trial in block if trial.id not in lacking)
     return ", ".join(f"{runner} {kept[runner]} of {total}" for runner, total in totals.items())
 
 
 def _job(folder: Folder) -> List[str]:
-    """The job that was submitted last, and the last line that it printed if it is over."""
+    """The job that was submitted last, and the last line of its output if it is over."""
     jobs = slurm.jobs(folder)
     if not jobs:
         return []

@@ -9,13 +9,14 @@ from runners.record import FalloffError
 
 @dataclass(frozen=True)
 class TwoLevel:
-    """A network of two levels; rates are of payload in B/s, each way, unless said otherwise.
+    """A network of two levels; rates are of payload in B/s, each way, unless stated otherwise.
 
-    Each of the `nodes` has a link of `node_bandwidth` to an edge switch, which has `nodes_per_edge` of them (the last
-    one may have fewer) and `uplinks`, of `uplink_bandwidth` each, to a line card of the core. A line card has the
-    uplinks of `edges_per_card` edge switches and `card_bandwidth` to the core's fabric. The core forwards
-    `core_bandwidth` in all, each byte counted once, whichever way it goes. Both are infinite where they never block.
-    Edge switches never block. `latency` [s] is the time of a short message from any node to any other.
+    Each of the `nodes` has a link of `node_bandwidth` to an edge switch. An edge switch has
+    `nodes_per_edge` nodes (the last one may have fewer) and `uplinks`, of `uplink_bandwidth` each,
+    to a line card of the core. A line card has the uplinks of `edges_per_card` edge switches and
+    `card_bandwidth` to the core's fabric. The core forwards `core_bandwidth` in total, each byte
+    counted once, whichever way it goes. Both are infinite if they never block. Edge switches never
+    block. `latency` [s] is the time of a short message from any node to any other.
     """
 
     nodes: int
@@ -40,14 +41,15 @@ class TwoLevel:
 
     @property
     def edge_oversubscription(self) -> float:
-        """What a full edge switch's nodes can send over what its uplinks carry; 1 when they carry all of it."""
+        """What a full edge switch's nodes can send, over what its uplinks carry; 1 if they carry
+        all of it."""
         asked = min(self.nodes, self.nodes_per_edge) * self.node_bandwidth
         return max(1.0, asked / (self.uplinks * self.uplink_bandwidth))
 
     @property
     def core_oversubscription(self) -> float:
-        """What the edge switches can send over what the core carries of it, at its narrowest: a full line card's way
-        to the fabric, or all forwarding together; 1 when it carries all."""
+        """What the edge switches can send, over what the core carries of it at its narrowest: a
+        full line card's way to the fabric, or the total forwarding; 1 if it carries all."""
         sent = self._sent()
         return max(
             1.0,
@@ -57,8 +59,8 @@ class TwoLevel:
 
     @property
     def bisection(self) -> float:
-        """What one half of the nodes can send to the other half while that sends as much back [B/s each way], when
-        all of it goes through the fabric."""
+        """What one half of the nodes can send to the other half while the other half sends as much
+        back [B/s each way], if all of it passes the fabric."""
         sent, step = self._sent(), self.edges_per_card
         cards = (sent[first : first + step] for first in range(0, self.edges, step))
         return (
@@ -76,11 +78,12 @@ class TwoLevel:
 
 
 def from_table(table: Mapping[str, Any]) -> TwoLevel:
-    """A network from the table of its fields; `card_bandwidth` and `core_bandwidth` are infinite when absent.
+    """A network from the table of its fields; `card_bandwidth` and `core_bandwidth` are infinite if
+    absent.
 
-    With `cards` in the table `edges_per_card` is the most that a card takes: so many cards are there, or as many more
-    as are needed, and the edge switches are spread evenly over all of them. The same table then serves any `nodes`.
-    Raises FalloffError when a field is missing or unknown.
+    With `cards` in the table, `edges_per_card` is the capacity of a card. There are that many
+    cards, or more if needed, and the edge switches are spread evenly over all of them. The same
+    table then serves any `nodes`. Raises FalloffError if a field is missing or unknown.
     """
     fields = {"card_bandwidth": math.inf, "core_bandwidth": math.inf, **table}
     cards = fields.pop("cards", 1)

@@ -219,7 +219,10 @@ def test_version_and_help(capsys):
     for command, said in (
         ("--version", r"^falloff \d+\.\d+\.\d+( \(commit [0-9a-f]{10}(, changed since)?\))?\n$"),
         ("--help", "run +Run a campaign.*130 interrupted"),
-        ("evidence verify --help", "Recompute the digests.*--renew +then record.*130 interrupted"),
+        (
+            "evidence verify --help",
+            r"Recompute\s+the\s+digests.*--renew +then record.*130 interrupted",
+        ),
     ):
         with pytest.raises(SystemExit) as ended:
             main(*command.split())

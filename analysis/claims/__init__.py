@@ -1,1 +1,1 @@
-"""The sources' claims: what each says, and what each kind of evidence says to it."""
+"""The sources' claims, and the verdict of each kind of evidence on them."""

@@ -1,4 +1,4 @@
-"""Every claim judged on every kind of evidence that there is."""
+"""Judge every claim on every available kind of evidence."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from analysis.claims.ledger import EVIDENCE, Claim, Ledger
 from analysis.claims.readings import readings
 from analysis.experiments import Studies
 
-# Of a claim: experiments, and what makes of each one's study what it has of the quantity (None where it lacks the points).
-# Where two of them are of one kind of evidence, as a user's may be, the first is judged.
+# For each claim: experiments, and a function that takes the quantity from each one's study (None if it lacks the points).
+# If two of them have the same kind of evidence, as a user's may, the first is judged.
 QUANTITIES: Mapping[str, Sequence[tuple[str, Callable[[Any], Judgement | None]]]] = {
     **tcp.QUANTITIES,
     **tokens.QUANTITIES,
@@ -23,14 +23,15 @@ QUANTITIES: Mapping[str, Sequence[tuple[str, Callable[[Any], Judgement | None]]]
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim with its judgements, one for each kind of evidence that there is, in the order of EVIDENCE."""
+    """A claim with one judgement for each available kind of evidence, in the order of EVIDENCE."""
 
     claim: Claim
     judgements: tuple[Judgement, ...]
 
 
 def evaluate(ledger: Ledger, studies: Studies) -> tuple[Entry, ...]:
-    """Judge every claim; where a kind of evidence that the studies hold cannot tell, its judgement says why."""
+    """Judge every claim. If a kind of evidence in the studies cannot decide it, the judgement says
+    why."""
     data = studies.datasets.values()
     present = {kind for one in data for kind in np.unique(one.evidence.values)}
     printed, entries = readings(studies), []

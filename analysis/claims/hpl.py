@@ -1,9 +1,9 @@
-"""What the campaigns of HPL have of the claims of the HPL paper (Smith) and of the bonding blog.
+"""What the HPL campaigns measured of the claims of the HPL paper (Smith) and of the bonding blog.
 
-Simulated values are of the paper's own cases, each on every variant of the model: its numbers as they are, and one of
-them at either end of its range. Others are of the scaling campaign's blocks, as shares of the nodes' known rate. Two
-links are used as the blog's kernel does unless it is told otherwise, by a hash of the peers' addresses, with one process
-a node.
+Simulated values are of the paper's own cases, each on every variant of the model: its numbers as
+they are, and one of them at either end of its range. The other values are from the scaling
+campaign's blocks, as shares of the nodes' known rate. Two links are used in the default mode of the
+blog's kernel, a hash of the peers' addresses, with one process a node.
 """
 
 from collections.abc import Callable
@@ -27,15 +27,15 @@ from analysis.experiments.link_bonding import LinkBonding
 from analysis.experiments.sensitivity import elasticity
 from analysis.statistics import design as designs
 
-FEWEST, MOST = 2, None  # nodes, where the paper's cases and the campaign begin and where each ends
+FEWEST, MOST = 2, None  # nodes: where the paper's cases and the campaign begin, and the end of each
 BY_PEER, RANKS = "ecmp_layer2", 1
 NOT_BY_PEER = "no campaign used two links by a hash of the peers"
-INFINIBAND, BONDED = PAIRS  # of the simulated networks, each with the one that it is compared with
+INFINIBAND, BONDED = PAIRS  # simulated networks, each with the network that it is compared with
 
 
 def _curves(study: Scaling | Paper) -> tuple[xr.DataArray, xr.DataArray, str]:
-    """Efficiencies of the paper's slow and of its fast network over (repeat, nodes), in units in which those of a repeat
-    can be divided; and what a repeat is."""
+    """Efficiencies of the paper's slow and fast network over (repeat, nodes), in units that cancel
+    within a repeat; and the name of a repeat."""
     if isinstance(study, Scaling):
         primary, values = study.contrasts[0], study.points.share
         pair, n_of = (primary.network, primary.reference), "block"
@@ -55,7 +55,8 @@ def _curves(study: Scaling | Paper) -> tuple[xr.DataArray, xr.DataArray, str]:
 def _over_nodes(
     study: Scaling | Paper, is_fast: bool, most: int | None, fewest: int
 ) -> Judgement | None:
-    """A network's efficiency on one node count, the most if None, over that on a smaller one."""
+    """A network's efficiency on `most` nodes, the largest count if None, over that on a smaller
+    count."""
     *networks, n_of = _curves(study)
     reached = networks[is_fast]
     most = most or int(reached.nodes.max())
@@ -70,8 +71,8 @@ def _over_nodes(
 
 
 def _fast_over_slow(study: Scaling | Paper, grows: bool = False) -> Judgement:
-    """10GE's rate over Gigabit Ethernet's on the most nodes, less where its nodes do not fill 10GE; or over the same on
-    the fewest."""
+    """10GE's rate over Gigabit Ethernet's on the most nodes; it is smaller if the nodes do not fill
+    10GE. If `grows`, that ratio over the same ratio on the fewest nodes."""
     slow, fast, n_of = _curves(study)
     ratio, most = fast / slow, int(slow.nodes.max())
     if not grows:
@@ -81,7 +82,8 @@ def _fast_over_slow(study: Scaling | Paper, grows: bool = False) -> Judgement:
 
 
 def _efficiency(study: Scaling | Paper, is_spread: bool = False) -> Judgement:
-    """10GE's efficiency on the most nodes, or how far those on several lie apart."""
+    """10GE's efficiency on the most nodes, or how far apart the efficiencies on several node counts
+    lie."""
     if isinstance(study, Scaling) and np.isnan(rpeak(study.points)):
         return untestable(study.dataset, "the theoretical peak of its nodes is not known")
     if isinstance(study, Scaling):
@@ -96,7 +98,8 @@ def _efficiency(study: Scaling | Paper, is_spread: bool = False) -> Judgement:
 
 
 def _larger_clusters(study: Beyond) -> Judgement:
-    """10GE's efficiency on every cluster beyond the paper's over that on its largest case."""
+    """10GE's efficiency on every cluster larger than the paper's, over that on the paper's largest
+    case."""
     reached = study.efficiency.sel(interconnect=INFINIBAND[1])
     larger = reached.isel(nodes=slice(1, None)) / reached.isel(nodes=0)
     text = f"{_range(larger)} over {int(reached.nodes[0])} nodes"
@@ -111,7 +114,8 @@ def _infiniband_over_fast(study: Beyond) -> Judgement | None:
 
 
 def _elasticities(study: Paper, is_bandwidth_first: bool = False) -> Judgement | None:
-    """-d ln rate / d ln latency in every case of the paper; or by how much d ln rate / d ln bandwidth is larger."""
+    """-d ln rate / d ln latency in every case of the paper; or how much larger d ln rate / d ln
+    bandwidth is."""
     if study.sensitivity is None:
         return None
     varied = study.sensitivity
@@ -123,7 +127,8 @@ def _elasticities(study: Paper, is_bandwidth_first: bool = False) -> Judgement |
 
 
 def _noise(study: Noise) -> Judgement:
-    """What a daemon on every node leaves of HPL's rate on the most nodes, over what it leaves on the fewest."""
+    """The share of HPL's rate that a daemon on every node leaves on the most nodes, over the share
+    on the fewest."""
     baseline = designs.read(study.dataset).baseline_nodes
     text = f"a daemon of {study.primary}, {study.nodes[-1]} over {baseline} nodes"
     left = differences(study.log_ratio.sel(daemon=study.primary), baseline)
@@ -131,14 +136,16 @@ def _noise(study: Noise) -> Judgement:
 
 
 def _order(study: Size) -> Judgement:
-    """HPL's share of the nodes' rate at the largest order of the matrix over that at the least, same nodes, 10GE."""
+    """HPL's share of the nodes' rate at the largest matrix order over that at the smallest, on the
+    same nodes with 10GE."""
     blocks = study.points.share.sel(interconnect=study.reference).squeeze("nodes")
     text = f"N = {int(blocks.N[-1])} over {int(blocks.N[0])} on {study.nodes} nodes"
     return sample(study.dataset, blocks.isel(N=-1) / blocks.isel(N=0), text)
 
 
 def _messages(study: Payload, name: str, campaign: str) -> Judgement | None:
-    """A share of small messages on the most nodes; HPL sends the same in every run, so that it has no scatter."""
+    """A share of small messages on the most nodes. HPL sends the same messages in every run, so it
+    has no scatter."""
     for profile in study.profiles:
         if profile.dataset.attrs["campaign"] == campaign:
             value, run = getattr(profile, name), profile.run
@@ -152,7 +159,7 @@ def _messages(study: Payload, name: str, campaign: str) -> Judgement | None:
 
 
 def _node_rate(study: LinkBonding) -> Judgement:
-    """The rate of a node among four over that of a node among two, with one link each."""
+    """The rate of each of four nodes over that of each of two, with one link each."""
     rate = study.points.rate.sel(aggregation=study.baseline, ranks_per_node=RANKS)
     per_node = rate / rate.nodes
     text = "one link, 4 over 2 nodes"
@@ -160,7 +167,7 @@ def _node_rate(study: LinkBonding) -> Judgement:
 
 
 def _paper_node_rate(study: Paper) -> Judgement | None:
-    """As `_node_rate`, of the HPL paper's cluster."""
+    """Like `_node_rate`, for the HPL paper's cluster."""
     if BONDED[1] not in study.efficiency.interconnect:
         return None
     reached = study.efficiency.sel(interconnect=BONDED[1])
@@ -169,9 +176,10 @@ def _paper_node_rate(study: Paper) -> Judgement | None:
 
 
 def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Judgement:
-    """The rate over two links over that over one; with `fewest` this gain over that on so many nodes.
+    """The rate over two links divided by that over one. With `fewest`, this gain over the gain on
+    that many nodes.
 
-    Where these are 0, they are the campaign's own most and fewest.
+    If these are 0, they are the campaign's own most and fewest nodes.
     """
     ways = [way for way in study.ways if (way.aggregation, way.ranks_per_node) == (BY_PEER, RANKS)]
     if not ways:
@@ -189,7 +197,8 @@ def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Judge
 
 
 def _bonded_beyond(study: Beyond) -> Judgement | None:
-    """How `_gain` grows on larger clusters of the HPL paper's kind, whose bonded links are one of twice the rate."""
+    """How `_gain` grows on clusters larger than the HPL paper's, where bonded links are modelled as
+    one link of twice the rate."""
     gain = study.gains.get(BONDED)
     if gain is None:
         return None
@@ -201,7 +210,8 @@ def _bonded_beyond(study: Beyond) -> Judgement | None:
 
 
 def _connections(study: LinkBonding, place: int) -> Judgement | None:
-    """What the fewest (0) or most (-1) connections between two nodes carry over two links, over one link's."""
+    """The goodput of the fewest (0) or most (-1) connections between two nodes over two links,
+    relative to one link's."""
     micro = study.micro
     if micro is None:
         return None
@@ -222,7 +232,7 @@ def _blas(study: Blas) -> Judgement:
 
 
 def _on(values: xr.DataArray, nodes: int) -> xr.DataArray:
-    """Values over dim nodes on so many; NaN where that was not run."""
+    """Values over dim nodes at one node count; NaN if it was not run."""
     return values.reindex(nodes=[nodes]).isel(nodes=0, drop=True)
 
 
@@ -235,7 +245,7 @@ def _curve(is_fast: bool, most: int | None, fewest: int) -> list:
 
 
 def _both(quantity: Callable[..., Judgement | None]) -> list:
-    """Of the scaling campaign and of the paper's own cases."""
+    """The quantity from the scaling campaign and from the paper's own cases."""
     return [("hpl_scaling", quantity), ("hpl_paper", quantity)]
 
 

@@ -1,8 +1,9 @@
-"""One claim judged on one kind of evidence.
+"""Judge one claim on one kind of evidence.
 
-A sample over blocks and an estimate with intervals of its own are judged by the same rule. Runs of a simulation have no
-scatter to generalise from: all have to lie inside the range, or outside. Printed numbers have no statistical verdict: a
-number alone is `printed`, one that a reading of others agrees with `consistent`.
+A sample over blocks and an estimate with its own intervals follow the same rule. Simulated runs
+have no scatter to generalise from: all must lie inside the range, or all outside. Printed numbers
+have no statistical verdict: a number alone is `printed`, and one that agrees with a reading of
+other numbers is `consistent`.
 """
 
 import math
@@ -40,12 +41,14 @@ RULE = (
 class Judgement:
     """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
 
-    The estimate is in the claim's unit; `kind` names the intervals. Runs of a simulation have none: their `interval_95`
-    is the range of them all, and `kind` is `range`. `of` says what was taken, `n` of how many `n_of`. `reading` names
-    the readings that agree with the printed number, or else the nearest; the estimate is the nearest's.
+    The estimate is in the claim's unit; `kind` names the intervals. Simulated runs have none: their
+    `interval_95` is the range of all runs, and `kind` is `range`. `of` names the quantity taken;
+    `n` counts `n_of`. `reading` names the readings that agree with the printed number, or else the
+    nearest; the estimate is the nearest one's.
 
-    Before it is judged the verdict is "", and there are `values`, shape (n,), of every block or simulated run, in the
-    claim's unit; NaN is left out. Or they are None, and an estimate has intervals that are not Student's t over blocks.
+    Before the judgement the verdict is "", and `values`, shape (n,), holds every block or simulated
+    run in the claim's unit; NaN is left out. If `values` is None, the estimate has intervals of its
+    own, which are not Student's t over blocks.
     """
 
     evidence: str
@@ -63,20 +66,22 @@ class Judgement:
 
 
 def sample(dataset: xr.Dataset, values, of: str, n_of: str = "block") -> Judgement:
-    """`values` of any shape, which come from this dataset, to be judged."""
+    """A judgement to be made from `values` of any shape, which come from this dataset."""
     flat = np.ravel(np.asarray(values, float))
     return Judgement(evidence_of(dataset), of=of, n_of=n_of, values=flat)
 
 
 def untestable(dataset: xr.Dataset, reason: str) -> Judgement:
-    """That the evidence of this dataset cannot tell, and why, in words that end a sentence."""
+    """A judgement that this dataset's evidence cannot decide. `reason` says why, in words that end
+    a sentence."""
     return Judgement(evidence_of(dataset), NOT_TESTABLE, reason=reason)
 
 
 def judge(claim: Claim, kind: str, found: Judgement | None) -> Judgement:
-    """Judge a claim by what the campaigns of a kind of evidence have of it; what the ledger rules out is not tested.
+    """Judge a claim by the values from the campaigns of one kind of evidence. What the ledger rules
+    out is not tested.
 
-    Raises FalloffError when a ratio is not above 0.
+    Raises FalloffError if a ratio is not above 0.
     """
     if kind in claim.not_testable or found is None:
         reason = claim.not_testable.get(kind, NO_CAMPAIGN)
@@ -106,9 +111,10 @@ def _of_runs(found: Judgement, values: np.ndarray, at_least: float, at_most: flo
 
 
 def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:
-    """Every reading against the printed number, or against the range where none is printed or it is no rounding.
+    """Compare every reading with the printed number, or with the range if no number is printed or
+    it is not rounded.
 
-    A reading agrees with the printed number when it is the same within half of `rounding`.
+    A reading agrees with the printed number if it is the same within half of `rounding`.
     """
     known = {name: value for name, value in found.items() if math.isfinite(value)}
     is_printed = math.isfinite(claim.printed)
@@ -120,7 +126,7 @@ def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:
         return Judgement(PUBLISHED, PRINTED, claim.printed, **named)
     low, high = claim.at_least, claim.at_most
     if is_printed and math.isfinite(claim.rounding):
-        # A hair more than half, since 0.5 x 0.001 and 0.1085 - 0.108 differ in floating point.
+        # Slightly more than half, because 0.5 x 0.001 and 0.1085 - 0.108 differ in floating point.
         slack = 0.5 * claim.rounding * (1 + 1e-9) + 1e-12 * abs(claim.printed)
         low, high = claim.printed - slack, claim.printed + slack
     agreeing = [name for name, value in known.items() if low <= value <= high]

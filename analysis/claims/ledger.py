@@ -1,4 +1,5 @@
-"""The sources' claims as data/published/claims.toml has them: what each says, and the values that support it."""
+"""The sources' claims from data/published/claims.toml: their statements, and the values that would
+support them."""
 
 import math
 import tomllib
@@ -15,7 +16,7 @@ EVIDENCE = ("published", "emulated", "simulated", "measured")
 
 @dataclass(frozen=True)
 class Confound:
-    """What else differs where a source compares or counts, in a sentence."""
+    """Another difference between the things that a source compares or counts, in a sentence."""
 
     id: str
     source: str
@@ -26,11 +27,13 @@ class Confound:
 class Claim:
     """One claim of a source about one quantity; all numbers are in `unit`.
 
-    `source` names its file in data/published and `where` the place there. The quantity is judged as logarithms where
-    `scale` is `ratio`, as it is where it is `difference`. `printed` is the source's number (NaN: none), `rounding` the
-    unit of its last digit, and `printed_how` says how it follows from what is printed; `aggregate` names it in
-    top500.toml. `at_least` and `at_most` bound the values that support the claim, infinite where they do not, and `why`
-    says how they follow from its words. `not_testable` has the reason for each kind of evidence that can never tell.
+    `source` names its file in data/published, and `where` the place in the source. The quantity is
+    judged as a logarithm if `scale` is `ratio`, and unchanged if it is `difference`. `printed` is
+    the source's number (NaN: none), `rounding` the unit of its last digit, and `printed_how` says
+    how it follows from the printed text; `aggregate` names it in top500.toml. `at_least` and
+    `at_most` bound the values that support the claim (infinite: no bound), and `why` says how the
+    bounds follow from the source's words. `not_testable` has the reason for each kind of evidence
+    that can never decide it.
     """
 
     id: str
@@ -51,20 +54,21 @@ class Claim:
 
     @property
     def has_range(self) -> bool:
-        """Whether the source's words bound the values that support it."""
+        """Whether the source's words bound the supporting values."""
         return math.isfinite(self.at_least) or math.isfinite(self.at_most)
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Claims in the file's order, and the confounds that touch them."""
+    """Claims in the file's order, and the confounds that affect them."""
 
     claims: tuple[Claim, ...]
     confounds: tuple[Confound, ...]
 
 
 def load(source: str = "", file: Path = FILE) -> Ledger:
-    """The claims of one source, of all where it is ""; raises FalloffError when there are none or the file is broken."""
+    """The claims of one source, or of all if it is ""; raises FalloffError if there are none or the
+    file is invalid."""
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         claims = [Claim(**row) for row in tables["claim"]]

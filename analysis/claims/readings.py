@@ -1,7 +1,9 @@
-"""What follows from the sources' printed numbers alone: by claim, every reading of them by what it is.
+"""What follows from the sources' printed numbers alone: for each claim, every reading of them by
+its meaning.
 
-Where a source's words hide a choice of statistic or unit, each choice is a reading. Numbers that were computed from
-printed ones (`printed_how`) have none: there is nothing else to check them by.
+If a source's words leave the statistic or the unit open, each choice is a reading. Numbers that
+were computed from printed ones (`printed_how`) have no reading, because there is nothing else to
+check them against.
 """
 
 from analysis import published
@@ -14,7 +16,8 @@ Readings = dict[str, dict[str, float]]
 
 
 def readings(studies: Studies) -> Readings:
-    """The readings by the claim's id, in the claim's unit; those of TOP500's lists by the aggregate's id."""
+    """The readings by claim id, in the claim's unit; those of TOP500's lists by the aggregate's
+    id."""
     lists = studies.top500
     aggregates = {one.about["id"]: one.readings for one in lists.aggregates} if lists else {}
     return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **aggregates}
@@ -50,7 +53,8 @@ def _nemo() -> Readings:
 
 
 def _megabytes(kib_s: float) -> dict[str, float]:
-    """Both flows' sum in what a megabyte may mean: totals are printed in MB/s, flows in KB/s of 2^10 bytes."""
+    """The sum of both flows in each possible meaning of a megabyte: totals are printed in MB/s,
+    flows in KB/s of 2^10 bytes."""
     sizes = {"1000 KB": 1000, "1024 KB": 1024, "10^6 bytes": 1e6 / KIB}
     return {f"sum of both flows, 1 MB = {name}": kib_s / size for name, size in sizes.items()}
 
@@ -86,8 +90,8 @@ def _beowulf() -> Readings:
     exchange = source["exchange"]
     local = {"the mesh's wires over the original's": wires["mesh"] / wires["original"]}
     remote = {"half of the mesh's wires over the original's": wires["mesh"] / 2 / wires["original"]}
-    # The wires are busses, which both ways share: what both ends wrote crosses them once, what the producers wrote
-    # crosses them once more on its way back. Timestamps are younger than the study's kernels.
+    # The wires are busses that both ways share. What both ends wrote crosses them once; what the producers wrote
+    # crosses them again on its way back. The study's kernels did not have TCP timestamps yet.
     token = exchange["largest_token"]["value"]
     framing = message_wire_bytes(token, 1500, IPV4_HEADER + TCP_HEADER) / token
     used = min(exchange["most_pairs"]["value"], wires["mesh"])
@@ -106,7 +110,8 @@ def _beowulf() -> Readings:
 
 
 def _bonding() -> Readings:
-    """Efficiencies by the peak that all four printed results imply, which is not printed itself."""
+    """Efficiencies relative to the peak that all four printed results imply; the peak itself is not
+    printed."""
     peak = published.facts("bonding_blog")["cluster"]["rpeak_per_node"]["value"]
     rows = published.table("bonding_blog").set_index(["nodes", "links_per_node"])
     reached = rows.rate_gflop_s / rows.index.get_level_values("nodes") / peak
@@ -131,7 +136,7 @@ def _smith() -> Readings:
         facts["table1"]["printed_n_unit"],
     )
     memory = facts["cluster"]["memory_per_node"]["value"]
-    matrix = (8 * table.N**2 / table.nodes).max()  # bytes a node
+    matrix = (8 * table.N**2 / table.nodes).max()  # bytes per node
     printed = fast["bandwidth"]["value"]
     return {
         "smith_infiniband_raw": {

@@ -1,4 +1,5 @@
-"""The judged claims for a reader: the whole ledger in a terminal; a finding, verdicts by source and the ledger in the report."""
+"""Show the judged claims: in a terminal the whole ledger; in the report a finding, the verdicts by
+source and the ledger."""
 
 import math
 import shutil
@@ -27,9 +28,9 @@ from analysis.wording import MINUS, UNKNOWN, counted, listed, paragraphs
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
 INDENT = "    "
-DIGITS = 4  # significant ones: some ranges are narrower than three could show
-EXACT = 15  # significant digits of what somebody wrote down
-# Units in which a number is written, with their size in the claim's unit, the largest first.
+DIGITS = 4  # significant digits; some ranges are too narrow for three
+EXACT = 15  # significant digits of a number that somebody wrote down
+# Units for writing a number, with their size in the claim's unit, the largest first.
 WRITTEN_IN = {"s": {"s": 1.0, "ms": 1e-3, "µs": 1e-6}, "B/s": {"MB/s": 1e6}}
 
 
@@ -54,14 +55,15 @@ def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> 
 
 
 def _wrapped(line: str, width: int) -> str:
-    """A line, further lines of which are indented once more than it is."""
+    """A line, wrapped so that continuation lines have one more level of indentation."""
     indent = INDENT * line.startswith(INDENT)
     indents = {"initial_indent": indent, "subsequent_indent": indent + INDENT}
     return textwrap.fill(line.strip(), width, break_on_hyphens=False, **indents)
 
 
 def finding(entries: Sequence[Entry]) -> str:
-    """How many claims each kind of evidence can judge, and what it says to them, in plain English (Markdown)."""
+    """How many claims each kind of evidence can judge, and its verdicts on them, in plain English
+    (Markdown)."""
     counts = {kind: _counts(entries, kind) for kind in _kinds(entries)}
     said = [
         f"{kind} runs can judge {sum(count[one] for one in OF_RUNS)}: they support {count[SUPPORTED]}, contradict "
@@ -93,7 +95,8 @@ def finding(entries: Sequence[Entry]) -> str:
 
 
 def _disagreement(entry: Entry) -> str:
-    """A claim that one kind of evidence supports and another contradicts, in words; empty for others."""
+    """A claim that one kind of evidence supports and another contradicts, in words; empty for other
+    claims."""
     verbs = {SUPPORTED: "support", CONTRADICTED: "contradict"}
     decided = [one for one in entry.judgements if one.verdict in verbs]
     if len({one.verdict for one in decided}) < 2:
@@ -107,7 +110,7 @@ def _disagreement(entry: Entry) -> str:
 
 
 def verdicts(entries: Sequence[Entry]) -> Table:
-    """How many of each source's claims have which verdict, on each kind of evidence."""
+    """The number of each source's claims with each verdict, on each kind of evidence."""
     kinds = _kinds(entries)
 
     def row(name: str, of_source: Sequence[Entry]) -> tuple[str, ...]:
@@ -126,7 +129,8 @@ def verdicts(entries: Sequence[Entry]) -> Table:
 
 
 def contradicted(entries: Sequence[Entry]) -> Table:
-    """The claims that runs contradict: what would support each and what was found, a row each."""
+    """The claims that runs contradict: the values that would support each and the values found, a
+    row each."""
     rows = []
     for entry in entries:
         against = [one for one in entry.judgements if one.verdict == CONTRADICTED]
@@ -142,7 +146,8 @@ def contradicted(entries: Sequence[Entry]) -> Table:
 
 
 def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:
-    """The ledger: a table of all claims for each source, and one of what else differs where they compare."""
+    """The ledger: for each source a table of all claims, and one of the confounds in their
+    comparisons."""
     notes = _notes(confounds)
     for source, of_source in _by_source(entries).items():
         rows = []
@@ -164,7 +169,7 @@ def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[T
 
 
 def amount(value: float, unit: str, digits: int = DIGITS) -> str:
-    """A number with at most so many significant digits, in a unit in which it is a plain number."""
+    """A number with at most `digits` significant digits, in a unit that makes it easy to read."""
     sizes = WRITTEN_IN.get(unit, {"" if unit == "1" else unit: 1.0})
     name = next((name for name, size in sizes.items() if abs(value) >= size), list(sizes)[-1])
     rounded = float(f"{value / sizes[name]:.{digits}g}")
@@ -172,14 +177,15 @@ def amount(value: float, unit: str, digits: int = DIGITS) -> str:
 
 
 def between(low: float, high: float, unit: str, digits: int = DIGITS) -> str:
-    """Two ends, with their unit once where both are written in the same."""
+    """The two ends of a range, with the unit once if both have the same."""
     first, last = amount(low, unit, digits), amount(high, unit, digits)
     number, _, name = first.partition(" ")
     return f"{number if last.endswith(f' {name}') else first} to {last}"
 
 
 def estimate(claim: Claim, judgement: Judgement) -> str:
-    """The estimate with the interval that its verdict rests on and how many values; nothing where it is not known."""
+    """The estimate with the interval behind its verdict and the number of values; empty if it is
+    unknown."""
     if not math.isfinite(judgement.estimate):
         return ""
     value = amount(judgement.estimate, claim.unit)
@@ -190,13 +196,13 @@ def estimate(claim: Claim, judgement: Judgement) -> str:
     name = f"{90 if is_inside else 95} % {judgement.kind} interval"
     name = "range" if judgement.kind == "range" else name
     n = counted(judgement.n, judgement.n_of)
-    if math.isnan(ends[0]) or ends[0] == ends[1]:  # one value, or a count that has no scatter
+    if math.isnan(ends[0]) or ends[0] == ends[1]:  # one value, or a count without scatter
         return f"{value} ({n})"
     return f"{value} ({name} {between(*ends, claim.unit)}, {n})"
 
 
 def supporting(claim: Claim) -> str:
-    """The values that support a claim; nothing where its words bound none."""
+    """The values that support a claim; empty if its words do not bound any."""
     if not claim.has_range:
         return ""
     if math.isinf(claim.at_most):
@@ -209,7 +215,7 @@ def supporting(claim: Claim) -> str:
 
 
 def _verdicts(entry: Entry) -> str:
-    """Every verdict in a sentence; kinds of evidence that say the same share one."""
+    """Every verdict in a sentence; kinds of evidence with the same verdict share one."""
     kinds: dict[str, list[str]] = {}
     for one in _speaking(entry):
         kinds.setdefault(quoted(_verdict(entry.claim, one)), []).append(one.evidence)
@@ -224,7 +230,7 @@ def _verdict(claim: Claim, one: Judgement) -> str:
 
 
 def _speaking(entry: Entry) -> list[Judgement]:
-    """The judgements that say something: a verdict, or why there can be none."""
+    """The judgements with a verdict or with a reason why there can be none."""
     return [one for one in entry.judgements if one.reason not in (NO_CAMPAIGN, NO_NUMBER)]
 
 
@@ -234,7 +240,7 @@ def _notes(confounds: Iterable[Confound]) -> dict[str, str]:
 
 
 def _kinds(entries: Sequence[Entry]) -> list[str]:
-    """The kinds of evidence beside the published numbers."""
+    """The kinds of evidence other than the published numbers."""
     return [one.evidence for one in entries[0].judgements if one.evidence != PUBLISHED]
 
 
@@ -246,7 +252,7 @@ def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 
 def _counts(entries: Iterable[Entry], kind: str) -> Counter:
-    """How many claims have which verdict on a kind of evidence."""
+    """The number of claims with each verdict on one kind of evidence."""
     judgements = (one for entry in entries for one in entry.judgements)
     return Counter(one.verdict for one in judgements if one.evidence == kind)
 

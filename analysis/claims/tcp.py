@@ -1,6 +1,8 @@
-"""What the campaigns on paths and on network designs have of the claims of Nemo and of Grid'5000.
+"""What the campaigns on paths and on network designs measured of the claims of Nemo and of
+Grid'5000.
 
-Paths are emulated and designs simulated; neither is measured. A property of the source's own switch has no row.
+Paths are emulated and designs are simulated; neither is measured. A property of the source's own
+switch has no row.
 """
 
 from functools import partial
@@ -20,18 +22,18 @@ from analysis.findings import evidence_of
 from analysis.statistics.repeats import variation_interval
 
 CABLE, SWITCH, FREE_SWITCH = "crossover", "switch_8996", "switch_unshaped"  # paths like Nemo's
-BASIC = 1500  # B; the largest MTU that was run stands for the source's jumbo frames
+BASIC = 1500  # B; the largest MTU that was run represents the source's jumbo frames
 WAYS = {"both": "both ways", "forward": "one way"}
-LONG = "asymmetric"  # Grid'5000's path, a tenth of its rates
-UNTUNED = (
-    65536  # B: the most of a window without scaling (RFC 7323); kernels of that time began with it
-)
-FEW, MANY = 3, 7  # targets: where the source's stopped growing, and the most of the campaign's
-MUCH_LOWER = 2 / 3  # of the most that the same transfer reached, as the source's two maxima
+LONG = "asymmetric"  # Grid'5000's path at a tenth of its rates
+UNTUNED = 65536  # B: the largest window without scaling (RFC 7323), the initial one in kernels of that time
+FEW, MANY = 3, 7  # targets: where the source's goodput stopped growing, and the campaign's most
+# Share of the largest goodput of the same transfer; it is the ratio of the source's two maxima.
+MUCH_LOWER = 2 / 3
 
 
 class Place(NamedTuple):
-    """A point of tcp_mtu: a `path`, its `mtu` [B] (0: the largest that was run) and the `direction` of the transfer."""
+    """A point of tcp_mtu: a `path`, its `mtu` [B] (0: the largest that was run) and the `direction`
+    of the transfer."""
 
     path: str
     mtu: int = 0
@@ -41,10 +43,11 @@ class Place(NamedTuple):
 def _at(
     study: TcpMtu, variable: str, of: Place, against: Place | None = None, times: float = 1.0
 ) -> Judgement | None:
-    """`times` a variable of tcp_mtu's points at a place, or its ratio to another place's of the same block.
+    """`times` a variable of tcp_mtu's points at a place, or its ratio to the value at another place
+    in the same block.
 
-    Beside the points' own there are `cost`, the CPU time of both ends for a byte, and `megabytes`, the goodput of both
-    ways in the source's megabytes a second.
+    Besides the points' own variables there are `cost`, the CPU time of both ends for a byte, and
+    `megabytes`, the goodput of both ways in the source's megabytes a second.
     """
     megabyte = published.facts("nemo")["totals"]["megabyte"]["value"]
     points, names = study.points, short_names(study.dataset)
@@ -73,8 +76,8 @@ def _at(
 
 
 def _cost(study: TcpMtu, end: str = "") -> Judgement | None:
-    """CPU time for a byte at one end with the largest MTU over that at 1500, or at 1500 of the receiving end over the
-    sending end's: from tcp_cost, whose blocks are many."""
+    """CPU time for a byte at one end with the largest MTU over that at 1500; or, at 1500, the
+    receiving end's over the sending end's. From tcp_cost, which has many blocks."""
     cost = study.cost
     if cost is None or BASIC not in cost.points.mtu:
         return None
@@ -88,7 +91,8 @@ def _cost(study: TcpMtu, end: str = "") -> Judgement | None:
 
 
 def _slowdown(study: Topology, pattern: str) -> Judgement | None:
-    """The slowdown of every simulated run on each of the source's own designs, neighbours in order and shuffled."""
+    """The slowdown of every simulated run on each of the source's own designs, for neighbours in
+    order and shuffled."""
     is_own = study.judged.interconnect.isin(study.proposed)
     own = study.judged[is_own & (study.judged.pattern == pattern)]
     if own.empty:
@@ -102,9 +106,11 @@ def _slowdown(study: Topology, pattern: str) -> Judgement | None:
 
 
 def _untuned_over_tuned(study: LongPath) -> Judgement | None:
-    """Goodput with a small buffer over that with the largest one, with the kernel's default congestion control.
+    """Goodput with a small buffer over that with the largest one, with the kernel's default
+    congestion control.
 
-    In each block the geometric mean of both directions, which are equally wide neither here nor there.
+    In each block it is the geometric mean of both directions, which are not equally wide, here or
+    in the source.
     """
     if LONG not in study.points.path or UNTUNED not in study.points.window_bytes:
         return None
@@ -125,7 +131,7 @@ def _growth(study: FanOut) -> Judgement | None:
 
 
 def _variation(study: LongPath, direction: str) -> Judgement | None:
-    """Coefficient of variation of the same transfer's goodput."""
+    """Coefficient of variation of the goodput of one repeated transfer."""
     judged = study.repeats.judged.get((LONG, study.control, direction)) if study.repeats else None
     if judged is None:
         return None
@@ -142,7 +148,8 @@ def _variation(study: LongPath, direction: str) -> Judgement | None:
 
 
 def _much_slower(study: LongPath) -> Judgement | None:
-    """The share of all transfers that are much slower than the fastest of their kind, with its exact interval."""
+    """The share of all transfers that are much slower than the fastest of their kind, with its
+    exact interval."""
     if study.repeats is None:
         return None
     goodputs = [judged for judged in study.repeats.judged.values() if judged.values]

@@ -1,7 +1,8 @@
-"""What the token exchanges have of the claims of the Beowulf topology study.
+"""What the token exchanges measured of the claims of the Beowulf topology study.
 
-Topologies are compared at the study's own rate, with the most pairs and the largest token unless it says otherwise.
-Ratios are of throughputs of the same block, each the mean of its runs: the study kept the best one instead.
+Topologies are compared at the study's own rate, with the most pairs and the largest token unless a
+claim says otherwise. Ratios are of throughputs in the same block, each the mean of its runs; the
+study kept the best run instead.
 """
 
 from collections.abc import Callable
@@ -31,9 +32,10 @@ def _compared(
     text: str = "",
     is_crowded: bool = True,
 ) -> Judgement:
-    """What `ratio` makes of the points and of the topologies' paths, over (block).
+    """Apply `ratio` to the points and to the topologies' paths, over (block).
 
-    Where it `is_crowded`, the machine must not limit any of them; one pair's small tokens leave it idle.
+    If `is_crowded`, the machine must not limit any of them. Small tokens of one pair leave the
+    machine idle.
     """
     path = study.paths
     missing = [TITLES[name] for name in (of, *against) if name not in path]
@@ -49,20 +51,21 @@ def _compared(
 
 
 def _throughput(points: xr.Dataset, of: str, against: list[str]) -> xr.DataArray:
-    """Over the fastest of the others."""
+    """The throughput over that of the fastest of the others."""
     at = points.throughput.isel(token_bytes=-1, pairs=-1)
     return at.sel(path=of) / at.sel(path=against).max("path", skipna=False)
 
 
 def _round_trip(points: xr.Dataset, of: str, against: list[str]) -> xr.DataArray:
-    """The medians of one pair's smallest token; NaN where one pair was not planned."""
+    """The ratio of median round trips of one pair's smallest token; NaN if one pair was not
+    planned."""
     median = points.round_trip.sel(quantile=0.5).isel(token_bytes=0)
     alone = median.reindex(pairs=[1]).isel(pairs=0, drop=True)
     return alone.sel(path=of) / alone.sel(path=against[0])
 
 
 def _largest_token(points: xr.Dataset, of: str, _: list[str]) -> xr.DataArray:
-    """The largest token over the next smaller one."""
+    """The throughput with the largest token over that with the next smaller one."""
     crowded = points.throughput.isel(pairs=-1).sel(path=of)
     return crowded.isel(token_bytes=-1, drop=True) / crowded.isel(token_bytes=-2, drop=True)
 

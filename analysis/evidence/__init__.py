@@ -1,1 +1,1 @@
-"""From a figure down to the raw transcripts that it rests on, and whether these are still what they were."""
+"""Trace a figure to the raw transcripts behind it, and verify that they are unchanged."""

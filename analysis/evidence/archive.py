@@ -1,5 +1,8 @@
-"""Code, data and report of this place in one zip file, with an artifact description after the form of the SC conference,
-and the campaigns of such a file."""
+"""Pack this checkout's code, data and report into one zip file, and read the campaigns of such a
+file.
+
+The file includes an artifact description in the form that the SC conference asks for.
+"""
 
 import json
 import os
@@ -24,11 +27,11 @@ from runners.archive import unpacked_at_most
 from runners.record import FalloffError, is_name
 
 DESCRIPTION = "ARTIFACT-DESCRIPTION.md"
-# The earliest moment that zip knows: the archive's bytes depend on its content alone.
+# The earliest time that zip can store, so that the archive's bytes depend only on its content.
 UNDATED = (1980, 1, 1, 0, 0, 0)
-# Of a copy without git: what `make clean` removes, what Python leaves, and what an editor does.
+# Left out of a copy without git: what `make clean` removes, and what Python and editors leave behind.
 MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
-# What zipfile raises for a file that is none, or of which a part is none.
+# What zipfile raises for a file that is not a zip file, or is damaged in part.
 _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -38,9 +41,9 @@ _UNREADABLE = (
     EOFError,
     ValueError,
 )
-DEEPEST = 12  # folders in each other
+DEEPEST = 12  # nested folders
 DATA_SUFFIXES = (".toml", ".csv", ".bib", ".json", ".jsonl", ".xz", ".c")
-# What belongs to a user and is packed: descriptions, runs, datasets and the report.
+# The user's files that are packed: descriptions, runs, datasets and the report.
 OWN = (
     *(f"data/{folder}/*.toml" for folder in ("campaigns", "designs", "testbeds")),
     "data/programs/*.txt.xz",
@@ -52,7 +55,7 @@ OWN = (
 
 
 def write(file: Path) -> tuple[list[str], list[str]]:
-    """Write the archive of this place; returns what was packed, by name, and what of it is not described.
+    """Write the archive; returns the names of the packed files, and notes on what is not described.
 
     The same content gives the same bytes.
     """
@@ -82,10 +85,11 @@ def write(file: Path) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def opened(archive: Path) -> Iterator[list[Path]]:
-    """The campaigns' folders of an archive: a file that `write` made, a folder, or a reference's name.
+    """The campaigns' folders of an archive: a file that `write` made, a folder, or a reference's
+    name.
 
-    Of a whole archive they are its reference's, else its runs. Raises FalloffError where there is none, or one was changed
-    since it was recorded.
+    For a whole archive these are its reference's campaigns, else its runs. Raises FalloffError if
+    there is none, or if one was changed since it was recorded.
     """
     named = paths.REFERENCE / archive
     if archive.is_file():
@@ -108,7 +112,7 @@ def opened(archive: Path) -> Iterator[list[Path]]:
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Unpack what an archive has in data/reference and data/raw."""
+    """Unpack an archive's data/reference and data/raw."""
     try:
         with zipfile.ZipFile(archive) as packed:
             wanted = [
@@ -135,7 +139,7 @@ def _unpack(archive: Path, target: Path) -> None:
     except _UNREADABLE as error:
         raise FalloffError(f"{archive} is no readable zip file ({error}): fetch it again") from None
     except OSError as error:
-        if error.filename is not None:  # of a file that is written
+        if error.filename is not None:  # the error is about a file being written
             raise
         raise FalloffError(
             f"{archive} is no readable zip file ({error.strerror}): fetch it again"
@@ -143,7 +147,8 @@ def _unpack(archive: Path, target: Path) -> None:
 
 
 def _no_files(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
-    """The names of entries as `write` makes none: no plain file, packed otherwise, there twice, inside another, or not below."""
+    """The names of entries that `write` never makes: not a plain file, packed otherwise, duplicate,
+    inside another file, or outside the target."""
     times = Counter(entry.filename for entry in entries)
     found = []
     for entry in entries:
@@ -159,7 +164,7 @@ def _no_files(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
 
 
 def _campaigns(archive: Path, top: Path) -> list[Path]:
-    """The campaigns' folders in a folder, none of them changed."""
+    """The campaigns' folders in a folder; raises FalloffError if one was changed."""
     within = {top} if (top / "trials.json").exists() else set()
     within = within or {file.parent.parent for file in top.rglob("trials.json")}
     references = {folder for folder in within if folder.name == paths.REFERENCE.name}
@@ -175,7 +180,8 @@ def _campaigns(archive: Path, top: Path) -> list[Path]:
 
 
 def described(chains: Sequence[Chain], code: Mapping) -> str:
-    """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None: not known)."""
+    """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None:
+    unknown)."""
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     hosts = [host for one in chains for host in one.sessions]
     hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
@@ -250,12 +256,14 @@ def _machine(host: Mapping) -> str:
 
 
 def _files() -> dict[str, Path]:
-    """By name, the code and data that git tracks, the user's own descriptions, runs and datasets, and the report.
+    """By name: the code and data that git tracks, the user's own descriptions, runs and datasets,
+    and the report.
 
-    Of a user's folders only what Falloff keeps there; never a link, behind which any file of the machine may be.
+    From a user's folders it takes only what Falloff keeps there, and never a link, which could lead
+    to any file of the machine.
     """
     files = [paths.ROOT / name for name in provenance.tracked()]
-    if not files:  # no clone
+    if not files:  # not a git clone
         for folder, inside, names in os.walk(paths.ROOT):
             inside[:] = [
                 name for name in inside if name not in MADE_HERE and not name.endswith(".egg-info")
@@ -275,7 +283,8 @@ def _files() -> dict[str, Path]:
 
 
 def _is_shipped(name: Path) -> bool:
-    """Whether a file may be one of this package's: below data/ only what is described, published or a reference."""
+    """Whether a file may belong to this package: below data/ only descriptions, published numbers
+    and references."""
     if name.parts[0] != "data" or name.name == "README.md":
         return True
     if name.parts[1] in ("raw", "datasets", "reproduced", "top500"):

@@ -1,4 +1,5 @@
-"""From a figure over its campaigns' datasets down to each raw transcript's file and command line."""
+"""Trace a figure through its campaigns' datasets down to each raw transcript's file and command
+line."""
 
 import math
 import os
@@ -22,7 +23,7 @@ from runners.record import Execution, FalloffError, Transcript
 
 @dataclass(frozen=True)
 class Chain:
-    """A campaign's folder with its plan, its dataset, and the text of each transcript by its trial."""
+    """A campaign's folder with its plan, its dataset, and the text of each transcript by trial."""
 
     folder: Path
     plan: Plan
@@ -31,7 +32,7 @@ class Chain:
 
     @property
     def about(self) -> str:
-        """The campaign, where it ran, and as what evidence it counts."""
+        """The campaign, where it ran, and its kind of evidence."""
         evidence = self.dataset.evidence.values[0]
         return f"{self.plan.name} on {self.plan.testbed['name']}, {evidence} evidence"
 
@@ -42,18 +43,19 @@ class Chain:
 
     @property
     def sessions(self) -> list[dict[str, Any]]:
-        """Where and with which code parts of the trials ran, as `runners.provenance.host` has it."""
+        """Where and with which code parts of the trials ran, in the form of
+        `runners.provenance.host`."""
         return attributes.hosts(self.dataset)
 
 
 def of(folder: Path) -> Chain:
-    """The chain of a campaign's folder; raises FalloffError as `store.assemble`."""
+    """The chain of a campaign's folder; raises FalloffError in the cases of `store.assemble`."""
     source = Folder(folder)
     return Chain(folder, source.plan(), store.read(folder), dict(source.texts()))
 
 
 def command(dataset: xr.Dataset) -> str:
-    """The command line that makes a dataset's campaign anew."""
+    """The command line that makes a dataset's campaign again."""
     campaign, testbed = dataset.attrs["campaign"], attributes.testbed(dataset)["name"]
     if testbed == store.IMPORTED:
         return f"falloff import {shlex.quote(campaign)} FILE..."
@@ -68,8 +70,8 @@ def folders(campaign: str, testbed: str) -> list[Path]:
 
 
 def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], plans: Mapping[str, Plan]) -> str:
-    """The whole chain of a figure; `chains` has those of each campaign, the stored reference's first, and `plans` the
-    campaigns as they are described today."""
+    """The whole chain of a figure. `chains` has those of each campaign, the stored reference's
+    first; `plans` has the campaigns as described today."""
     lines = [f"Figure {figure.label}", f"  drawn by   {figure.module}.figures"]
     lines.append(f"  study      {figure.module}.analyse")
     for name in figure.files:
@@ -110,9 +112,10 @@ def _trial(chain: Chain, trial: str) -> list[str]:
 
 
 def printed(figure: str, wanted: str, folders: Sequence[Path]) -> str:
-    """What the tools of a trial printed, in each of the folders that have it; FOLDER/TRIAL is of that folder alone.
+    """The output of a trial's tools, from each folder that has the trial; FOLDER/TRIAL selects one
+    folder.
 
-    Raises FalloffError where none has it.
+    Raises FalloffError if no folder has it.
     """
     within, _, trial = wanted.rpartition("/")
     among = [folder for folder in folders if within in ("", folder.name)]
@@ -129,7 +132,7 @@ def printed(figure: str, wanted: str, folders: Sequence[Path]) -> str:
 
 
 def raw(transcript: Transcript) -> str:
-    """What a trial's tools printed, each under its command line."""
+    """The output of a trial's tools, each under its command line."""
     parts = []
     for one in transcript.executions:
         end = "stopped at its limit" if one.timed_out else f"exit code {_known(one.exit_code)}"
@@ -139,7 +142,7 @@ def raw(transcript: Transcript) -> str:
 
 
 def code(session: Mapping[str, Any]) -> str:
-    """The commit of a session, or of this place, in words."""
+    """The commit of a session, or of this checkout, in words."""
     if not session.get("git_commit"):
         return "commit not known"
     return f"commit {session['git_commit']}{' with changes' if session['git_dirty'] else ''}"
@@ -163,6 +166,6 @@ def _known(exit_code: int | None) -> str:
 
 
 def shown(path: Path) -> str:
-    """A path as the reader of the repository sees it."""
+    """A path as a reader of the repository knows it."""
     inside = path.is_relative_to(paths.ROOT)
     return path.relative_to(paths.ROOT).as_posix() if inside else os.fspath(path)

@@ -1,8 +1,10 @@
-"""What a dataset says, as plain text: kept beside the transcripts, hashed, and compared value by value.
+"""A dataset's content as plain text: kept beside the transcripts, hashed, and compared value by
+value.
 
     a line of JSON for each variable: {"name": ..., "dims": [...], "values": [...]}, in order of their names
 
-What is nowhere known is left out, with the dims that nothing else has: a schema that grows changes no earlier text.
+Variables without any known value are left out, with the dims that only they have. So a schema that
+grows does not change earlier texts.
 """
 
 import hashlib
@@ -35,13 +37,14 @@ def of(dataset: xr.Dataset) -> Content:
 
 
 def text(content: Content) -> str:
-    """The content as it is kept, always the same text for the same values."""
+    """The content as stored text: the same values always give the same text."""
     lines = ({"name": name, **array} for name, array in content.items())
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
 def digest(dataset: xr.Dataset) -> str:
-    """The SHA-256 of a dataset's content as text; another file format or schema version does not change it."""
+    """The SHA-256 of a dataset's content as text. Another file format or schema version does not
+    change it."""
     return hashlib.sha256(text(of(dataset)).encode()).hexdigest()
 
 
@@ -52,7 +55,8 @@ def keep(dataset: xr.Dataset, folder: Path) -> None:
 
 
 def kept(folder: Path) -> Content:
-    """The content that a campaign's folder keeps, empty when it has none; raises FalloffError when it is damaged."""
+    """The content stored in a campaign's folder, empty if there is none; raises FalloffError if it
+    is damaged."""
     file = folder / manifest.DATASET
     if not file.exists():
         return {}
@@ -71,7 +75,8 @@ class _Array:
 
 
 def _checked(lines: Sequence[Any]) -> Content:
-    """The arrays of lines by their names; raises ValueError where a line is none, or two arrays do not fit together."""
+    """The arrays in lines of text, by name; raises ValueError if a line is not an array, or two
+    arrays do not fit together."""
     found: dict[str, Mapping[str, Any]] = {}
     for line in lines:
         array = kept_by.record(_Array, line)
@@ -89,7 +94,7 @@ def _checked(lines: Sequence[Any]) -> Content:
 
 
 def _is_filled(values: Any, depth: int) -> bool:
-    """Whether nested lists are as deep as an array of so many dims, and alike in length."""
+    """Whether nested lists form a complete array with `depth` dims."""
     if depth == 0:
         return not isinstance(values, (list, dict))
     is_list = isinstance(values, list) and all(_is_filled(one, depth - 1) for one in values)
@@ -97,7 +102,8 @@ def _is_filled(values: Any, depth: int) -> bool:
 
 
 def differences(earlier: Content, now: Content) -> list[str]:
-    """Every value that is not the same in two contents of one campaign, with its variable and trial, a line each."""
+    """Every value that differs between two contents of one campaign, with its variable and trial, a
+    line each."""
     rows, rows_now = _rows(earlier), _rows(now)
     lines = [f"trial {row} has no row any more" for row in rows if row not in rows_now]
     lines += [f"trial {row} has a row that was not there" for row in rows_now if row not in rows]
@@ -121,11 +127,13 @@ def _plain(array: xr.DataArray) -> dict[str, Any]:
 
 def _is_known(values: np.ndarray) -> bool:
     is_text = values.dtype.kind in "OUT"
-    return bool((values != "").any() if is_text else (values == values).any())  # NaN is not itself
+    # NaN is not equal to itself.
+    return bool((values != "").any() if is_text else (values == values).any())
 
 
 def _rows(content: Content) -> dict[str, int]:
-    """The row of each trial; one with several results has a row for each, numbered from the second on."""
+    """The row of each trial. A trial with several results has a row for each, numbered from the
+    second on."""
     rows: dict[str, int] = {}
     seen: Counter[str] = Counter()
     for row, trial in enumerate(content["trial_id"]["values"] if "trial_id" in content else ()):
@@ -135,7 +143,8 @@ def _rows(content: Content) -> dict[str, int]:
 
 
 def _cells(content: Content, rows: Mapping[str, int], others: Collection[str]) -> dict[str, Any]:
-    """Each known value by its place in words, of the trials that are among others; the labels of a dim are one value."""
+    """Each known value by its place in words, for the trials that are also in `others`. The labels
+    of a dim count as one value."""
     cells = {}
     for name, array in content.items():
         if array["dims"][:1] != ["trial"]:

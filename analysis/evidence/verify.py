@@ -1,4 +1,5 @@
-"""Whether a campaign's folder is still what it was: its files by their digests, its dataset value by value."""
+"""Verify that a campaign's folder is unchanged: its files by their digests, its dataset value by
+value."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -13,17 +14,17 @@ from runners import archive, manifest
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError
 
-# A fault of a parser is in every trial; so many lines show it.
+# A parser's fault appears in every trial, so this many lines are enough.
 MOST_VALUES = 24
 
 
 @dataclass(frozen=True)
 class Check:
-    """What a check of one campaign's folder found.
+    """The result of checking one campaign's folder.
 
-    `differences` are in a line each, empty when all agrees; `unknown` says why nothing can be told, if so. `trials` is
-    how many rows the rebuilt dataset has, 0 where it cannot be rebuilt. `unreadable` are those of the differences that say
-    what could not be read.
+    `differences` are one line each, empty if everything agrees. `unknown` says why the check cannot
+    decide, if so. `trials` is the number of rows of the rebuilt dataset, 0 if it cannot be rebuilt.
+    `unreadable` are the differences about files that could not be read.
     """
 
     folder: Path
@@ -34,7 +35,8 @@ class Check:
 
 
 def folders(given: Sequence[Path] = ()) -> list[Path]:
-    """The campaigns in the given folders, else in data/reference and data/raw; raises FalloffError without any."""
+    """The campaigns in the given folders, else in data/reference and data/raw; raises FalloffError
+    if there are none."""
     within = given or (paths.REFERENCE, paths.RAW)
     signs = ("trials.json", manifest.JOURNAL, manifest.NAME)
     candidates = [folder for top in within for folder in (top, *sorted(top.glob("*/")))]
@@ -46,10 +48,10 @@ def folders(given: Sequence[Path] = ()) -> list[Path]:
 
 
 def check(folder: Path) -> Check:
-    """Compare a folder with its recorded digests, its trials with its plan and journal, and its dataset, rebuilt from
-    the transcripts, with the one that is kept there."""
+    """Check a folder: its files against the recorded digests, its trials against plan and journal,
+    and the dataset rebuilt from the transcripts against the stored one."""
     unknown, trials, lines, unreadable = "", 0, list[str](), list[str]()
-    # Each by itself: what is damaged hides nothing else that differs.
+    # Check each part on its own, so that damage in one does not hide differences in another.
     kept_here = Folder(folder)
     steps = (
         partial(manifest.differences, folder),
@@ -69,7 +71,7 @@ def check(folder: Path) -> Check:
         kept = content.kept(folder)
         if not kept and (folder / archive.NAME).exists():
             unknown = unknown or f"no {manifest.DATASET}: its values cannot be compared"
-        # Single values first: one that is refused has many members of lists.
+        # Single values first, because a refused trial has many list members.
         apart = sorted(content.differences(kept, rebuilt), key=lambda line: "[" in line)
         apart = apart if kept else []
         lines += [f"{manifest.DATASET}: {line}" for line in apart[:MOST_VALUES]]
@@ -81,7 +83,7 @@ def check(folder: Path) -> Check:
 
 @contextmanager
 def _told(lines: list[str]) -> Iterator[None]:
-    """Put what cannot be read among the lines, and go on."""
+    """Add a line about what cannot be read, and continue."""
     try:
         yield
     except FalloffError as error:
@@ -91,13 +93,14 @@ def _told(lines: list[str]) -> Iterator[None]:
 
 
 def renew(folder: Path) -> None:
-    """Record a folder as it is now: its dataset's values, then the digests of its files."""
+    """Record a folder in its present state: its dataset's values, then the digests of its files."""
     content.keep(store.assemble(folder), folder)
     manifest.write(folder)
 
 
 def text(found: Check) -> str:
-    """A check as lines: the folder with its verdict, then what differs and what could not be told."""
+    """A check as lines: the folder with its verdict, then the differences and what could not be
+    decided."""
     verdict = "DIFFERS" if found.differences else "unknown" if found.unknown else "ok"
     lines = [f"{verdict:8} {os.path.relpath(found.folder)}: {found.trials} trials rebuilt"]
     lines += [f"         - {line}" for line in found.differences]
@@ -106,7 +109,7 @@ def text(found: Check) -> str:
 
 
 def _against_the_plan(folder: Folder) -> list[str]:
-    """What the plan, the journal and the transcripts say differently of the same trials."""
+    """Differences between the plan, the journal and the transcripts about the same trials."""
     plan, notes = folder.plan(), folder.notes()
     planned = {trial.id: trial for trial in plan.trials()}
     lines, present = [], {}

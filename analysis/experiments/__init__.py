@@ -1,12 +1,13 @@
-"""The experiments, a module each.
+"""The experiments, one module each.
 
-A module has `analyse(campaign, ..., today=None) -> Study`, whose parameters are the campaigns that it reads: its own first,
-then what is shown beside it, with None as default where it does without. `today` (of another campaign `today_NAME`) is a
-shorter run to be compared with the campaign. `finding(study)` says in words (Markdown) what was found, `findings(study)` as
-data; `figures(study)` are its figures by label, and `FIGURES` names the campaigns and files of data/ that each rests on.
+A module has `analyse(campaign, ..., today=None) -> Study`. Its parameters are the campaigns that it
+reads: its own first, then those shown beside it, with the default None if it can do without.
+`today` (for another campaign `today_NAME`) is a shorter run to compare with the campaign.
+`finding(study)` states the result in words (Markdown), `findings(study)` as data. `figures(study)`
+are its figures by label, and `FIGURES` names the campaigns and files of data/ behind each.
 
-For the explorer a module may say in `OPENS` by campaign what its page begins with: `y`, `x`, `series` of a view, and levels
-of other factors.
+For the explorer a module may define `OPENS`, by campaign: the `y`, `x` and `series` of the first
+view, and levels of other factors.
 """
 
 import inspect
@@ -26,7 +27,7 @@ TODAY = "today"
 
 
 def modules() -> Iterator[ModuleType]:
-    """Every experiment, by name; a module without findings is a part of another."""
+    """Every experiment, by name. A module without findings is part of another experiment."""
     return (module for module in _all() if hasattr(module, "findings"))
 
 
@@ -36,7 +37,7 @@ def _all() -> Iterator[ModuleType]:
 
 
 def campaigns(module: ModuleType) -> dict[str, bool]:
-    """The campaigns that an experiment reads, its own first, and whether it cannot do without each."""
+    """The campaigns that an experiment reads, its own first, each with whether it is required."""
     parameters = inspect.signature(module.analyse).parameters.values()
     return {
         parameter.name: parameter.default is parameter.empty
@@ -46,12 +47,13 @@ def campaigns(module: ModuleType) -> dict[str, bool]:
 
 
 def all_campaigns() -> list[str]:
-    """The campaigns that any experiment reads, each once."""
+    """All campaigns that any experiment reads, without duplicates."""
     return list(dict.fromkeys(name for module in modules() for name in campaigns(module)))
 
 
 def compared(module: ModuleType) -> dict[str, str]:
-    """The campaigns of which a run of today is compared with the reference, and the parameters that take it."""
+    """The campaigns whose run of today is compared with the reference, and the parameters that take
+    it."""
     first = next(iter(campaigns(module)), "")
     return {
         first if name == TODAY else name.removeprefix(f"{TODAY}_"): name
@@ -62,8 +64,8 @@ def compared(module: ModuleType) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Traced:
-    """A figure by its label: the `module` whose `analyse` and `figures` make it, and the campaigns and files of data/ that
-    it rests on."""
+    """A figure by its label: the `module` whose `analyse` and `figures` make it, and the campaigns
+    and files of data/ behind it."""
 
     label: str
     module: str
@@ -86,7 +88,8 @@ def traced() -> dict[str, Traced]:
 
 
 def find_figure(label: str) -> Traced:
-    """The figure of a label, also as a file's name; raises FalloffError that names all figures when there is none."""
+    """The figure with this label or file name; raises FalloffError naming all figures if there is
+    none."""
     figures = traced()
     name = label.removesuffix(".svg").removeprefix("fig:").replace("-", "_")
     if name not in figures:
@@ -95,9 +98,10 @@ def find_figure(label: str) -> Traced:
 
 
 class Studies:
-    """The study of every experiment, as an attribute of its name, made when it is first asked for; None without its data.
+    """The study of every experiment, as an attribute with its name. It is made on first access, and
+    None without data.
 
-    `read(campaign)` gives a dataset, or None where there is none.
+    `read(campaign)` returns a dataset, or None if there is none.
     """
 
     def __init__(self, read: Callable[[str], xr.Dataset | None]) -> None:
@@ -114,6 +118,6 @@ class Studies:
 
     @property
     def datasets(self) -> dict[str, xr.Dataset]:
-        """Every campaign of which there are data, by name."""
+        """Every campaign with data, by name."""
         read = {name: self._read(name) for name in all_campaigns()}
         return {name: dataset for name, dataset in read.items() if dataset is not None}

@@ -1,7 +1,8 @@
-"""One node to several over a bridge, and back: how much they get together, and which resource is the limit.
+"""One node sends to several over a bridge, or receives from them: their total goodput, and the
+resource that limits it.
 
-The model is goodput = min(capacity of each resource). Relieving one resource then raises the goodput if and only if that
-resource alone is the limit; with two equal limits no single relief does.
+The model is goodput = min(capacity of each resource). Relieving one resource raises the goodput if
+and only if that resource alone is the limit; with two equal limits no single relief does.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,13 +35,13 @@ from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import fixed, listed, paragraphs, percent
 from runners.tools import fanout
 
-# The campaigns, and the files of data/, that each figure rests on.
+# The campaigns and files of data/ behind each figure.
 FIGURES = {"fan_out": ("fan_out",)}
 GBIT = 1e9
 ENDS = {"forward": "from one sender", "reverse": "to one receiver"}
-HEADROOM = 1.3  # of the axes over the largest goodput
-SIDESTEP = 0.12  # of a row, between the directions
-# What can be changed, one thing at a time, against the same baseline, and which resource that relieves.
+HEADROOM = 1.3  # height of the axes over the largest goodput
+SIDESTEP = 0.12  # fraction of a row between the directions
+# Changes to the same baseline, one at a time, and the resource that each relieves.
 CHANGES = {
     "receiver": "more nodes",
     "stream": "more streams in each flow",
@@ -54,16 +55,17 @@ LIMITS = {
     "bridge": "shared bridge",
 }
 # The least growth that counts. A change should promise at least twice as much, or it cannot be told from
-# none: one more receiver beside seven promises 1/7, four more promise 4/7.
+# no growth: one more receiver beside seven promises 1/7, four more promise 4/7.
 LEAST_GROWTH = 0.10
 CONFIDENCE = 0.90  # each end of the interval is a one-sided test at 5 %
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a change did to the goodput: the ratio to the baseline, its 90 % interval, and `says`:
+    """The effect of a change on the goodput: the ratio to the baseline with its 90 % interval, and
+    `says`.
 
-    `grows` (the interval lies above 1 + LEAST_GROWTH), `stays` (below it) or `unclear`.
+    `says` is `grows` (the interval lies above 1 + LEAST_GROWTH), `stays` (below it) or `unclear`.
     """
 
     ratio: float
@@ -74,12 +76,13 @@ class Response:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """Each change's response, by key of CHANGES, and those that decide: these say what the limit is."""
+    """Each change's response, by key of CHANGES, and the changes that decide what the limit is."""
 
     responses: Mapping[str, Response]
 
     def that(self, says: str) -> list[str]:
-        """The changes that say so. Where faster ports help, what more receivers do tells nothing: the limit is their ports."""
+        """The changes with this response. If faster ports help, more receivers prove nothing,
+        because their ports are the limit."""
         ports_help = "port" in self.responses and self.responses["port"].says == "grows"
         return [
             name
@@ -89,18 +92,19 @@ class Bottleneck:
 
     @property
     def relief(self) -> str:
-        """The one change that raises the goodput, while all others that were tried do not; "" without one."""
+        """The one change that raises the goodput while all others tried do not; "" if there is
+        none."""
         grows = self.that("grows")
         return grows[0] if len(grows) == 1 and not self.that("unclear") else ""
 
     @property
     def limit(self) -> str:
-        """The resource that is the limit, a value of LIMITS, or UNDECIDED."""
+        """The limiting resource, a value of LIMITS, or UNDECIDED."""
         return LIMITS.get(self.relief, UNDECIDED)
 
     @property
     def reason(self) -> str:
-        """Why, in a sentence."""
+        """The reason, in a sentence."""
         grows, unclear = (
             [CHANGES[name] for name in self.that(says)] for says in ("grows", "unclear")
         )
@@ -128,7 +132,7 @@ def bottleneck(baseline: np.ndarray, changed: Mapping[str, np.ndarray]) -> Bottl
 
 
 def _response(baseline: np.ndarray, goodput: np.ndarray) -> Response:
-    """The geometric mean of the blocks' ratios with its t interval, and what it says."""
+    """The geometric mean of the blocks' ratios with its t interval, and the response."""
     ratios = np.asarray(goodput, float) / np.asarray(baseline, float)
     ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
     if not len(ratios):
@@ -140,15 +144,16 @@ def _response(baseline: np.ndarray, goodput: np.ndarray) -> Response:
 
 @dataclass(frozen=True)
 class Fan:
-    """All that follows for one direction at the baseline's path and streams.
+    """All results for one direction at the baseline's path and streams.
 
-    `goodput` [bit/s] is the aggregate over (block, receivers), `limits` are the links' by number of
-    receivers. `verdict` names the limit at the baseline's receivers.
+    `goodput` [bit/s] is the aggregate over (block, receivers); `limits` are the links' limits by
+    number of receivers. `verdict` names the limit at the baseline's receivers.
 
-    `model` is the segmented model of log2 of a receiver's mean goodput over the receivers, in every block:
-    it is level up to the knee and falls by s for each doubling beyond it; s = 1 where the aggregate does not
-    grow at all. `knee` is (estimate, low, high) in receivers, a 95 % t interval of its logarithm over the
-    blocks, and `growth` what the aggregate gains [1] with a doubling beyond it.
+    `model` is the segmented model of log2 of a receiver's mean goodput over the receivers, in every
+    block: it is level up to the knee and falls by s for each doubling beyond it; s = 1 if the
+    aggregate does not grow at all. `knee` is (estimate, low, high) in receivers, a 95 % t interval
+    of its logarithm over the blocks. `growth` is the gain of the aggregate [1] for each doubling
+    beyond the knee.
     """
 
     direction: str
@@ -161,7 +166,8 @@ class Fan:
 
     @property
     def was_set(self) -> float:
-        """From how many flows on the link that all share is the limit by the path's description; 0 where that is unknown."""
+        """The number of flows from which on the shared link is the limit, by the path's
+        description; 0 if unknown."""
         flow, all_flows = (self.limits[count] for count in (min(self.limits), max(self.limits)))
         limit = all_flows.shared * min(self.limits) / flow.own
         return round(limit, 2) if np.isfinite(limit) else 0.0
@@ -174,7 +180,7 @@ class Fan:
 
 @dataclass(frozen=True)
 class FanOut:
-    """The campaign's dataset and all that follows from it; `baseline` holds the design's levels."""
+    """The campaign's dataset and all results; `baseline` holds the design's levels."""
 
     dataset: xr.Dataset
     baseline: Mapping[str, Any]
@@ -182,7 +188,7 @@ class FanOut:
 
 
 def analyse(fan_out: xr.Dataset) -> FanOut:
-    """Derive the fans; raises FalloffError when there is no fanout trial."""
+    """Derive the fans; raises FalloffError if there is no fanout trial."""
     points = over_factors(fan_out, runner="fanout", goodput=fan_out.aggregate_goodput)
     points, planned = points.goodput.sortby("receivers"), design(fan_out)
     path = interconnects(fan_out)[planned["baseline"]["path"]]
@@ -204,7 +210,7 @@ def _fan(points: xr.DataArray, planned: Mapping, path: Mapping, sender: int) -> 
         if all(level in points[name].values for name, level in levels.items())
     }
     each = np.log2(goodput / goodput.receivers).values
-    # The model is held against bit/s: near is a part of the goodput, and not of its logarithm.
+    # The model is compared in bit/s: closeness is relative to the goodput, not to its logarithm.
     model = attempt(segmented.MODEL, receivers, each, lambda _, logarithm: 2**logarithm)
     fitted = {}
     if model.fitted:
@@ -228,7 +234,8 @@ def _links_limits(path: Mapping, sender: int, receivers: int, direction: str) ->
 
 
 def findings(study: FanOut) -> Iterator[Finding]:
-    """What limits the flows in each direction, and from how many flows on, as data."""
+    """The limit of the flows in each direction, and the number of flows from which on it applies,
+    as data."""
     source = origin("fan_out", study.dataset)
     for fan in study.fans:
         statement = f"Limit of {fan.flows}, and from how many on"
@@ -239,13 +246,14 @@ def findings(study: FanOut) -> Iterator[Finding]:
 
 
 def finding(study: FanOut) -> str:
-    """What limits the flows in each direction, and where they stop to gain, in plain English (Markdown)."""
+    """The limit of the flows in each direction, and where they stop gaining, in plain English
+    (Markdown)."""
     parts = [_of_fan(study, fan) for fan in study.fans]
     return paragraphs([_what_was_set(study)], *parts, [without_reading(study.dataset)])
 
 
 def _what_was_set(study: FanOut) -> str:
-    """Whether an emulation's own limit is found."""
+    """Whether the study finds the limit that the emulation set."""
     flows, found = study.fans[0].was_set, {fan.verdict.limit for fan in study.fans}
     if evidence_of(study.dataset) != "emulated" or not flows:
         return ""
@@ -277,7 +285,8 @@ def _of_fan(study: FanOut, fan: Fan) -> Iterator[str]:
 
 
 def figures(study: FanOut) -> dict[str, exhibit.Exhibit]:
-    """Above the goodput of all flows [Gbit/s] over their number, a panel a direction; below the ratios [1] of the changes."""
+    """Above: the goodput of all flows [Gbit/s] over their number, one panel per direction. Below:
+    the ratios [1] of the changes."""
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 5.2))
         above, below = figure.subfigures(2, 1, height_ratios=(1.5, 1))
@@ -316,7 +325,7 @@ def _aggregate(axes: Axes, fan: Fan) -> None:
 
 
 def _changes(axes: Axes, study: FanOut) -> None:
-    """A row a change, a series a direction."""
+    """One row per change, one series per direction."""
     changes = list(dict.fromkeys(change for fan in study.fans for change in fan.verdict.responses))
     axes.axvline(1, color=style.FAINT, linewidth=0.9)
     axes.axvline(1 + LEAST_GROWTH, color=style.INK, linewidth=0.9, linestyle=":")

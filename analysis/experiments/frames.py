@@ -1,4 +1,5 @@
-"""Frames that a path carries: the largest, idle and under load, and datagrams of all sizes through a switch and a cable."""
+"""Frames on a path: the largest that it carries, idle and under load, and datagrams of all sizes
+through a switch and a cable."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ from analysis.statistics.judgement import Control, judge_control
 from analysis.wire import ETHERNET_HEADER, packet_limit
 from analysis.wording import fixed, listed, paragraphs, percent
 
-WAYS = {"forward": "", "reverse": "_reverse"}  # a way's ending of the readings' names
-# What happens to larger frames on their way.
+WAYS = {"forward": "", "reverse": "_reverse"}  # suffix of the readings' names, by way
+# The fate of larger frames.
 FAULTS = {
     "silent": "A switch drops a larger frame in silence",
     "router": "A router reports it (ICMP)",
@@ -40,13 +41,13 @@ FAULTS = {
 class PacketSizes:
     """The campaign's dataset and its points over (block, path, frame_bytes).
 
-    Of datagrams: `sent` [1/s] and `delivered` [1], the share of what the sender's interface sent that reached the
-    receiver's: what its socket loses afterwards is not the path's fault. Over (path, frame_bytes) `limit` [1/s] of
-    the wire, NaN without a rate.
+    For datagrams: `sent` [1/s], and `delivered` [1], the share of what the sender's interface sent
+    that reached the receiver's interface; losses in the receiver's socket are not the path's fault.
+    Over (path, frame_bytes): `limit` [1/s] of the wire, NaN without a rate.
 
-    `blocking` judges for each frame size whether `compared`, a path with a switch, delivers as large a share
-    as `reference`, a cable: `holds` is an equivalence within the margin. `worst` is the frame size [B] that
-    suffers most.
+    `blocking` judges for each frame size whether `compared`, a path with a switch, delivers as
+    large a share as `reference`, a cable: `holds` is an equivalence within the margin. `worst` is
+    the frame size [B] with the largest loss.
     """
 
     dataset: xr.Dataset
@@ -59,11 +60,12 @@ class PacketSizes:
 
 @dataclass(frozen=True)
 class Frames:
-    """The campaign's dataset and its map, and datagrams of all sizes where there are data.
+    """The campaign's dataset and its map, and datagrams of all sizes if there are data.
 
-    `limits` has a row for each path, load and way: `frame` [B] without its check sequence (the least that a
-    block has, NaN without any), `fault` (what happens to larger ones; several are joined by "or"),
-    `blocks` with a reading, `expected` [B] by the path's description, and `exact`: all blocks have just that.
+    `limits` has a row for each path, load and way: `frame` [B] without its check sequence (the
+    least of all blocks, NaN without any), `fault` (what happens to larger ones; several are joined
+    by "or"), `blocks` with a reading, `expected` [B] by the path's description, and `exact`: all
+    blocks have exactly that.
     """
 
     dataset: xr.Dataset
@@ -72,7 +74,7 @@ class Frames:
 
 
 def analyse(frame_limits: xr.Dataset, packet_sizes: xr.Dataset | None = None) -> Frames:
-    """Lay both campaigns out; raises FalloffError when one holds no trial of its tool."""
+    """Lay both campaigns out; raises FalloffError if one has no trial of its tool."""
     sizes = None if packet_sizes is None else _sizes(packet_sizes)
     return Frames(frame_limits, _limits(frame_limits), sizes)
 
@@ -106,7 +108,7 @@ def _limits(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def _least_mtu(path: Mapping[str, Any], hosts: int) -> int:
-    """The least MTU [B] on a path of data/paths.toml, that of the `hosts` included."""
+    """The least MTU [B] on a path of data/paths.toml, including that of the `hosts`."""
     devices = {**path.get("switches", {}), **path.get("routers", {})}
     links = [link["mtu"] for link in path["links"] if "mtu" in link]
     return min([hosts, *devices.values(), *links])
@@ -138,7 +140,8 @@ def _sizes(dataset: xr.Dataset) -> PacketSizes:
 
 
 def _worst(blocking: Mapping[int, Control]) -> int:
-    """The frame size that suffers most: violated before open before not, then the least ratio."""
+    """The frame size that suffers most: violated before open before the others, then the lowest
+    ratio."""
     order = ("violated", "undecided", "holds")
     return min(
         blocking,
@@ -147,7 +150,7 @@ def _worst(blocking: Mapping[int, Control]) -> int:
 
 
 def finding(study: Frames) -> str:
-    """What the switch does to datagrams of all sizes, and where the largest frames are (Markdown)."""
+    """The switch's effect on datagrams of all sizes, and the largest frames (Markdown)."""
     return paragraphs(_of_sizes(study.sizes) if study.sizes else (), _of_limits(study))
 
 

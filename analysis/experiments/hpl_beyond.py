@@ -1,4 +1,4 @@
-"""What the model of the paper's cluster foretells of more nodes and of other networks."""
+"""What the model of the paper's cluster predicts for more nodes and for other networks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from analysis.statistics import design as designs
 from analysis.statistics.judgement import FLAT, Judgement, judge
 from analysis.wording import between, counted, listed, percent
 
-# The networks whose gains over another are asked for.
+# The networks whose gains are computed, each with its reference.
 PAIRS = (("ddr_infiniband", "10gige"), ("gige_bonded", "gige"))
-LOWEST = 60.0  # % of Rpeak at which the axis begins, or below
+LOWEST = 60.0  # % of Rpeak at which the axis begins, unless values are lower
 FIGURES = {"beyond": ("hpl_beyond",)}
 
 
@@ -26,10 +26,10 @@ FIGURES = {"beyond": ("hpl_beyond",)}
 class Beyond:
     """A simulated campaign beyond the paper's cluster.
 
-    `efficiency` is HPL's rate over Rpeak, over (interconnect, nodes), NaN where a case is missing. `margin` [1] counts as
-    no change. `falls` judge, by interconnect, the fall from the fewest nodes to the most that were simulated, of the
-    networks that have both. `gains`, by the pair of PAIRS, are the ratios of HPL's rates on both networks, over (nodes).
-    The model has no scatter.
+    `efficiency` is HPL's rate over Rpeak, over (interconnect, nodes), NaN where a case is missing.
+    `margin` [1] counts as no change. `falls` judge, by interconnect, the fall from the fewest nodes
+    to the most simulated, for networks with both. `gains`, by the pair of PAIRS, are the ratios of
+    HPL's rates on both networks, over (nodes). The model has no scatter.
     """
 
     dataset: xr.Dataset
@@ -45,12 +45,13 @@ class Beyond:
         return int(self.efficiency.nodes.min())
 
     def most(self, network: str) -> int:
-        """The most nodes that were simulated on a network."""
+        """The most nodes simulated on a network."""
         return int(self.efficiency.sel(interconnect=network).dropna("nodes").nodes.max())
 
 
 def analyse(hpl_beyond: xr.Dataset) -> Beyond:
-    """Derive efficiencies, falls and gains; raises FalloffError when there is no HPL trial or there are several blocks."""
+    """Derive efficiencies, falls and gains; raises FalloffError if there is no HPL trial or there
+    are several blocks."""
     derived = at_only_level(points(hpl_beyond), "block").sortby("nodes")
     margin, networks = designs.read(hpl_beyond).margin, derived.interconnect.values.tolist()
     reached, falls = efficiency(derived).transpose("interconnect", "nodes"), {}
@@ -64,7 +65,8 @@ def analyse(hpl_beyond: xr.Dataset) -> Beyond:
 
 
 def finding(study: Beyond) -> str:
-    """Where the efficiency stays as it is, and what faster networks gain, in plain English (Markdown)."""
+    """Where the efficiency stays level, and what faster networks gain, in plain English
+    (Markdown)."""
     if not study.falls:
         return "**What more nodes do to the efficiency cannot be said**: no network has two cases."
     names, margin = short_names(study.dataset), percent(study.margin, 0)
@@ -84,7 +86,8 @@ def finding(study: Beyond) -> str:
 
 
 def _networks(study: Beyond, networks: list[str]) -> str:
-    """Such as "GigE and 10GE up to 256 nodes, 25GE up to 144 nodes"."""
+    """The networks with their node counts, such as "GigE and 10GE up to 256 nodes, 25GE up to 144
+    nodes"."""
     names, reached = short_names(study.dataset), {}
     for network in networks:
         reached.setdefault(study.most(network), []).append(names[network])
@@ -93,7 +96,7 @@ def _networks(study: Beyond, networks: list[str]) -> str:
 
 
 def _of_gain(study: Beyond, network: str, reference: str) -> str:
-    """What HPL gains on a network over another, beside what its links gain."""
+    """HPL's gain on a network over another, and the gain of the links."""
     rates = 100 * (study.gains[network, reference] - 1).dropna("nodes").values
     if not len(rates):
         return ""
@@ -111,7 +114,8 @@ def _of_gain(study: Beyond, network: str, reference: str) -> str:
 
 
 def findings(study: Beyond) -> Iterator[Finding]:
-    """The fall of each network's efficiency to the most nodes; planned for are those that the design compares."""
+    """The fall of each network's efficiency to the most nodes. The design's comparisons are
+    primary."""
     planned = designs.read(study.dataset).pair
     source, names = origin("hpl_beyond", study.dataset), short_names(study.dataset)
     for network, fall in study.falls.items():

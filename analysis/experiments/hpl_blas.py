@@ -1,4 +1,5 @@
-"""HPL on one node with two BLAS libraries: how much faster is the tuned one, and is that the doubling of a blog?"""
+"""HPL on one node with two BLAS libraries: how much faster is the tuned one, and is it the factor
+of two of a blog?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,13 +28,14 @@ NAMES = {"openblas": "OpenBLAS", "reference": "reference BLAS"}
 
 @dataclass(frozen=True)
 class Blas:
-    """The campaign's dataset and all that follows from it.
+    """The campaign's dataset and all results.
 
-    `slow` and `fast` are the levels of the factor blas that are compared. `log_ratio` is
-    log(rate with the fast library / rate with the slow one) over (block, N). `factors` is over (N): `ratio`
-    (geometric mean) with its 95 % t interval `low`, `high` and `blocks`. `claim` judges, at the largest N, whether the
-    slow library's rate falls below the fast one's by more than 1 - 1 / CLAIMED_FACTOR: it `falls off` where the factor
-    is beyond the claimed one with 95 % one-sided confidence, and is `flat` where it is below.
+    `slow` and `fast` are the compared levels of the factor blas. `log_ratio` is log(rate with the
+    fast library / rate with the slow one) over (block, N). `factors` is over (N): `ratio`
+    (geometric mean) with its 95 % t interval `low`, `high` and `blocks`. `claim` judges, at the
+    largest N, whether the slow library's rate falls below the fast one's by more than 1 - 1 /
+    CLAIMED_FACTOR: it `falls off` if the factor exceeds the claimed one with 95 % one-sided
+    confidence, and is `flat` if it is below.
     """
 
     dataset: xr.Dataset
@@ -47,7 +49,7 @@ class Blas:
 def analyse(hpl_blas: xr.Dataset) -> Blas:
     """Derive points, factors and the claim.
 
-    Raises FalloffError when there is no HPL trial, or there are several interconnects or node counts.
+    Raises FalloffError if there is no HPL trial, or there are several interconnects or node counts.
     """
     alone = at_only_level(points(hpl_blas), "interconnect", "nodes")
     slow, fast = designs.read(hpl_blas).pair
@@ -58,7 +60,8 @@ def analyse(hpl_blas: xr.Dataset) -> Blas:
 
 
 def finding(study: Blas) -> str:
-    """How much faster HPL is with the fast library at the largest N, in plain English (Markdown)."""
+    """How much faster HPL is with the fast library at the largest N, in plain English
+    (Markdown)."""
     fast, slow = NAMES[study.fast], NAMES[study.slow]
     factor, *ends = at_place(study.factors.sel(N=study.factors.N.max()))
     blocks, caveat = study.claim.blocks, study.dataset.attrs.get("caveat", "")

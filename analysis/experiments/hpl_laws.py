@@ -1,4 +1,4 @@
-"""Which law HPL's efficiency over nodes follows on each network, and what that law foretells."""
+"""Which law HPL's efficiency over nodes follows on each network, and what that law predicts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ NAMES = {
     "power_law": "power law",
     OF_MESSAGES: "HPL's messages",
 }
-# A law is fitted to at most this share of the most nodes, and asked for these.
+# A law is fitted to at most this share of the most nodes, and predicts these.
 SEEN = 0.5
 
 
@@ -33,10 +33,12 @@ SEEN = 0.5
 class Scale:
     """The laws of a campaign's efficiency over nodes.
 
-    `efficiency` [1] is over (block, interconnect, nodes), with HPL's settings over nodes. `foretold` has a row for each network and
-    law: the error on `most` nodes of a fit to at most `seen`. `recovered` has a row for each network whose links have a set rate:
-    that `rate` [B/s of payload], and `estimate`, `low` and `high`, what HPL's times alone say of it by the law of its messages.
-    `simulated` [1] is the efficiency at the same rates over (interconnect, nodes), None without such a campaign.
+    `efficiency` [1] is over (block, interconnect, nodes), with HPL's settings over nodes.
+    `foretold` has a row for each network and law: the error on `most` nodes of a fit to at most
+    `seen` nodes. `recovered` has a row for each network whose links have a set rate: that `rate`
+    [B/s of payload], and its `estimate`, `low` and `high` from HPL's times alone, by the law of its
+    messages. `simulated` [1] is the efficiency at the same rates over (interconnect, nodes), None
+    without such a campaign.
     """
 
     dataset: xr.Dataset
@@ -49,14 +51,17 @@ class Scale:
     simulated: xr.DataArray | None
 
     def followed(self, network: str) -> Law | None:
-        """The law with the most weight among those that follow a network's data; None where none does."""
+        """The law with the most weight among those that follow a network's data; None if none
+        does."""
         return self.laws.best(network)
 
 
 def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset | None = None) -> Scale:
-    """Fit every law to every network; `hpl_agreement` is the simulation at the same rates, of more nodes.
+    """Fit every law to every network; `hpl_agreement` is the simulation at the same rates, with
+    more nodes.
 
-    Raises FalloffError when there is no HPL trial, or the runs at one node count had several settings.
+    Raises FalloffError if there is no HPL trial, or the runs at one node count had several
+    settings.
     """
     efficiency = with_settings(points(hpl_scaling))
     known = efficiency.dropna("nodes", how="all").nodes.values
@@ -78,13 +83,14 @@ def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset | None = None) ->
 
 
 def _recovered(dataset: xr.Dataset, laws: Laws) -> pd.DataFrame:
-    """What the law of HPL's messages says of the links' rates, beside what they are set to, by network."""
+    """The links' rates estimated by the law of HPL's messages, beside the rates that were set, by
+    network."""
     rows = {}
     for network, described in interconnects(dataset).items():
         found = laws[network, OF_MESSAGES].parameters() if network in laws.by_level else {}
         if "rate_bit_s" in described and found and laws[network, OF_MESSAGES].follows:
             estimate, low, high = found["beta"]
-            if estimate <= 0:  # bytes took no time that can be told
+            if estimate <= 0:  # the time of bytes cannot be told from 0
                 continue
             ends = np.nan, np.nan
             if laws[network, OF_MESSAGES].blocks.blocks > 1 and low > 0:
@@ -95,7 +101,8 @@ def _recovered(dataset: xr.Dataset, laws: Laws) -> pd.DataFrame:
 
 
 def finding(study: Scale) -> str:
-    """The law of each network, the link rates that it tells, and what it foretells, in plain English (Markdown)."""
+    """The law of each network, the link rates that it implies, and its predictions, in plain
+    English (Markdown)."""
     names, followed = short_names(study.dataset), {}
     for network in study.laws.by_level:
         if law := study.followed(network):
@@ -120,7 +127,7 @@ def _blocks(study: Scale) -> int:
 
 
 def _foretold(study: Scale) -> list[str]:
-    """The error of the networks' best laws when they are asked for the most nodes."""
+    """The error of the networks' best laws in predicting the most nodes."""
     names, found = short_names(study.dataset), []
     for network in study.laws.by_level:
         law = study.followed(network)
@@ -139,7 +146,7 @@ def _foretold(study: Scale) -> list[str]:
 
 
 def _beyond(study: Scale) -> str:
-    """What the laws foretell of the most nodes that were simulated, beside the simulation."""
+    """The laws' predictions for the most simulated nodes, beside the simulation."""
     if study.simulated is None or study.simulated.nodes.max() <= study.most:
         return ""
     end, names, found = study.simulated.isel(nodes=[-1]), short_names(study.dataset), []
@@ -155,7 +162,8 @@ def _beyond(study: Scale) -> str:
 
 
 def findings(study: Scale) -> Iterator[Finding]:
-    """The link rates that HPL's times tell, over those that are set, and the errors of what was held out, as data."""
+    """The link rates implied by HPL's times over those that were set, and the errors of held-out
+    predictions, as data."""
     source, names = origin("hpl_laws", study.dataset), short_names(study.dataset)
     blocks = _blocks(study)
     for network, row in study.recovered.iterrows():
@@ -179,7 +187,8 @@ def findings(study: Scale) -> Iterator[Finding]:
 
 
 def table(study: Scale) -> exhibit.Table:
-    """Every law of every network: its weight, its parameters, how far it misses, and what it foretells."""
+    """Every law of every network: its weight, its parameters, its largest miss, and its
+    prediction."""
     names, rows = short_names(study.dataset), []
     for network, laws in study.laws.by_level.items():
         for law in laws:
@@ -239,7 +248,7 @@ def _parameters(law: Law) -> str:
 
 
 def figures(study: Scale) -> dict[str, exhibit.Exhibit]:
-    """The laws beyond the nodes that were run, beside what is simulated there."""
+    """The laws beyond the measured nodes, beside the simulation there."""
     names, networks = short_names(study.dataset), list(study.laws.by_level)
     beside = study.simulated is not None
     with style.styled():

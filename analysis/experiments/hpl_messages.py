@@ -1,4 +1,5 @@
-"""The messages that HPL sends: how many of which size, over the nodes; and whether the simulation's take HPL's own time."""
+"""The messages that HPL sends: their number by size, over the nodes; and whether simulated messages
+take as long as HPL's own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from analysis.derive import at_only_level, points
 from analysis.findings import NO_INTERVAL, Finding, evidence_of, of_estimate, origin
 from analysis.wording import byte_size, counted, number, percent
 
-# B: messages below this are called small; it has to be the least size of a class. About what a GigE link transfers in
+# B: smaller messages are called small; this must be the least size of a class. A GigE link transfers about this much in
 # the latency of a message.
 SMALL = 4096
-EVERY = 5  # classes of sizes from one tick to the next: a factor of 32
+EVERY = 5  # size classes between ticks: a factor of 32
 FIGURES = {"payload": ("hpl_paper", "hpl_payload")}
 OPENS = {"hpl_payload": {"y": "payload_messages", "x": "size", "series": "nodes"}}
 TRUST = paths.REFERENCE / "trust.csv"
@@ -25,10 +26,11 @@ TRUST = paths.REFERENCE / "trust.csv"
 
 @dataclass(frozen=True)
 class Profile:
-    """What all ranks sent in a campaign's `run` on its first network and the most nodes that were counted.
+    """What all ranks sent in a campaign's `run` on its first network and the most nodes with
+    counts.
 
-    The run's `payload_messages` [1] and `payload_bytes` [B] are over (size), the least size [B] of each class, which
-    reaches up to the next.
+    The run's `payload_messages` [1] and `payload_bytes` [B] are over (size), the least size [B] of
+    each class. A class reaches up to the next one.
     """
 
     dataset: xr.Dataset
@@ -41,7 +43,7 @@ class Profile:
 
     @property
     def nodes(self) -> int:
-        """On how many nodes it ran."""
+        """The number of nodes of the run."""
         return int(self.run.nodes)
 
     @property
@@ -51,19 +53,21 @@ class Profile:
 
     @property
     def small_bytes(self) -> float:
-        """The share of all bytes that are in them [1]."""
+        """The share of all bytes that small messages carry [1]."""
         return _share_of_small(self.run.payload_bytes)
 
     @property
     def half_bytes_size(self) -> int:
-        """The least size [B] of the class in which half of the bytes are reached from below."""
+        """The least size [B] of the class in which the sum of bytes, from the smallest messages up,
+        reaches half."""
         held = self.run.payload_bytes
         return int(held["size"][(held.cumsum("size") >= held.sum() / 2).argmax("size")])
 
 
 @dataclass(frozen=True)
 class Payload:
-    """The emulated campaign's dataset, and a profile for each campaign that has one: simulated first, then emulated."""
+    """The emulated campaign's dataset, and a profile for each campaign that has one: simulated
+    first, then emulated."""
 
     dataset: xr.Dataset
     profiles: tuple[Profile, ...]
@@ -95,14 +99,16 @@ def _share_of_small(counts: xr.DataArray) -> float:
 
 
 def finding(study: Payload) -> str:
-    """How small most messages are, and how large those that hold the bytes, in plain English (Markdown)."""
+    """How small most messages are, and how large those with most of the bytes, in plain English
+    (Markdown)."""
     if not study.profiles:
         return "**What HPL sends cannot be said**: no run counted its messages."
     return " ".join(map(_of_profile, study.profiles, ["**", ""]))
 
 
 def _of_profile(profile: Profile, bold: str) -> str:
-    """How many messages are small, and which hold the bytes; the first sentence between marks of `bold`."""
+    """How many messages are small, and which carry the bytes; the first sentence is enclosed in
+    `bold`."""
     run, n, little = profile.run, profile.nodes, profile.small_bytes
     small = "less than 0.01 %" if 0 < little < 1e-4 else percent(little, 2)
     sent, volume = (float(run[name].sum()) / n for name in ("payload_messages", "payload_bytes"))
@@ -129,7 +135,8 @@ def findings(study: Payload) -> Iterator[Finding]:
 
 
 def figures(study: Payload) -> dict[str, exhibit.Exhibit]:
-    """Share of messages (above) and of bytes (below) [%] by size on the most nodes; a column a kind of evidence."""
+    """Share of messages (above) and of bytes (below) [%] by size on the most nodes, one column per
+    kind of evidence."""
     if not study.profiles:
         return {}
     sizes = study.dataset["size"].values
@@ -164,18 +171,19 @@ def figures(study: Payload) -> dict[str, exhibit.Exhibit]:
 
 
 def trust(file: Path = TRUST) -> pd.DataFrame:
-    """The simulation beside HPL itself on modelled networks, where nothing but messages takes time.
+    """Compare the simulation with HPL itself on modelled networks, where only messages take time.
 
-    A row for each case of the file that tests/test_trust.py writes: network, P, Q, N, NB, BCAST and DEPTH as in
-    HPL.dat, the times `unmocked_s` of HPL itself and `simulated_s`, and `difference` [1], the latter over the former
-    less one.
+    A row for each case of the file that tests/test_trust.py writes: network, P, Q, N, NB, BCAST and
+    DEPTH as in HPL.dat, the times `unmocked_s` of HPL itself and `simulated_s`, and `difference`
+    [1], simulated over HPL's own, less one.
     """
     cases = pd.read_csv(file)
     return cases.assign(difference=cases.simulated_s / cases.unmocked_s - 1)
 
 
 def trust_finding(cases: pd.DataFrame) -> str:
-    """How far the simulation's time is off HPL's own where only messages take time, in plain English (Markdown)."""
+    """How far the simulation's time differs from HPL's own if only messages take time, in plain
+    English (Markdown)."""
     largest = percent(cases.difference.abs().max(), 2)
     return (
         f"**With computation switched off, the simulation and HPL itself differ by at most {largest}** "

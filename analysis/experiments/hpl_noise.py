@@ -1,4 +1,5 @@
-"""What daemons cost HPL: each takes a share of every node's computing, in few long pauses or in many short ones."""
+"""What daemons cost HPL: each takes a share of every node's computing time, in few long pauses or
+in many short ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,19 +28,20 @@ from analysis.wording import counted, fixed, percent
 
 FIGURES = {"noise": ("hpl_noise",)}  # what each rests on
 GROWS = {FALLS_OFF: "grows", FLAT: "stays level"}  # a loss, by the answer on its growth
-PANELS = 2  # of the largest shares: losses to smaller ones are lost in the scatter
+PANELS = 2  # for the largest shares; losses to smaller ones vanish in the scatter
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Daemons against none, on the same nodes in the same block.
+    """Runs with daemons against runs without, on the same nodes in the same block.
 
-    `daemons`, by name in ascending order, have the `share` [1] of a node's computing that each was asked to take and the
-    `frequency` [Hz] of its pauses, at random times that differ from node to node. `log_ratio` is log(rate with / rate
-    without) over (block, nodes, daemon), and `of_node` the log-loss of a node that only computes. `losses`, over (nodes,
-    daemon), has `ratio` (geometric mean) with its 95 % t interval `low`, `high` and `blocks`. `growths` judge what each
-    loses on the most nodes beyond the loss on the fewest; those of all but `primary`, which the design judges, are
-    corrected for each other.
+    `daemons`, by name in ascending order, have the `share` [1] of a node's computing that each was
+    asked to take and the `frequency` [Hz] of its pauses, at random times that differ between nodes.
+    `log_ratio` is log(rate with / rate without) over (block, nodes, daemon), and `of_node` the
+    log-loss of a node that only computes. `losses`, over (nodes, daemon), has `ratio` (geometric
+    mean) with its 95 % t interval `low`, `high` and `blocks`. `growths` judge how much more is lost
+    on the most nodes than on the fewest. The growths of all but `primary`, which the design judges,
+    are corrected for each other.
     """
 
     dataset: xr.Dataset
@@ -58,25 +60,27 @@ class Noise:
 
     @property
     def largest(self) -> pd.Series:
-        """The frequencies [Hz] of the daemons that take the largest share, the rarest first."""
+        """The frequencies [Hz] of the daemons with the largest share, the rarest first."""
         return self.daemons[self.daemons.share == self.daemons.share.max()].frequency
 
     def amplification(self, daemon: str) -> tuple[float, float, float]:
-        """The mean log-loss of the rate on the most nodes over that of one node's computing, and Fieller's 95 % interval.
+        """The mean log-loss of the rate on the most nodes over that of one node's computing, with
+        Fieller's 95 % interval.
 
-        It is 1 where HPL loses what one node loses, and n where n nodes' losses add up.
+        It is 1 if HPL loses what one node loses, and n if the losses of n nodes add up.
         """
         place = {"daemon": daemon, "nodes": self.nodes[-1]}
         return ratio_of_means(-self.log_ratio.sel(place), self.of_node.sel(place))
 
     @property
     def rarest(self) -> str:
-        """The daemon of the largest share with the fewest and longest pauses."""
+        """The daemon with the largest share and the fewest, longest pauses."""
         return self.largest.index[0]
 
 
 def analyse(hpl_noise: xr.Dataset) -> Noise:
-    """Derive the losses to each daemon; raises FalloffError when there is no HPL trial or several interconnects."""
+    """Derive the losses to each daemon; raises FalloffError if there is no HPL trial or there are
+    several interconnects."""
     derived = at_only_level(points(hpl_noise), "interconnect")
     design = designs.read(hpl_noise)
     trials = over_factors(
@@ -97,14 +101,15 @@ def analyse(hpl_noise: xr.Dataset) -> Noise:
     growths, primary = dict(zip(daemons.index, judged)), design.pair[0]
     others = [name for name in growths if name != primary]
     growths |= zip(others, within_campaign([growths[name] for name in others]))
-    # A node that computes only loses log(1 + the share taken in fact).
+    # A node that only computes loses log(1 + the share actually taken).
     of_node = np.log1p(trials.taken.sel(daemon=log_ratio.daemon))
     losses = ratios(log_ratio)
     return Noise(hpl_noise, derived, primary, daemons, log_ratio, of_node, losses, growths)
 
 
 def finding(study: Noise) -> str:
-    """What the largest share costs on the most nodes at each frequency, in plain English (Markdown)."""
+    """The cost of the largest share on the most nodes at each frequency, in plain English
+    (Markdown)."""
     where, losses = counted(study.nodes[-1], "node"), study.losses.isel(nodes=-1)
     costs = {name: lost(losses.sel(daemon=name)) for name in study.largest.index}
     cost, *ends = costs[study.rarest]
@@ -134,7 +139,7 @@ def finding(study: Noise) -> str:
 
 
 def lost(losses: xr.Dataset) -> tuple[float, float, float]:
-    """The loss at one place [1] and its interval."""
+    """The loss at one point [1] and its interval."""
     left, low, high = at_place(losses)
     return 1 - left, 1 - high, 1 - low
 
@@ -165,7 +170,8 @@ def findings(study: Noise) -> Iterator[Finding]:
 
 
 def figures(study: Noise) -> dict[str, exhibit.Exhibit]:
-    """Loss of the rate [%] over nodes, a panel a share: every block, and geometric means with 95 % t intervals."""
+    """Loss of the rate [%] over nodes, one panel per share: every block, and geometric means with
+    95 % t intervals."""
     shares = [*study.daemons.groupby("share").frequency][-PANELS:]
     with style.styled():
         figure, panels = drawing.new_figures(3.4, len(shares), sharey=True)

@@ -1,7 +1,8 @@
-"""The 15 cases of the FortiSwitch paper at their own scale: HPL's own code on a model of the paper's cluster.
+"""The 15 cases of the FortiSwitch paper at their own scale: HPL's own code on a model of the
+paper's cluster.
 
-Simulated values carry no interval: the model repeats itself exactly. Its fall, as a difference, is the model's; how far
-it may be wrong is a question of its numbers (`sensitivity`).
+Simulated values have no interval, because the model repeats itself exactly. Any fall is the
+model's; how wrong it may be depends on the model's numbers (see `sensitivity`).
 """
 
 import math
@@ -29,12 +30,13 @@ OPENS = {"hpl_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36}
 
 @dataclass(frozen=True)
 class Paper:
-    """The campaign's dataset and all that follows from it.
+    """The campaign's dataset and all results.
 
-    `efficiency` is the share of Rpeak [1] over (interconnect, nodes), `spread` [1], over (interconnect), the largest
-    difference of any two cases from PLATEAU nodes on. `network` is compared with `reference`: `ratios` [1] are their
-    efficiencies' over (nodes); `margin` [1] counts as no change. `sensitivity` is of the same model, `today`
-    the `efficiency` of a shorter run of the campaign, made anew; None without them.
+    `efficiency` is the share of Rpeak [1] over (interconnect, nodes). `spread` [1], over
+    (interconnect), is the largest difference between any two cases from PLATEAU nodes on. `network`
+    is compared with `reference`: `ratios` [1] are those of their efficiencies over (nodes), and
+    `margin` [1] counts as no change. `sensitivity` is of the same model. `today` is the
+    `efficiency` of a shorter run of the campaign made today. Both may be None.
     """
 
     dataset: xr.Dataset
@@ -61,8 +63,8 @@ def analyse(
 ) -> Paper:
     """Derive efficiencies and their sensitivity to the model's numbers.
 
-    Raises FalloffError when a dataset holds no HPL trial, has several blocks, or was simulated with other numbers than
-    the first.
+    Raises FalloffError if a dataset holds no HPL trial, has several blocks, or was simulated with
+    other numbers than the first.
     """
     if hpl_sensitivity is not None:
         one, other = testbed(hpl_paper), testbed(hpl_sensitivity)
@@ -92,7 +94,7 @@ def _efficiency(dataset: xr.Dataset) -> xr.DataArray:
 
 
 def finding(study: Paper) -> str:
-    """What both networks lose at the paper's scale, and where, in plain English (Markdown)."""
+    """How much both networks lose at the paper's scale, and where, in plain English (Markdown)."""
     names, ends = short_names(study.dataset), study.efficiency.isel(nodes=[0, -1])
     if ends.sel(interconnect=[study.network, study.reference]).isnull().any():
         return "**What HPL does at the paper's own scale cannot be said**: cases are missing."
@@ -121,7 +123,7 @@ def finding(study: Paper) -> str:
 
 
 def _where_it_ends(study: Paper) -> str:
-    """Whether the slower network goes on falling beyond PLATEAU nodes."""
+    """Whether the slower network continues to fall beyond PLATEAU nodes."""
     name = short_names(study.dataset)[study.network]
     spread = float(study.spread.sel(interconnect=study.network))
     if np.isnan(spread):
@@ -135,7 +137,7 @@ def _where_it_ends(study: Paper) -> str:
 
 
 def _today(study: Paper) -> str:
-    """Whether the cases that were simulated again gave the stored rates, and how many failed."""
+    """Whether the cases simulated again today gave the stored rates, and how many failed."""
     if study.today_run is None:
         return ""
     failed = todays_run.failed_in_words(study.today_run)
@@ -158,7 +160,7 @@ def _compared(study: Paper, today: xr.DataArray) -> str:
 
 
 def findings(study: Paper) -> Iterator[Finding]:
-    """The fall of the paper's contrast, and each network's own, over its cases; they are simulated once."""
+    """The fall of the paper's contrast and of each network, over its cases, each simulated once."""
     source, names = origin("hpl_paper", study.dataset), short_names(study.dataset)
     slow, fast, cases = names[study.network], names[study.reference], study.efficiency
     is_failed = study.today_run is not None and gave_nothing(study.today_run)
@@ -175,5 +177,6 @@ def findings(study: Paper) -> Iterator[Finding]:
 
 
 def figures(study: Paper) -> dict[str, Exhibit]:
-    """What the model's numbers do. The cases themselves are drawn beside the emulated ones."""
+    """The effect of the model's numbers. The cases themselves are drawn beside the emulated
+    ones."""
     return sensitivity.figures(study.sensitivity) if study.sensitivity else {}

@@ -30,11 +30,11 @@ FIGURES = {"share": ("hpl_scaling",), "falls": ("hpl_scaling",)}  # what each re
 
 @dataclass(frozen=True)
 class Scaling:
-    """The campaign's dataset and all that follows from it; what there are no data for is empty or None.
+    """The campaign's dataset and all results; results without data are empty or None.
 
-    `points` is from `derive.points`. `contrasts` are the judged statements, the primary ones first. `networks` is the
-    testbed's survey of itself. `today` says of each statement, by `Contrast.what`, whether another run, the dataset
-    `today_run`, reproduces it.
+    `points` is from `derive.points`. `contrasts` are the judged statements, the primary ones first.
+    `networks` is the testbed's survey of itself. `today` says for each statement, by
+    `Contrast.what`, whether another run, the dataset `today_run`, reproduces it.
     """
 
     dataset: xr.Dataset
@@ -51,10 +51,11 @@ class Scaling:
 
     @cached_property
     def laws(self) -> dict[str, Law]:
-        """By network the law of its efficiency over nodes that its points support best; without those that none follows."""
+        """For each network the best-supported law of its efficiency over nodes; networks that
+        follow no law are left out."""
         try:
             laws = fit_each(with_settings(self.points))
-        except FalloffError:  # one node count ran with several settings
+        except FalloffError:  # a node count ran with several settings
             return {}
         best = {network: laws.best(network) for network in laws.by_level}
         return {network: law for network, law in best.items() if law}
@@ -97,7 +98,7 @@ def _reproductions(
 
 
 def method(study: Scaling) -> str:
-    """How it was measured, Markdown."""
+    """How the campaign was measured (Markdown)."""
     name = quoted(testbed(study.dataset)["name"])
     sentences = [
         {
@@ -123,14 +124,15 @@ def method(study: Scaling) -> str:
 
 
 def finding(study: Scaling) -> str:
-    """Efficiencies, the verdicts of the planned statements and what limits them, in plain English (Markdown)."""
+    """Efficiencies, the verdicts of the planned statements and their limits, in plain English
+    (Markdown)."""
     is_refused = any(contrast.verdict.answer == REFUSED for contrast in study.primary)
     verdicts = [
         fall_in_words(
             contrast.verdict,
             *_in_a_sentence(study, contrast),
             f"from {contrast.start} to {contrast.end} nodes",
-            whole=not place,  # the first also has the blocks, the margin and the evidence
+            whole=not place,  # the first one also states the blocks, the margin and the evidence
         )
         for place, contrast in enumerate(study.primary)
     ]
@@ -148,7 +150,7 @@ def finding(study: Scaling) -> str:
 
 
 def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:
-    """The two networks as a sentence names them."""
+    """The two networks, for use in a sentence."""
     names, control = short_names(study.dataset), designs.read(study.dataset).control
     return tuple(
         "unlimited links" if level == control else names[level]
@@ -157,7 +159,7 @@ def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:
 
 
 def _on_one_node(study: Scaling) -> str:
-    """The negative control: without a network the networks must not differ."""
+    """The negative control: the networks must not differ where no network is used."""
     controlled = [contrast for contrast in study.primary if contrast.control is not None]
     failed = [contrast for contrast in controlled if contrast.control.kind == "violated"]
     if failed:
@@ -175,7 +177,7 @@ def _on_one_node(study: Scaling) -> str:
 
 
 def _levels(study: Scaling) -> str:
-    """What HPL reaches on the fewest nodes with a network and on the most, network by network."""
+    """HPL's share on the fewest nodes with a network and on the most, network by network."""
     names, design = short_names(study.dataset), designs.read(study.dataset)
     first, last = design.baseline_nodes, int(study.shares.nodes.max())
     levels = study.shares.ratio.sel(nodes=[first, last]).dropna("interconnect")
@@ -193,7 +195,7 @@ def _levels(study: Scaling) -> str:
 
 
 def _left_out(study: Scaling) -> str:
-    """How many runs are invalid, and what the falls would be with every valid one."""
+    """The number of invalid runs, and the falls if every valid run counted."""
     reasons, blocks = study.points.reason, study.points.sizes["block"]
     invalid = int((~reasons.isin(["", "not run"])).sum())
     judged = max((contrast.verdict.blocks for contrast in study.primary), default=0)
@@ -244,7 +246,7 @@ def findings(study: Scaling) -> Iterator[Finding]:
         )
         today = today_of(study.today.get(contrast.what), study.today_run)
         yield of_fall(source, statement, contrast.verdict, primary=contrast.primary, today=today)
-    # On one node a pair's control is the same for all of its node counts.
+    # A pair's control, on one node, is the same for all of its node counts.
     pairs = {(one.network, one.reference): one.control for one in study.primary if one.control}
     for (network, reference), control in pairs.items():
         statement = f"{names[network]} is as fast as {names[reference]} without a network"

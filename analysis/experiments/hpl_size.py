@@ -1,4 +1,5 @@
-"""How does HPL's efficiency grow with its matrix on the same nodes, and does the network still count in the limit?"""
+"""How does HPL's efficiency grow with its matrix on the same nodes, and does the network still
+matter in the limit?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -30,10 +31,10 @@ from analysis.wording import counted, fixed, listed, paragraphs, percent
 from runners.record import FalloffError
 
 FIGURES = {"size": ("hpl_size",)}  # what each rests on
-FEWEST = 3  # blocks with which an interval is told
+FEWEST = 3  # blocks needed to state an interval
 
-# HPL's model without its bounds. In a single block, noise may well make a small cost negative; cut off at 0, the mean
-# over the blocks would be too large and its interval miss the truth more often than it says.
+# HPL's model without its bounds. In a single block, noise may well make a small cost negative. Cut off at 0, the mean
+# over the blocks would be too large, and its interval would miss the truth more often than it claims.
 HPL = replace(
     models.find("hpl"), bounds=dict.fromkeys(models.find("hpl").parameters, (-np.inf, np.inf))
 )
@@ -43,10 +44,10 @@ HPL = replace(
 class Curve:
     """HPL's model on one interconnect, fitted over N to every block.
 
-    It is of n times the share, the rate in units of one node's known rate, so that alpha and beta are in flop at that
-    rate and gamma is without unit. `asymptotes`, over (block), is 1 / gamma, the share for N to infinity. `blocks` and
-    `asymptotes` are None where the data do not allow the fit, and `refused` says why. `follows` is whether the mean
-    curve may be drawn through the points.
+    It is fitted to n times the share, the rate in units of one node's known rate, so that alpha and
+    beta are in flop at that rate and gamma has no unit. `asymptotes`, over (block), is 1 / gamma,
+    the share for N to infinity. `blocks` and `asymptotes` are None if the data do not allow the
+    fit; `refused` says why. `follows` is whether the mean curve may be drawn through the points.
     """
 
     interconnect: str
@@ -58,11 +59,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Size:
-    """The campaign's dataset and all that follows from it, on its `nodes` nodes.
+    """The campaign's dataset and all results, on its `nodes` nodes.
 
-    `shares` is over (interconnect, N): `ratio` (geometric mean), 95 % t interval `low`, `high` and `blocks` of the
-    share. `ratios` is the same over (N) of the rate on `network` over that on `reference`, the design's primary pair.
-    `agreement` judges whether the ratio of their asymptotes is 1: then the network costs nothing in the limit.
+    `shares` is over (interconnect, N): `ratio` (geometric mean), 95 % t interval `low`, `high` and
+    `blocks` of the share. `ratios` has the same over (N) for the rate on `network` over that on
+    `reference`, the design's primary pair. `agreement` judges whether the ratio of their asymptotes
+    is 1, so that the network costs nothing in the limit.
     """
 
     dataset: xr.Dataset
@@ -79,7 +81,7 @@ class Size:
 def analyse(hpl_size: xr.Dataset) -> Size:
     """Derive points, shares, ratios and curves.
 
-    Raises FalloffError when there is no HPL trial or there are several node counts.
+    Raises FalloffError if there is no HPL trial or there are several node counts.
     """
     derived, design = points(hpl_size), designs.read(hpl_size)
     network, reference = design.pair
@@ -101,7 +103,7 @@ def analyse(hpl_size: xr.Dataset) -> Size:
 
 
 def settings(derived: xr.Dataset, orders) -> np.ndarray:
-    """What HPL's model takes for x at these orders: rows N, NB, P and Q, shape (4, orders)."""
+    """The x of HPL's model at these orders: rows N, NB, P and Q, shape (4, orders)."""
     orders = np.asarray(orders, float)
     return np.array(
         [orders, *(np.full_like(orders, derived[name].max()) for name in ("NB", "P", "Q"))]
@@ -129,7 +131,8 @@ def _curve(alone: xr.Dataset, interconnect: str) -> Curve:
 
 
 def finding(study: Size) -> str:
-    """How much the network costs at the smallest and the largest size, and in the limit, in plain English (Markdown)."""
+    """The network's cost at the smallest and the largest size, and in the limit, in plain English
+    (Markdown)."""
     both = study.ratios.dropna("N", subset=["ratio"])
     if not both.sizes["N"]:
         return "**How much the network costs at each size cannot be said**: no block has both networks at one size."
@@ -149,7 +152,7 @@ def finding(study: Size) -> str:
 
 
 def _levels(study: Size) -> str:
-    """From where to where each network's share goes."""
+    """The share of each network at the smallest and at the largest size."""
     names = short_names(study.dataset)
     ends = study.shares.ratio.isel(N=[0, -1]).dropna("interconnect")
     spans = [
@@ -193,7 +196,8 @@ def findings(study: Size) -> Iterator[Finding]:
 
 
 def figures(study: Size) -> dict[str, exhibit.Exhibit]:
-    """Share of the known rate [%] over N: every run, means with intervals, and HPL's model where it follows."""
+    """Share of the known rate [%] over N: every run, means with intervals, and HPL's model if it
+    follows the data."""
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
         alone, names = study.points.squeeze("nodes"), short_names(study.dataset)

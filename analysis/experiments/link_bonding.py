@@ -1,4 +1,5 @@
-"""What a second link a node gives HPL and TCP: by hashing, MPTCP, MPI striping, and the bonding driver where there is one."""
+"""What a second link per node gives HPL and TCP: by hashing, MPTCP, MPI striping, and the bonding
+driver if available."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ from analysis.statistics.judgement import (
 from analysis.wire import wire_limit
 from analysis.wording import counted, fixed, listed, paragraphs, percent, percent_range
 
-# The campaigns, and the files of data/, that each figure rests on.
+# The campaigns and files of data/ behind each figure.
 FIGURES = {"link_bonding": ("link_hpl", "published/bonding_blog.csv")}
 NAMES = {
     "one_link": "one link",
@@ -52,18 +53,20 @@ NAMES = {
     "mpi_striping": "MPI striping",
     "bond_balance_rr": "bond balance-rr",
 }
-# How the gain changes with the nodes, by the answer on the fall of one link against two.
+# How the gain changes with the nodes, by the answer on one link's fall against two.
 GROWTH = {FALLS_OFF: "grows", SIZE_OPEN: "grows", FLAT: "does not grow", RISES: "shrinks"}
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way of using two links, with so many processes a node, against one link in the same blocks.
+    """A way to use two links, with a number of processes per node, against one link in the same
+    blocks.
 
-    `log_gain` is the logarithm of the ratio of the HPL rates over (block, nodes); `ratios` is over (nodes): `ratio` [1]
-    (geometric mean), its 95 % t interval `low` and `high`, and `blocks`. `control` is of one node, which uses no link:
-    there the gain must be none. `growth` judges the rise of the gain from the fewest nodes that use a network to the
-    most: `falls off` where it grows beyond the margin, `flat` where it does not; None without two such node counts.
+    `log_gain` is the logarithm of the ratio of the HPL rates over (block, nodes). `ratios` is over
+    (nodes): `ratio` [1] (geometric mean), its 95 % t interval `low` and `high`, and `blocks`.
+    `control` is on one node, which uses no link, so the gain must be none. `growth` judges the rise
+    of the gain from the fewest nodes that use a network to the most: `falls off` if it grows beyond
+    the margin, `flat` if it does not; None without two such node counts.
     """
 
     aggregation: str
@@ -79,7 +82,7 @@ class Way:
         return f"{NAMES[self.aggregation]} with {_processes(self.ranks_per_node)}"
 
     def gain(self, nodes: int) -> tuple[float, float, float]:
-        """The gain on so many nodes and its 95 % interval, NaN where they are not known."""
+        """The gain on this many nodes and its 95 % interval, NaN if unknown."""
         return tuple(end - 1 for end in at_place(self.ratios.reindex(nodes=[nodes]).isel(nodes=0)))
 
 
@@ -87,8 +90,9 @@ class Way:
 class Micro:
     """TCP between two nodes.
 
-    `points` is over (block, aggregation, streams): `goodput` [bit/s]. `links` are its harmonic means as multiples of
-    one link's wire limit, over (aggregation, streams): `mean`, 95 % t interval `low`, `high`, and `blocks`.
+    `points` is over (block, aggregation, streams): `goodput` [bit/s]. `links` are its harmonic
+    means in multiples of one link's wire limit, over (aggregation, streams): `mean`, 95 % t
+    interval `low`, `high`, and `blocks`.
     """
 
     dataset: xr.Dataset
@@ -98,10 +102,10 @@ class Micro:
 
 @dataclass(frozen=True)
 class LinkBonding:
-    """HPL over one link and over two, and the campaign of TCP, None where it was not run.
+    """HPL over one link and over two, and the TCP campaign, None if it was not run.
 
-    `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s]. `fewest` is the least number of
-    nodes that use a network.
+    `points` is over (block, aggregation, nodes, ranks_per_node): `rate` [Gflop/s]. `fewest` is the
+    smallest number of nodes that use a network.
     """
 
     dataset: xr.Dataset
@@ -118,7 +122,8 @@ class LinkBonding:
 
     @property
     def best(self) -> Way | None:
-        """The way of the largest gain on the most nodes, of those that are surely above 0 if any; None without a gain."""
+        """The way with the largest gain on the most nodes, if possible among those surely above 0;
+        None without a gain."""
         gains = {way.name: way.gain(self.most) for way in self.ways}
         ways = [way for way in self.ways if np.isfinite(gains[way.name][0])]
         sure = [way for way in ways if gains[way.name][1] > 0]
@@ -126,9 +131,10 @@ class LinkBonding:
 
 
 def analyse(link_hpl: xr.Dataset, link_micro: xr.Dataset | None = None) -> LinkBonding:
-    """Derive gains and their growth from HPL's campaign, and goodputs from TCP's.
+    """Derive gains and their growth from the HPL campaign, and goodputs from the TCP campaign.
 
-    Raises FalloffError when a dataset has no trial of its tool, or HPL ran over several interconnects.
+    Raises FalloffError if a dataset has no trial of its tool, or HPL ran over several
+    interconnects.
     """
     points = at_only_level(over_factors(link_hpl, rate=link_hpl.hpl_rate), "interconnect")
     points, planned = points.drop_vars("interconnect"), design(link_hpl)
@@ -162,9 +168,10 @@ def _micro(dataset: xr.Dataset) -> Micro:
 
 
 def findings(study: LinkBonding) -> Iterator[Finding]:
-    """Gain of every way on every node count, its growth, and TCP's goodput over both links, as data.
+    """The gain of every way on every node count, its growth, and TCP's goodput over both links, as
+    data.
 
-    Planned for is what a second link gives on the most nodes: the way of the largest gain tells it.
+    Primary is the gain from a second link on the most nodes, by the way with the largest gain.
     """
     source, best = origin("link_bonding", study.dataset), study.best
     falls = f"HPL over one link falls behind two from {study.fewest} to {study.most} nodes"
@@ -191,7 +198,8 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
 
 
 def finding(study: LinkBonding) -> str:
-    """The largest gain, why it is no larger, the blog's, and what TCP gets, in plain English (Markdown)."""
+    """The largest gain, why it is no larger, the blog's gain, and TCP's, in plain English
+    (Markdown)."""
     return paragraphs(
         _of_gains(study),
         (_on_one_node(study), without_reading(study.dataset)),
@@ -201,7 +209,8 @@ def finding(study: LinkBonding) -> str:
 
 
 def _of_gains(study: LinkBonding) -> Iterator[str]:
-    """The largest gain on the most nodes of those that are surely above 0, if any, else of all; and what it tells."""
+    """The largest gain on the most nodes, if possible among those surely above 0, and what follows
+    from it."""
     where, best = counted(study.most, "node"), study.best
     if best is None:
         reason = "no block has valid runs over one link and over two"
@@ -230,10 +239,10 @@ def _of_gains(study: LinkBonding) -> Iterator[str]:
 
 
 def communication(gain: float) -> float:
-    """The part of the time over one link that two links have halved at this gain.
+    """The share of the time over one link that two links have halved at this gain.
 
-    Amdahl's law with two links for the part f: 1 + gain = 1 / (1 - f / 2), so that f = 2 (1 - 1 / (1 + gain)); below 0
-    where two links are slower.
+    Amdahl's law with two links for the share f: 1 + gain = 1 / (1 - f / 2), so that f = 2 (1 - 1 /
+    (1 + gain)). It is below 0 if two links are slower.
     """
     return 2 * (1 - 1 / (1 + gain))
 
@@ -266,7 +275,8 @@ def _on_one_node(study: LinkBonding) -> str:
 
 
 def _of_blog(study: LinkBonding) -> Iterator[str]:
-    """The gains that the blog printed, each of a single pair of runs, beside the largest ones here."""
+    """The gains that the blog printed, each from a single pair of runs, beside the largest ones
+    here."""
     printed = published_gains()
     each = " and ".join(f"{percent(gain)} on {counted(n, 'node')}" for n, gain in printed.items())
     yield f"The bonding blog printed gains of {each}, of one pair of runs each [@bonding]."
@@ -297,7 +307,8 @@ def _of_micro(study: Micro) -> str:
 
 
 def figures(study: LinkBonding) -> dict[str, exhibit.Exhibit]:
-    """Gain over one link [%] over nodes, a panel for each number of processes a node: every block, and means."""
+    """Gain over one link [%] over nodes, one panel per number of processes per node: every block,
+    and means."""
     each, blog = study.points.ranks_per_node.values.tolist(), 100 * published_gains()
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 0.9 + 2.0 * len(each)))
@@ -314,7 +325,7 @@ def figures(study: LinkBonding) -> dict[str, exhibit.Exhibit]:
             axes.plot(blog.index.values, blog.values, style.PUBLISHED_MARKER, **cross)
             axes.set_title(f"{_processes(ranks)} a node", loc="left")
             axes.set_ylabel("gain over one link [%]")
-        # By the blocks: intervals of two or three of them may be wider than all gains together.
+        # Scale by the blocks: intervals over two or three blocks may be wider than all gains together.
         gains = [100 * np.expm1(way.log_gain.values.ravel()) for way in study.ways]
         shown = np.concatenate([[0], blog.values, *gains])
         room = 0.1 * (np.nanmax(shown) - np.nanmin(shown))
@@ -333,7 +344,7 @@ def figures(study: LinkBonding) -> dict[str, exhibit.Exhibit]:
 
 
 def published_gains() -> pd.Series:
-    """The gain [1] that the blog printed, by the number of nodes."""
+    """The gains [1] that the blog printed, by number of nodes."""
     results = published.table("bonding_blog")
     rates = results.pivot(index="nodes", columns="links_per_node", values="rate_gflop_s")
     return rates[2] / rates[1] - 1

@@ -1,4 +1,5 @@
-"""TCP over long paths: which socket buffer fills them, does the congestion control matter, and is goodput the same again?"""
+"""TCP over long paths: which socket buffer fills them, does congestion control matter, and is
+goodput reproducible?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,14 +43,14 @@ from analysis.wording import (
 )
 
 MBIT = 1e6  # bit/s
-# The campaigns, and the files of data/, that each figure rests on.
+# The campaigns and files of data/ behind each figure.
 FIGURES = {"long_path": ("long_path",)}
 PLANNED = "long_5ms", "forward"  # path and direction of the summary and of a quick run
 MCKAY = "95 % modified McKay interval over the transfers"
 
 
 class Place(NamedTuple):
-    """Where a series of transfers ran."""
+    """The path and direction of a series of transfers."""
 
     path: str
     congestion_control: str
@@ -60,9 +61,10 @@ class Place(NamedTuple):
 class Curve:
     """Goodput over the socket buffer at one place.
 
-    `goodput` [bit/s] is over (block, window_bytes). `wire_limit` [bit/s] is of the path's description, and `product`
-    the window [B] that theory asks for, the wire limit times the round trip. `model` is the bandwidth-delay model of
-    every block, and `knee` its (estimate, low, high) [B of buffer asked for], a 95 % t interval over the blocks.
+    `goodput` [bit/s] is over (block, window_bytes). `wire_limit` [bit/s] is that of the path's
+    description. `product` is the window [B] that theory requires, the wire limit times the round
+    trip. `model` is the bandwidth-delay model of every block, and `knee` its (estimate, low, high)
+    [B of buffer asked for], a 95 % t interval over the blocks.
     """
 
     goodput: xr.DataArray
@@ -74,7 +76,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class Repeats:
-    """The campaign of repeats, each place's judged; `margin` is the largest variation [1] that counts as reproducible."""
+    """The campaign of repeats, judged for each place; `margin` is the largest variation [1] that
+    counts as reproducible."""
 
     dataset: xr.Dataset
     margin: float
@@ -83,11 +86,12 @@ class Repeats:
 
 @dataclass(frozen=True)
 class LongPath:
-    """The campaign's dataset and all that follows from it, and the study of repeats where there are data for one.
+    """The campaign's dataset and all results, and the study of repeats if there are data for it.
 
-    `points` is over (block, *factors): `goodput` [bit/s]; buffers that no trial got, such as larger ones than the machine
-    grants, are left out. `contrasts` judge whether another congestion control than the design's, `control`, has the same
-    goodput at the largest buffer in the same blocks.
+    `points` is over (block, *factors): `goodput` [bit/s]. Buffers that no trial got, such as those
+    larger than the machine grants, are left out. `contrasts` judge whether a congestion control
+    other than the design's, `control`, has the same goodput at the largest buffer in the same
+    blocks.
     """
 
     dataset: xr.Dataset
@@ -106,7 +110,7 @@ class LongPath:
 def analyse(long_path: xr.Dataset, long_repeats: xr.Dataset | None = None) -> LongPath:
     """Derive curves and contrasts of the campaign, and judge the campaign of repeats.
 
-    Raises FalloffError when one of them holds no iperf3 trial.
+    Raises FalloffError if one of them holds no iperf3 trial.
     """
     points = over_factors(long_path, runner="iperf3", goodput=long_path.goodput)
     points = points.sortby("window_bytes")
@@ -126,7 +130,7 @@ def analyse(long_path: xr.Dataset, long_repeats: xr.Dataset | None = None) -> Lo
 
 
 def repeats_of(dataset: xr.Dataset) -> Repeats:
-    """Judge every series of repeats; raises FalloffError when there is no iperf3 trial."""
+    """Judge every series of repeats; raises FalloffError if there is no iperf3 trial."""
     points = over_factors(dataset, runner="iperf3", goodput=dataset.goodput)
     margin = designs.read(dataset).margin
     places = _by_place(points.goodput)
@@ -153,16 +157,18 @@ def _curve(dataset: xr.Dataset, goodput: xr.DataArray, place: Place) -> Curve:
 
 
 def _way(dataset: xr.Dataset, path: str, direction: str) -> capacity.Way:
-    """What the path's description says of one direction."""
+    """The path's description of one direction."""
     given = settings(dataset)
     ends = (given["sender"], given["receiver"])[:: 1 if direction == "forward" else -1]
     return capacity.way(interconnects(dataset)[path], *ends)
 
 
 def findings(study: LongPath) -> Iterator[Finding]:
-    """The buffer that fills each path, each congestion control against the design's, and each variation, as data.
+    """The buffer that fills each path, each congestion control against the design's, and each
+    variation, as data.
 
-    Planned for are the buffer of the design's own path, on the way there, and whether its goodput is the same again.
+    Primary are the forward buffer of the design's own path, and whether its goodput is
+    reproducible.
     """
     source, names = origin("long_path", study.dataset), short_names(study.dataset)
     for (path, control, direction), curve in study.curves.items():
@@ -193,7 +199,8 @@ def findings(study: LongPath) -> Iterator[Finding]:
 
 
 def finding(study: LongPath) -> str:
-    """Which buffer fills a path, what congestion control changes, and whether goodput is the same again (Markdown)."""
+    """Which buffer fills a path, what congestion control changes, and whether goodput is
+    reproducible (Markdown)."""
     controls = study.points.congestion_control.values.tolist()
     return paragraphs(
         (*_of_buffers(study), without_reading(study.dataset)),
@@ -231,7 +238,8 @@ def _of_buffers(study: LongPath) -> Iterator[str]:
 
 
 def _of_control(study: LongPath, control: str) -> str:
-    """How often a congestion control reaches the design's goodput with the largest buffer, and how far apart they are."""
+    """How often a congestion control reaches the design's goodput with the largest buffer, and the
+    largest difference."""
     compared = [
         agreement
         for place, agreement in study.contrasts.items()
@@ -270,7 +278,7 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
     if varying:
         worst = max(varying, key=lambda one: one.variation)
         interval = interval_in_words(worst.interval) or "no upper end"
-        # A rare slow state shows in the least value, and hardly in the variation.
+        # A rare slow state shows in the smallest value, but hardly in the variation.
         least = min(one.values[0] / np.median(one.values) for one in varying)
         yield (
             f"The largest coefficient of variation is {percent(worst.variation)} ({interval}). Up to {percent(study.margin, 0)} "
@@ -280,7 +288,8 @@ def _of_repeats(study: Repeats) -> Iterator[str]:
 
 
 def figures(study: LongPath) -> dict[str, exhibit.Exhibit]:
-    """Goodput / wire limit [%] over buffer / product [1], a series a path: forward, with the design's congestion control."""
+    """Goodput / wire limit [%] over buffer / product [1], one series per path: forward, with the
+    design's congestion control."""
     names = short_names(study.dataset)
     with style.styled():
         figure, axes = drawing.new_figure(3.2)
@@ -289,7 +298,7 @@ def figures(study: LongPath) -> dict[str, exhibit.Exhibit]:
                 buffers = curve.goodput.window_bytes.values / curve.product
                 shares = 100 * curve.goodput / curve.wire_limit
                 drawing.runs(axes, place.path, buffers, shares, names[place.path])
-        # Theory: a buffer in each round trip, up to the wire limit.
+        # Theory: one buffer per round trip, up to the wire limit.
         axes.set_xscale("log")
         along = np.geomspace(*axes.get_xlim(), 200)
         line = {"color": style.FAINT, "linewidth": 1, "zorder": 1, "label": "theory"}
@@ -313,7 +322,7 @@ def figures(study: LongPath) -> dict[str, exhibit.Exhibit]:
 
 
 def paths_table(study: LongPath) -> exhibit.Table:
-    """What was set on each path: rates, round trip, and the buffer that theory asks for on the way there."""
+    """The settings of each path: rates, round trip, and the forward buffer that theory requires."""
     rows, names = [], short_names(study.dataset)
     for path in study.points.path.values.tolist():
         there, back = (_way(study.dataset, path, way) for way in ("forward", "reverse"))

@@ -1,4 +1,5 @@
-"""Parallel TCP streams between two nodes: does their aggregate goodput fall off with their number?"""
+"""Parallel TCP streams between two nodes: does their aggregate goodput fall off with their
+number?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,17 +19,17 @@ from analysis.wording import counted, number, percent, percent_range
 
 GBIT = 1e9
 DOES = {FALLS_OFF: "falls off", FLAT: "stays flat"}
-# The campaigns that each figure rests on.
+# The campaigns behind each figure.
 FIGURES = {"parallel_streams": ("parallel_streams",)}
 
 
 @dataclass(frozen=True)
 class Streams:
-    """The campaign's dataset and what follows from it.
+    """The campaign's dataset and its results.
 
-    `goodput` [bit/s] is over (interconnect, streams, block), `means` its harmonic means with 95 % t intervals. `limits`
-    are the wire limits [bit/s] of the networks that have one. `falls` judges, by network, the fall from the fewest to
-    the most streams.
+    `goodput` [bit/s] is over (interconnect, streams, block), `means` its harmonic means with 95 % t
+    intervals. `limits` are the wire limits [bit/s] of the networks that have one. `falls` judges,
+    for each network, the fall from the fewest to the most streams.
     """
 
     dataset: xr.Dataset
@@ -45,7 +46,7 @@ class Streams:
 
 
 def analyse(parallel_streams: xr.Dataset) -> Streams:
-    """Derive means and falls; raises FalloffError when the campaign holds no iperf3 trial."""
+    """Derive means and falls; raises FalloffError if the campaign holds no iperf3 trial."""
     points = over_factors(parallel_streams, runner="iperf3", goodput=parallel_streams.goodput)
     points = points.transpose(..., "block")
     by_streams = np.log(points.goodput).sortby("streams")
@@ -68,7 +69,7 @@ def analyse(parallel_streams: xr.Dataset) -> Streams:
 
 
 def finding(study: Streams) -> str:
-    """What becomes of each network's goodput with many streams, in plain English (Markdown)."""
+    """How each network's goodput changes with many streams, in plain English (Markdown)."""
     sentences = [_of_network(study, name) for name in study.limits if name in study.falls]
     return f"{' '.join(sentences)} ({resting_on(study.dataset, study.goodput.sizes['block'])})"
 

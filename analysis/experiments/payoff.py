@@ -1,4 +1,5 @@
-"""From how many nodes on a faster network pays for itself: its gain in HPL's rate against what it costs more."""
+"""The number of nodes from which on a faster network pays for itself: its gain in HPL's rate
+against its extra cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,16 +38,18 @@ PRICE_SEED, MODEL_SEED = 20261208, 20261209
 ENDS = (0.025, 0.975)  # of the 95 % ranges of draws
 YEARS = "2005 to 2009"  # of data/prices.toml
 FIGURES = {"payoff": ("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml")}
-SURE = 0.95  # of the draws; fewer make an answer likely
-APART = 1.7  # ticks lie at least this factor of nodes apart
+SURE = 0.95  # share of the draws; a smaller majority makes an answer only likely
+APART = 1.7  # least ratio of nodes between ticks
 
 
 @dataclass(frozen=True)
 class Gains:
-    """What HPL's rate gains on `reference`, the faster network, over `network`, and how far that may be off.
+    """The gain of HPL's rate on `reference`, the faster network, over `network`, with its
+    uncertainty.
 
-    `value` is the logarithm of the ratio of their rates over (nodes), `drawn` the same for each draw of the model's
-    numbers, over (draw, nodes); those whose effect is not known stay at their values.
+    `value` is the logarithm of the ratio of their rates over (nodes). `drawn` is the same for each
+    draw of the model's numbers, over (draw, nodes); numbers whose effect is unknown stay at their
+    values.
     """
 
     dataset: xr.Dataset
@@ -58,13 +61,14 @@ class Gains:
 
 @dataclass(frozen=True)
 class Payoff:
-    """Whether what a network gains is worth its price.
+    """Whether a network's gain is worth its price.
 
-    `premium` is what a node with the faster network costs more [1], `gain` how much more HPL does on it [1] over (nodes).
-    The faster network is the cheaper one where the gain is the larger of both: `chance` is the share of draws in which it
-    is, over (nodes), and `from_nodes` the node count from which on it is, at all larger cases too, infinite where it is
-    not even at the largest. Each has `value`, `low` and `high`, the 95 % range of the draws. `price_share` [1] is the
-    prices' part of the variance of log((1 + gain) / (1 + premium)) on the most nodes.
+    `premium` is the extra cost of a node with the faster network [1]; `gain` is the extra HPL rate
+    on it [1] over (nodes). The faster network is cheaper if the gain is larger than the premium.
+    `chance` is the share of draws in which it is, over (nodes). `from_nodes` is the node count from
+    which on it is, at all larger cases too; it is infinite if it is not even at the largest. Each
+    has `value`, `low` and `high`, the 95 % range of the draws. `price_share` [1] is the prices'
+    part of the variance of log((1 + gain) / (1 + premium)) on the most nodes.
     """
 
     gains: Gains
@@ -82,7 +86,7 @@ class Payoff:
 
     @property
     def answer(self) -> str:
-        """Whether the faster network pays from some node count on, by the draws."""
+        """Whether the faster network pays from some node count on, according to the draws."""
         first = float(self.from_nodes.value)
         if np.isinf(first):
             return "no"
@@ -102,9 +106,11 @@ class Payoff:
 def analyse(
     hpl_paper: xr.Dataset, hpl_sensitivity: xr.Dataset, hpl_beyond: xr.Dataset | None = None
 ) -> Payoff:
-    """Compare the two networks of the paper's contrast, at the shipped prices, on its cases and on larger ones.
+    """Compare the two networks of the paper's contrast, at the shipped prices, on its cases and on
+    larger ones.
 
-    Raises FalloffError where no case ran on both networks, or when a dataset holds no HPL trial or several blocks.
+    Raises FalloffError if no case ran on both networks, or a dataset holds no HPL trial or several
+    blocks.
     """
     return priced(simulated_gains(hpl_paper, hpl_sensitivity, hpl_beyond), price_list.read())
 
@@ -112,7 +118,7 @@ def analyse(
 def simulated_gains(
     paper: xr.Dataset, sensitivity: xr.Dataset, beyond: xr.Dataset | None = None
 ) -> Gains:
-    """The gains on the cases that ran on both networks; raises as `analyse`."""
+    """The gains on the cases that ran on both networks; raises like `analyse`."""
     network, reference = plans.read(paper).pair
     datasets = [paper] if beyond is None else [paper, beyond]
     cases = [efficiency(at_only_level(points(dataset), "block")) for dataset in datasets]
@@ -136,9 +142,11 @@ def simulated_gains(
 
 
 def effects(sensitivity: Sensitivity) -> xr.DataArray:
-    """log(efficiency with one number at an end of its range / efficiency with all at their values).
+    """log(efficiency with one number at an end of its range / efficiency with all numbers at their
+    values).
 
-    Dims (parameter, side, interconnect, nodes); without the numbers whose effect is not known at every point.
+    Dims (parameter, side, interconnect, nodes); numbers whose effect is not known at every point
+    are left out.
     """
     return np.log1p(sensitivity.changes / sensitivity.base).dropna("parameter")
 
@@ -146,12 +154,14 @@ def effects(sensitivity: Sensitivity) -> xr.DataArray:
 def log_shifts(
     sensitivity: Sensitivity, nodes: np.ndarray, count: int, chance: np.random.Generator
 ) -> xr.DataArray:
-    """log(efficiency of a draw / efficiency with all numbers at their values), dims (draw, interconnect, nodes).
+    """log(efficiency of a draw / efficiency with all numbers at their values), dims (draw,
+    interconnect, nodes).
 
-    Each draw gives every number of the model a value within its range, its own value being the likeliest: a network's
-    bandwidth and latency on their own, a node's rates alike on all networks. A number's effect is linear between its
-    value and the end of its range, the effects of all add up in the logarithm, which is exact to first order, and
-    between simulated node counts they are interpolated over log nodes; beyond these the nearest count's are taken.
+    Each draw gives every number of the model a value within its range; its own value is the
+    likeliest. A network's bandwidth and latency are drawn for that network, a node's rates once for
+    all networks. A number's effect is linear between its value and the end of its range. The
+    effects of all numbers add up in the logarithm, which is exact to first order. Between simulated
+    node counts they are interpolated over log nodes; beyond these the nearest count's are taken.
     """
     simulated = effects(sensitivity)
     places = np.log2(nodes.clip(simulated.nodes.values.min(), simulated.nodes.values.max()))
@@ -174,18 +184,20 @@ def log_shifts(
 
 
 def _parts(entry: Mapping, count: int, chance: np.random.Generator) -> xr.DataArray:
-    """How much of the way to the low or the high end of its range [1] so many draws of a number are, over (side, draw)."""
+    """How far each of `count` draws of a number goes towards the low or the high end of its range
+    [1], over (side, draw)."""
     low, value, high = (entry[key] for key in ("low", "value", "high"))
     drawn = triangular(low, value, high, chance.random(count))
     ways = [
-        np.clip(distance, 0, None) / (whole or 1)  # no way at all where the end is the value
+        np.clip(distance, 0, None) / (whole or 1)  # no distance if the end is the value itself
         for distance, whole in ((value - drawn, value - low), (drawn - value, high - value))
     ]
     return xr.DataArray(ways, {"side": list(SIDES)}, ("side", "draw"))
 
 
 def triangular(low: float, value: float, high: float, chance: np.ndarray) -> np.ndarray:
-    """The quantiles at `chance` [1] of the triangular distribution; of a range without width every one is the value."""
+    """The quantiles at `chance` [1] of the triangular distribution; for a range without width, all
+    equal the value."""
     if high == low:
         return np.full_like(chance, value, dtype=float)
     width = high - low
@@ -193,7 +205,7 @@ def triangular(low: float, value: float, high: float, chance: np.ndarray) -> np.
 
 
 def priced(gains: Gains, prices: Sequence[Price]) -> Payoff:
-    """The gains against these prices, each part's drawn on its own."""
+    """The gains at these prices; the price of each part is drawn independently."""
     chance = np.random.default_rng(PRICE_SEED)
     paid = dict.fromkeys((price.of for price in prices), 0)
     for price in prices:
@@ -216,7 +228,8 @@ def priced(gains: Gains, prices: Sequence[Price]) -> Payoff:
 
 
 def lasting_from(log_ratio: xr.DataArray) -> xr.DataArray:
-    """The least node count from which on a value over dim nodes is above 0 at every count; infinite without one."""
+    """The least node count from which on a value over dim nodes is above 0 at every count; infinite
+    if there is none."""
     nodes, above = log_ratio.nodes.values, (log_ratio > 0).transpose(..., "nodes").values
     from_here = np.logical_and.accumulate(above[..., ::-1], axis=-1)[..., ::-1]
     first = np.where(from_here.any(-1), nodes[from_here.argmax(-1)], np.inf)
@@ -224,8 +237,8 @@ def lasting_from(log_ratio: xr.DataArray) -> xr.DataArray:
 
 
 def _range(value: xr.DataArray, drawn: xr.DataArray) -> xr.Dataset:
-    """`value` with `low` and `high`, the 95 % range of what was drawn over dim draw."""
-    # Drawn values themselves are the ends: between a node count and infinity there is nothing to interpolate.
+    """`value` with `low` and `high`, the 95 % range of the values drawn over dim draw."""
+    # The ends are drawn values themselves, because nothing can be interpolated between a node count and infinity.
     low, high = (
         drawn.quantile(end, "draw", method="inverted_cdf").drop_vars("quantile") for end in ENDS
     )
@@ -263,11 +276,11 @@ def _count(nodes: float) -> str:
 
 
 def findings(study: Payoff) -> Iterator[Finding]:
-    """From how many nodes on the faster network gives cheaper HPL."""
+    """The number of nodes from which on the faster network gives cheaper HPL."""
     estimate = at_place(study.from_nodes, "value")
     _, low, high = estimate
     statement = f"{study.fast} gives cheaper HPL than {study.slow} from this many nodes on"
-    # An end without a limit is no number, so that the words have it.
+    # An infinite end is not a number, so the words state it.
     if not np.isfinite([low, high]).all():
         statement += f" (95 % range {_count(low)} to {_count(high)})"
     about = {"n_of": "draw", "answer": study.answer, "primary": True}
@@ -276,7 +289,8 @@ def findings(study: Payoff) -> Iterator[Finding]:
 
 
 def figures(study: Payoff) -> dict[str, exhibit.Exhibit]:
-    """Above the gain [%] over nodes and what a node costs more [%], below the chance [%] that the network pays."""
+    """Above: the gain [%] over nodes and the extra cost of a node [%]. Below: the chance [%] that
+    the network pays."""
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 4.3))
         gain, chance = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -306,7 +320,7 @@ def figures(study: Payoff) -> dict[str, exhibit.Exhibit]:
 
 
 def prices_table(study: Payoff) -> exhibit.Table:
-    """What a node pays for each part, with its source."""
+    """The price of each part of a node, with its source."""
     owners = {NODE: "Node", study.gains.network: study.slow, study.gains.reference: study.fast}
     rows = [
         (

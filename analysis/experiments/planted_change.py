@@ -1,6 +1,7 @@
-"""What `falloff compare` finds of known changes: nothing changed, one node slower, one link slower.
+"""Does `falloff compare` find known changes: nothing changed, one node slower, one link slower?
 
-The changes are planted by calculation in stored runs, from what each trial recorded of itself; all else is as it was run.
+The changes are planted by calculation into stored runs, from each trial's own records; everything
+else is as it was run.
 """
 
 from collections.abc import Iterator
@@ -19,16 +20,17 @@ from runners.record import FalloffError
 
 FIGURES = {"compare_slow_node": ("hpl_table1", "hpl_scaling")}
 SLOW_NODE, NODE_LOSS = 16, 0.20  # the node, and how much slower it computes
-LINK_LOSS = 0.03  # of the first of two links
-NOTHING = 1e-4  # a planted change below this is none: what crosses the other link
+LINK_LOSS = 0.03  # on the first of two links
+NOTHING = 1e-4  # a smaller planted change counts as none, such as for traffic on the other link
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A comparison in which it is known what was changed in NEW, the `dataset`.
+    """A comparison with a known change in NEW, the `dataset`.
 
-    `planted` is by statement the ratio of NEW's speed with the change over the speed without it, 1 where nothing changes.
+    `planted` has for each statement the ratio of NEW's speed with the change over the speed without
+    it, 1 if nothing changes.
     """
 
     change: str
@@ -37,18 +39,18 @@ class Scenario:
     planted: tuple[float, ...]
 
     def statements(self, least: float, most: float = np.inf) -> list[comparison.Change]:
-        """The statements of which the planted change is at least and less than so much."""
+        """The statements whose planted change is at least `least` and less than `most`."""
         both = zip(self.found.changes, self.planted)
         return [one for one, ratio in both if least <= abs(ratio - 1) + _ROUNDING < most]
 
     @property
     def large(self) -> list[comparison.Change]:
-        """The statements that were changed by the margin or more: what is to be found."""
+        """The statements changed by the margin or more, which should be found."""
         return self.statements(self.found.margin)
 
     @property
     def unchanged(self) -> list[comparison.Change]:
-        """The statements that the planted change does not touch: nothing is to be found."""
+        """The statements without a planted change, where nothing should be found."""
         return self.statements(0, NOTHING)
 
 
@@ -59,8 +61,9 @@ Study = dict[str, Scenario]
 def analyse(hpl_table1: xr.Dataset, hpl_scaling: xr.Dataset, link_micro: xr.Dataset) -> Study:
     """Compare stored runs with each other, with and without planted changes.
 
-    HPL: OLD is `hpl_scaling`, NEW is `hpl_table1`, run on the same emulated cluster at another time. Links: OLD and NEW are
-    the blocks of odd and even number of `link_micro`. Raises FalloffError where a campaign has no run of its tool.
+    HPL: OLD is `hpl_scaling`, NEW is `hpl_table1`, run on the same emulated cluster at another
+    time. Links: OLD and NEW are the odd and the even blocks of `link_micro`. Raises FalloffError if
+    a campaign has no run of its tool.
     """
     for dataset, tool in ((hpl_table1, "hpl"), (hpl_scaling, "hpl"), (link_micro, "iperf3")):
         if tool not in dataset.runner.values:
@@ -81,8 +84,8 @@ def analyse(hpl_table1: xr.Dataset, hpl_scaling: xr.Dataset, link_micro: xr.Data
 def with_slow_node(dataset: xr.Dataset) -> xr.Dataset:
     """HPL's runs as if one node computed `NODE_LOSS` slower, and all others waited for it.
 
-    A run takes longer by what the node was charged for computing, times 1 / (1 - NODE_LOSS) - 1. Runs without that node
-    stay as they were.
+    A run takes longer by the node's computing time multiplied by 1 / (1 - NODE_LOSS) - 1. Runs
+    without that node are unchanged.
     """
     charged = dataset.pace_charged.reindex(node=[SLOW_NODE]).isel(node=0, drop=True).fillna(0)
     longer = 1 + charged * (1 / (1 - NODE_LOSS) - 1) / dataset.hpl_time
@@ -90,14 +93,15 @@ def with_slow_node(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def with_slow_link(dataset: xr.Dataset) -> xr.Dataset:
-    """TCP's goodput as if the first of two links were `LINK_LOSS` slower: less by the share of bytes that crossed it."""
+    """TCP's goodput as if the first of two links were `LINK_LOSS` slower, in proportion to the
+    share of bytes that crossed it."""
     first, second = (dataset[f"bytes_sent_rail_{link}"].sum("node") for link in (1, 2))
     share = (first / (first + second)).fillna(0)
     return dataset.assign(goodput=dataset.goodput * (1 - LINK_LOSS * share))
 
 
 def _scenario(change: str, old, new, changed) -> Scenario:
-    """OLD beside NEW with the planted change, `changed`, and what that did to each statement."""
+    """OLD beside NEW with the planted change, `changed`, and its effect on each statement."""
     before, without, after = (
         samples.of_dataset(dataset, side)
         for dataset, side in ((old, "OLD"), (new, "NEW"), (changed, "NEW"))
@@ -108,7 +112,7 @@ def _scenario(change: str, old, new, changed) -> Scenario:
 
 
 def finding(study: Study) -> str:
-    """Whether each change was found, and no other, in plain English (Markdown)."""
+    """Whether each change was found, and nothing else, in plain English (Markdown)."""
     margin = percent(study["unchanged"].found.margin, 0)
     large = [one for scenario in study.values() for one in scenario.large]
     others = [one for scenario in study.values() for one in scenario.unchanged]
@@ -165,7 +169,7 @@ def figures(study: Study) -> dict[str, Exhibit]:
 
 
 def planted(study: Study) -> Table:
-    """Every planted change of the margin or more beside what was found of it."""
+    """Every planted change of the margin or more, beside what was found."""
     rows = []
     for one in study.values():
         for change, ratio in zip(one.found.changes, one.planted):

@@ -17,7 +17,7 @@ from runners.record import FalloffError
 
 FIGURES = {"programs": ("programs",)}
 BASIS = exhibit.Basis("simulated")
-IDEAL = "unshaped"  # the network that costs next to nothing
+IDEAL = "unshaped"  # the network on which messages cost almost nothing
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Fall:
 
 @dataclass(frozen=True)
 class Programs:
-    """`time` [s] over (program, interconnect, nodes), NaN where it is unknown; `efficiency` [1], the time without a network over
-    that on each, without `IDEAL`. There is no scatter."""
+    """`time` [s] over (program, interconnect, nodes), NaN where unknown; `efficiency` [1], the time
+    without a network over that on each network except `IDEAL`. There is no scatter."""
 
     dataset: xr.Dataset
     time: xr.DataArray
@@ -44,7 +44,7 @@ class Programs:
 
 
 def analyse(programs: xr.Dataset) -> Programs:
-    """Efficiencies and their falls; raises FalloffError without the ideal network."""
+    """Derive efficiencies and their falls; raises FalloffError without the ideal network."""
     laid = over_factors(programs, runner="replay", replay_time=programs.replay_time)
     time = at_only_level(laid.assign_attrs(programs.attrs), "block").replay_time
     time = time.transpose("program", "interconnect", "nodes")
@@ -94,7 +94,8 @@ def finding(study: Programs) -> str:
 
 
 def findings(study: Programs) -> Iterator[Finding]:
-    """The fall of each program on each network; primary is that on the network where it is least efficient."""
+    """The fall of each program on each network; primary is the fall on the network where it is
+    least efficient."""
     falls = sorted(study.falls, key=lambda fall: -fall.efficiency[1])
     least = {fall.program: fall for fall in falls}
     source, names = origin("programs", study.dataset), short_names(study.dataset)
@@ -132,7 +133,7 @@ def figures(study: Programs) -> dict[str, exhibit.Exhibit]:
 
 
 def table(study: Programs) -> exhibit.Table:
-    """The times that were replayed [s]."""
+    """The replayed times [s]."""
     names, rows = short_names(study.dataset), []
     for program in study.time:
         for network in program:

@@ -1,4 +1,5 @@
-"""How much of the simulated efficiency is assumed: each number of the model is moved alone to either end of its range."""
+"""How much of the simulated efficiency depends on assumptions: each number of the model is moved
+alone to either end of its range."""
 
 from dataclasses import dataclass
 
@@ -26,18 +27,19 @@ MEANINGS = {
     "node_byte_s": "memory, all cores",
     "core_byte_s": "memory, one core",
     "strided_s": "scattered access",
-}  # what the names of the testbed's description stand for
-# Of a unit of the description, another in which its numbers are plain, and what that is in the first.
+}  # meaning of the names in the testbed's description
+# For a unit of the description, a more readable one, and its size in the first.
 UNITS = {"flop/s": (1e9, "Gflop/s"), "B/s": (1e6, "MB/s"), "s": (1e-6, "µs"), "1": (1, "")}
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The campaign's dataset and all that follows from it.
+    """The campaign's dataset and all results.
 
-    `base` is the efficiency [1] over (interconnect, nodes) with every number of the model at its value, and `changes` what
-    is added to it, over (parameter, side, interconnect, nodes), when one is at the low or the high end of its range;
-    `fall` and `fall_changes` are the same of the fall from the least to the most nodes.
+    `base` is the efficiency [1] over (interconnect, nodes) with every number of the model at its
+    value. `changes` is the change of it, over (parameter, side, interconnect, nodes), with one
+    number at the low or the high end of its range. `fall` and `fall_changes` are the same for the
+    fall from the fewest to the most nodes.
     """
 
     dataset: xr.Dataset
@@ -48,7 +50,8 @@ class Sensitivity:
 
 
 def analyse(dataset: xr.Dataset) -> Sensitivity:
-    """Derive the changes; raises FalloffError when there is no HPL trial or there are several blocks."""
+    """Derive the changes; raises FalloffError if there is no HPL trial or there are several
+    blocks."""
     reached = efficiency(at_only_level(points(dataset), "block"))
     fall = shape(reached).fall
     return Sensitivity(
@@ -61,9 +64,9 @@ def analyse(dataset: xr.Dataset) -> Sensitivity:
 
 
 def _changes(values: xr.DataArray) -> xr.DataArray:
-    """Differences to the value at vary = "none", with dims parameter and side in place of vary.
+    """Differences to the value at vary = "none", with dims parameter and side instead of vary.
 
-    Levels are named `<parameter>=low` and `<parameter>=high`; what is missing is NaN.
+    Levels are named `<parameter>=low` and `<parameter>=high`; missing ones are NaN.
     """
     levels = [level for level in values.vary.values.tolist() if level != NOTHING]
     parameters = list(dict.fromkeys(level.partition("=")[0] for level in levels))
@@ -75,9 +78,11 @@ def _changes(values: xr.DataArray) -> xr.DataArray:
 
 
 def elasticity(study: Sensitivity, parameter: str, worse: str, better: str) -> xr.DataArray:
-    """What HPL's rate gains of its logarithm for that of a parameter, from one end of its range to the other.
+    """The change of log(HPL's rate) over the change of log(parameter), from one end of the
+    parameter's range to the other.
 
-    The parameter is one of a network's; over (interconnect, nodes), NaN where an end was not simulated.
+    The parameter is one of a network's; over (interconnect, nodes), NaN if an end was not
+    simulated.
     """
     described = testbed(study.dataset)["network"]
     ranges = [described[name][parameter] for name in study.base.interconnect.values]
@@ -88,7 +93,8 @@ def elasticity(study: Sensitivity, parameter: str, worse: str, better: str) -> x
 
 
 def meaning(parameter: str) -> str:
-    """What a name of the testbed's description stands for; itself where it has no words yet."""
+    """The meaning of a name in the testbed's description; the name itself if it has no words
+    yet."""
     return MEANINGS.get(parameter, parameter)
 
 
@@ -100,7 +106,7 @@ def finding(study: Sensitivity) -> str:
         fall, changes = (
             100 * values.sel(interconnect=network) for values in (study.fall, study.fall_changes)
         )
-        # To first order, no choice of all numbers within their ranges goes beyond the sum of the worst changes.
+        # To first order, no combination of numbers within their ranges exceeds the sum of the worst changes.
         down, up = changes.min("side").clip(max=0), changes.max("side").clip(min=0)
         single, all_ = (
             between([float(fall + end) for end in ends], 1)
@@ -116,9 +122,10 @@ def finding(study: Sensitivity) -> str:
 
 
 def figures(study: Sensitivity) -> dict[str, exhibit.Exhibit]:
-    """Change of the efficiency [percentage points] on the most nodes by each number, a panel a network.
+    """Change of the efficiency [percentage points] on the most nodes by each number, one panel per
+    network.
 
-    The number that moves the first network most is on top.
+    The number with the largest effect on the first network is on top.
     """
     names, networks = short_names(study.dataset), study.base.interconnect.values
     on_most = 100 * study.changes.isel(nodes=-1)

@@ -22,10 +22,10 @@ from runners.tools.suspects import LEAST_NODES
 
 FIGURES = {"suspects_pairs": ("suspects",)}  # what it rests on
 INTERVAL = "simultaneous 95 % t interval over the blocks"
-NAMED_PATHS = 6  # in the finding; the figure has all
-WIDEST = 0.03  # loss at which a matrix has its full colour, unless a larger one is there
+NAMED_PATHS = 6  # in the finding; the figure shows all
+WIDEST = 0.03  # loss with the full colour in a matrix, unless a larger loss occurs
 
-# What is compared, in the order in which a node's own comes first, and what who is slower in it does slower.
+# The compared quantities, a node's own first, and the verb for a member that is slower in it.
 COMPUTE, MEMORY, SEND, RECEIVE, ANSWER = "compute", "memory", "send", "receive", "answer"
 PATH, PATH_ANSWER = "path", "path answer"
 QUANTITIES = {
@@ -37,16 +37,17 @@ QUANTITIES = {
     PATH: ("bandwidth of a path", "carries"),
     PATH_ANSWER: ("latency of a path", "answers"),
 }
-# What a testbed plants and in what it shows first; a slow link is slow both ways.
+# The faults that a testbed plants, and where each shows first; a slow link is slow both ways.
 PLANTED = {COMPUTE: ("nodes", "node"), SEND: ("links", "link"), RECEIVE: ("links", "link")}
 REMEDY = " To tell adapter, cable and port apart, put its cable into the port of another node and run it again."
 
 
 @dataclass(frozen=True)
 class Family:
-    """What is compared with each other in one quantity: nodes, or pairs of them.
+    """The members compared in one quantity: nodes, or pairs of nodes.
 
-    `members` are the numbers of their nodes from 0, one or (sender, receiver). `typical` is the median with its unit.
+    `members` are the numbers of their nodes from 0, one number or (sender, receiver). `typical` is
+    the median with its unit.
     """
 
     members: tuple[tuple[int, ...], ...]
@@ -56,8 +57,8 @@ class Family:
 
 @dataclass(frozen=True)
 class Network:
-    """All families on one interconnect by quantity, and the matrices of losses [1] over (sender, receiver), means of the
-    blocks."""
+    """All families on one interconnect by quantity, and the matrices of losses [1] over (sender,
+    receiver), means over the blocks."""
 
     name: str
     families: Mapping[str, Family]
@@ -67,11 +68,11 @@ class Network:
 
 @dataclass(frozen=True)
 class Suspects:
-    """The campaign's dataset and all that follows from it.
+    """The campaign's dataset and all results.
 
-    `hosts` are the names of the nodes that every block has; `absent` those that only some have. `tolerance` and
-    `smallest` are the design's [1]. `switches` are the nearest switch of each node as Slurm names them, empty where it
-    does not.
+    `hosts` are the names of the nodes that every block has; `absent` are those that only some
+    blocks have. `tolerance` and `smallest` are the design's [1]. `switches` are the nearest switch
+    of each node according to Slurm, empty if unknown.
     """
 
     dataset: xr.Dataset
@@ -85,7 +86,8 @@ class Suspects:
 
 
 def analyse(suspects: xr.Dataset) -> Suspects:
-    """Compare all nodes and pairs of each network; raises FalloffError when no trial is valid or too few nodes are left."""
+    """Compare all nodes and pairs of each network; raises FalloffError if no trial is valid or too
+    few nodes are left."""
     dataset = suspects.reset_coords()
     is_point = (dataset.role == "point") & (dataset.runner == "suspects")
     valid = dataset.isel(trial=np.flatnonzero(is_point & (dataset.status == "ok")))
@@ -100,7 +102,7 @@ def analyse(suspects: xr.Dataset) -> Suspects:
         raise FalloffError(
             f"the blocks have {len(hosts)} nodes in common, {LEAST_NODES} are needed: run all blocks on the same nodes"
         )
-    # Of each trial, where the nodes that all have in common are.
+    # For each trial, the positions of the nodes that all trials have in common.
     places = np.array([[others.index(host) for host in hosts] for others in names])
     planned, switches = design(suspects), _switches(suspects, hosts)
     chosen = {
@@ -121,14 +123,15 @@ def analyse(suspects: xr.Dataset) -> Suspects:
 
 
 def _names(hosts: str) -> list[str]:
-    """The nodes' names; their numbers where several have the same name."""
+    """The nodes' names, or their numbers if several have the same name."""
     names = hosts.split(",")
     distinct = len(set(names)) == len(names)
     return names if distinct else [f"node {number}" for number in range(1, len(names) + 1)]
 
 
 def _switches(dataset: xr.Dataset, hosts: tuple[str, ...]) -> tuple[str, ...]:
-    """The nearest switch of each node in the last session, by the first part of its name; empty unless all are known."""
+    """The nearest switch of each node in the last session, by the first part of its name; empty
+    unless all are known."""
     told = (sessions(dataset) or [{}])[-1].get("slurm", {}).get("switches", {})
     nearest = {host.split(".")[0]: above[0] for host, above in told.items() if above}
     names = tuple(nearest.get(host.split(".")[0], "") for host in hosts)
@@ -136,8 +139,9 @@ def _switches(dataset: xr.Dataset, hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _level(speeds: np.ndarray, switches: tuple[str, ...]) -> np.ndarray:
-    """Log speeds over (blocks, sender, receiver), those between two switches and those within one each around a middle
-    of their own: a link that many share, and more hops, are how the network was built."""
+    """Log speeds over (blocks, sender, receiver). Pairs between two switches and pairs within one
+    are each centred on their own median, because a shared link and more hops belong to the
+    network's design."""
     apart = ~np.eye(speeds.shape[1], dtype=bool)
     names = np.array(switches or [""] * speeds.shape[1])
     crosses = names[:, None] != names[None, :]
@@ -190,7 +194,8 @@ def _network(
 
 
 def findings(study: Suspects) -> Iterator[Finding]:
-    """For each quantity who is slower, as data; the estimate is the loss of speed of the slowest."""
+    """The slower members in each quantity, as data; the estimate is the slowest member's loss of
+    speed."""
     source, names = origin("suspects", study.dataset), short_names(study.dataset)
     for network, quantity, family in _families(study):
         found, worst = family.found, int(np.argmax(family.found.mean))
@@ -208,7 +213,8 @@ def findings(study: Suspects) -> Iterator[Finding]:
 
 
 def finding(study: Suspects) -> str:
-    """Who is slower, what it may be, and what this campaign could not have found, in plain English (Markdown)."""
+    """The slower members, their likely faults, and what this campaign could not have found, in
+    plain English (Markdown)."""
     parts = [_planted_in_words(study)]
     for network in study.networks:
         several = len(study.networks) > 1
@@ -238,7 +244,8 @@ def _planted(study: Suspects, quantity: str) -> set[str]:
 
 
 def _planted_in_words(study: Suspects) -> str:
-    """The faults that an emulated testbed was given, and whether these and no others were found; empty where it has none."""
+    """The faults planted in an emulated testbed, and whether exactly these were found; empty if
+    there are none."""
     slow = testbed(study.dataset).get("slow", {})
     faults = [
         f"the {what} of node {node} (by {percent(1 - share, 0)})"
@@ -288,7 +295,8 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
 
 
 def _shared_link(study: Suspects, family: Family) -> str:
-    """The two switches between which most slow paths lead, where several do: a sentence, else nothing."""
+    """A sentence about the two switches between which most slow paths lead, if there are several
+    such paths; else empty."""
     slower = family.found.slower
     if not study.switches or len(slower) < 2:
         return ""
@@ -309,8 +317,8 @@ def _loss(network: Network, quantity: str, index: int) -> str:
 
 
 def _others(study: Suspects, network: Network, where: str) -> str:
-    """For which quantities a slowdown of the rest is excluded, and for which it is open, and from where on it would
-    have been found."""
+    """The quantities in which a slowdown of the other members is excluded, and those in which it is
+    open, with the smallest loss that would have been found."""
     clear, limits, sentences = [], [], []
     for quantity, family in network.families.items():
         (heading, _), found = QUANTITIES[quantity], family.found
@@ -336,7 +344,8 @@ def _member(study: Suspects, family: Family, index: int) -> str:
 
 
 def table(study: Suspects) -> exhibit.Table:
-    """Each quantity with its typical value, its slowest member and the loss that would have been found."""
+    """Each quantity with its typical value, its slowest member and the smallest loss that would
+    have been found."""
     rows, names = [], short_names(study.dataset)
     for network, quantity, family in _families(study):
         found, worst = family.found, int(np.argmax(family.found.mean))
@@ -361,8 +370,8 @@ def table(study: Suspects) -> exhibit.Table:
 
 
 def figures(study: Suspects) -> dict[str, exhibit.Exhibit]:
-    """For each network a row of panels: losses by bandwidth and, where any can be judged, by latency [%] over senders and
-    receivers."""
+    """A row of panels for each network: losses [%] by bandwidth and, if any latency can be judged,
+    by latency, over senders and receivers."""
     names, networks = short_names(study.dataset), study.networks
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)))
@@ -374,7 +383,8 @@ def figures(study: Suspects) -> dict[str, exhibit.Exhibit]:
                 {"loss of bandwidth [%]": network.bandwidth},
                 network.families[PATH_ANSWER].found,
             )
-            if len(found.slower) or (found.answers == ALIKE).all():  # else what differs is scatter
+            # Otherwise the differences are scatter.
+            if len(found.slower) or (found.answers == ALIKE).all():
                 losses["loss by latency [%]"] = network.latency
             panels = row.subplots(1, len(losses), squeeze=False)[0]
             for axes, (label, matrix) in zip(panels, losses.items()):
@@ -395,11 +405,11 @@ def _draw_matrix(
     axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str, panels: int
 ) -> None:
     widest = 100 * max(WIDEST, np.nanmax(losses))
-    # Rectangles, so that every cell stays sharp and can be selected in the SVG.
+    # Rectangles keep every cell sharp and selectable in the SVG.
     drawn = axes.pcolormesh(100 * losses, cmap="magma_r", vmin=0, vmax=widest)
     axes.set_aspect("equal")
     axes.grid(False)
-    step = max(1, len(hosts) // 8)  # as many names as fit
+    step = max(1, len(hosts) // 8)  # show as many names as fit
     places = np.arange(0, len(hosts), step) + 0.5
     axes.set_xticks(places, hosts[::step], rotation=90)
     axes.set_yticks(places, hosts[::step])

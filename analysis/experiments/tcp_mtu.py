@@ -1,4 +1,5 @@
-"""TCP over cable, switch and router: goodput over the MTU, one way and both, and CPU time for a byte."""
+"""TCP over cable, switch and router: goodput over the MTU, one way and both ways, and CPU time for
+a byte."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,21 +32,22 @@ from analysis.tcp import ENDS, FULL, HOST_BOUND, LINK_BOUND, SHAPER, points, sta
 from analysis.wire import tcp_payload
 from analysis.wording import counted, listed, number, paragraphs, percent
 
-# The campaigns, and the files of data/, that each figure rests on.
+# The campaigns and files of data/ behind each figure.
 FIGURES = {"tcp_mtu": ("tcp_mtu", "published/nemo.toml", "published/nemo_netperf.csv")}
 OPENS = {"tcp_cost": {"y": "cpu_time"}}
 COST_MODEL = models.find("cpu_cost")
 GIGA = 1e9
-OUTSIDE = 0.17  # of a doubling of the MTU, between two published marks
+OUTSIDE = 0.17  # fraction of a doubling of the MTU between two published marks
 Estimate = tuple[float, ...]  # value and both ends of its 95 % t interval over the blocks, or NaN
 
 
 @dataclass(frozen=True)
 class End:
-    """CPU time for a byte at one end, in so many `blocks`.
+    """CPU time for a byte at one end, over `blocks` blocks.
 
-    `saved` [1] is what the largest MTU saves of the cost at the least. `model` is the fitted cost over the payload of
-    a packet, and `packet_part` the packet's share [1] of the cost at the least MTU by it.
+    `saved` [1] is the share of the cost at the smallest MTU that the largest MTU saves. `model` is
+    the fitted cost over the payload of a packet; `packet_part` is the packet's share [1] of the
+    cost at the smallest MTU according to the model.
     """
 
     name: str
@@ -65,18 +67,19 @@ class Cost:
 
     @property
     def mtus(self) -> tuple[int, int]:
-        """The least and the largest MTU [B]."""
+        """The smallest and the largest MTU [B]."""
         return int(self.points.mtu.min()), int(self.points.mtu.max())
 
 
 @dataclass(frozen=True)
 class TcpMtu:
-    """The campaign's dataset and all that follows from it.
+    """The campaign's dataset and all results.
 
-    `points` and `stamps` are those of `analysis.tcp`; `shares` of the wire limit [1] are harmonic means with
-    95 % t intervals over (path, mtu, direction). `published` has a row for each of the source's tests on a
-    device like one of the paths (see `published.nemo_points`). `cost` is None without its campaign; `today`
-    compares a shorter run of today, as `Finding.today` has it.
+    `points` and `stamps` are those of `analysis.tcp`; `shares` of the wire limit [1] are harmonic
+    means with 95 % t intervals over (path, mtu, direction). `published` has a row for each of the
+    source's tests on a device like one of the paths (see `published.nemo_points`). `cost` is None
+    without its campaign. `today` is the comparison with a shorter run of today, in the form of
+    `Finding.today`.
     """
 
     dataset: xr.Dataset
@@ -89,13 +92,13 @@ class TcpMtu:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that have a rate, and so a wire limit."""
+        """The paths with a rate, and so with a wire limit."""
         has_limit = self.points.limit.notnull().any(["mtu", "direction"])
         return self.points.path[has_limit].values.tolist()
 
     @property
     def one_way(self) -> list[str]:
-        """The directions of which one is used at a time."""
+        """The directions that are used one at a time."""
         return [way for way in self.points.direction.values.tolist() if way != "both"]
 
 
@@ -104,7 +107,7 @@ def analyse(
 ) -> TcpMtu:
     """Derive the points of a campaign over the MTU; `today` is a shorter run of it.
 
-    Raises FalloffError when one holds no iperf3 trial, or `tcp_cost` has several paths or directions.
+    Raises FalloffError if one holds no iperf3 trial, or `tcp_cost` has several paths or directions.
     """
     laid_out = points(tcp_mtu)
     limited = stamps(laid_out)
@@ -120,7 +123,8 @@ def analyse(
 
 
 def _today(reference: xr.DataArray, run: xr.Dataset) -> dict | None:
-    """Whether path or machine limits the same points today, or that the run failed; None where none was run in both."""
+    """Whether path or machine limits the same points today, or that the run failed; None if no
+    point was run in both."""
     if gave_nothing(run):
         return failed_today(run)
     today = points(run)
@@ -147,7 +151,7 @@ def _in_words(today: dict) -> str:
 def cost_of(dataset: xr.Dataset) -> Cost:
     """Fit the cost model to both ends; the data go from the client to the server.
 
-    Raises FalloffError when there is no iperf3 trial, or there are several paths or directions.
+    Raises FalloffError if there is no iperf3 trial, or there are several paths or directions.
     """
     laid_out = at_only_level(points(dataset), "path", "direction")
     names = zip(("sending", "receiving"), ENDS)
@@ -168,7 +172,8 @@ def _end(name: str, cost: xr.DataArray) -> End:
 
 
 def finding(study: TcpMtu) -> str:
-    """How far TCP fills the wire, and what larger frames save at both ends, in plain English (Markdown)."""
+    """How well TCP fills the wire, and what larger frames save at both ends, in plain English
+    (Markdown)."""
     wrong = int((study.stamps == SHAPER).sum())
     has_both = "both" in study.points.direction
     sentences = [
@@ -182,7 +187,8 @@ def finding(study: TcpMtu) -> str:
 
 
 def _of_ways(study: TcpMtu, directions: Sequence[str], ways: str) -> str:
-    """At how many points of these directions TCP fills the wire, and the lowest share that it reaches."""
+    """The number of points of these directions at which TCP fills the wire, and the lowest
+    share."""
     limited, dataset = study.stamps.sel(direction=directions), study.dataset
     full, bound, judged = limited == LINK_BOUND, limited == HOST_BOUND, limited != ""
     if not judged.any():
@@ -213,7 +219,7 @@ def _lowest(study: TcpMtu, chosen: xr.DataArray) -> xr.Dataset:
 
 
 def _of_source(study: TcpMtu) -> str:
-    """The source's lowest share one way, on devices like those that were emulated."""
+    """The source's lowest share one way, on devices like the emulated ones."""
     one_way = study.published.query("direction == 'forward'")
     if one_way.empty:
         return ""
@@ -223,7 +229,8 @@ def _of_source(study: TcpMtu) -> str:
 
 
 def _of_cost(cost: Cost) -> Iterator[str]:
-    """What the largest MTU saves at each end where that is sure, and the packet's part at the sending end."""
+    """The saving of the largest MTU at each end where it is certain, and the packet's part at the
+    sending end."""
     least, largest = cost.mtus
     sure = [end for end in cost.ends if end.saved[1] > 0]
     for end in sure:
@@ -247,7 +254,8 @@ def _of_cost(cost: Cost) -> Iterator[str]:
 
 
 def printed_savings() -> list[float]:
-    """What the source's jumbo frames saved of a byte's CPU time [1], at the sending and the receiving end of its cable."""
+    """The share of a byte's CPU time [1] that the source's jumbo frames saved, at the sending and
+    the receiving end of its cable."""
     tests = published.table("nemo_netperf").query("path == 'crossover' and direction == 'forward'")
     tests = tests.set_index("mtu").sort_index()
     costs = [tests[f"cpu_{end}_percent"] / tests.goodput_kib_s for end in ENDS]
@@ -255,7 +263,8 @@ def printed_savings() -> list[float]:
 
 
 def findings(study: TcpMtu) -> Iterator[Finding]:
-    """Every point's share of the wire limit, the lowest of them one way first, and the cost, as data."""
+    """Every point's share of the wire limit, the lowest one-way share first, and the cost, as
+    data."""
     source, names = origin("tcp_mtu", study.dataset), short_names(study.dataset)
 
     def of_share(statement: str, at: xr.Dataset, **further) -> Finding:
@@ -291,7 +300,8 @@ def _findings_of_cost(cost: Cost) -> Iterator[Finding]:
 
 
 def figures(study: TcpMtu) -> dict[str, exhibit.Exhibit]:
-    """Total goodput [Gbit/s] over the MTU, a panel a path, with the wire limit and the published points."""
+    """Total goodput [Gbit/s] over the MTU, one panel per path, with the wire limit and the
+    published points."""
     paths, names = study.paths or study.points.path.values, short_names(study.dataset)
     directions, mtus = study.points.direction.values.tolist(), study.points.mtu.values
     with style.styled():
@@ -323,7 +333,8 @@ def figures(study: TcpMtu) -> dict[str, exhibit.Exhibit]:
 
 
 def _published(axes: Axes, study: TcpMtu, path: str) -> None:
-    """The source's points on a path: a mark a device, outside of the emulated ones and beside each other."""
+    """The source's points on a path: one mark per device, outside the emulated ones and side by
+    side."""
     marks = dict(zip(study.published.device.unique(), style.PUBLISHED_DEVICES))
     middle = float(np.sqrt(study.points.mtu.min() * study.points.mtu.max()))
     here = study.published[study.published.path == path]

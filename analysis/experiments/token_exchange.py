@@ -1,4 +1,5 @@
-"""Pairs of nodes exchange tokens: do the network topologies compare as the early Beowulf's study says?"""
+"""Pairs of nodes exchange tokens: do the network topologies compare as the early Beowulf study
+says?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,17 +25,17 @@ from analysis.wording import (
     percent,
 )
 
-# The campaigns, and the files of data/, that each figure rests on.
+# The campaigns and files of data/ behind each figure.
 FIGURES = {"token_claims": ("token_exchange", "published/beowulf.toml")}
 OPENS = {"token_exchange": {"token_bytes": 8192}}
 
 NOT_RUN, HOST_BOUND = "not run", "host-bound"
-# The machine limits a topology, and not its wires, when these carry less than the first while its processors are busy
-# for more than the second of the time.
+# The machine, not the wires, limits a topology if the wires carry less than the first share of their limit while the
+# processors are busy for more than the second share of the time.
 LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
 MBIT = 1e6  # bit/s
 
-# Topologies, in the words of the study.
+# Topologies, in the study's words.
 NOUNS = {
     "local_wire": "local wires",
     "local_router": "local wires of the routed mesh",
@@ -47,12 +48,13 @@ NOUNS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """The study's claim that the throughput of one topology over another's lies in a range, at one `rate` [bit/s].
+    """The study's claim that the throughput of one topology over another's lies in a range, at one
+    `rate` [bit/s].
 
-    `rate` is None where nothing was run for it. `kind` is that of `judge_range`, of the geometric-mean ratio; it is
-    HOST_BOUND whatever the ratio where the machine limits either topology, and NOT_RUN where a path is missing; `reason`
-    names them. `ratios` are those of the blocks, and `of_bests` is the ratio of the best runs, as the source took it.
-    Unknown is NaN.
+    `rate` is None if nothing was run for it. `kind` is that of `judge_range` for the geometric-mean
+    ratio. It is HOST_BOUND, whatever the ratio, if the machine limits either topology, and NOT_RUN
+    if a path is missing; `reason` names these. `ratios` are those of the blocks. `of_bests` is the
+    ratio of the best runs, which the source used. Unknown is NaN.
     """
 
     about: str
@@ -71,9 +73,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class TokenExchange:
-    """The campaign's dataset and all that follows from it.
+    """The campaign's dataset and all results.
 
-    `points`, `places` and `astray` are those of `token_points`. Claims are of the most pairs and the largest token.
+    `points`, `places` and `astray` are those of `token_points`. Claims are about the most pairs and
+    the largest token.
     """
 
     dataset: xr.Dataset
@@ -84,7 +87,7 @@ class TokenExchange:
 
     @property
     def crowded(self) -> xr.Dataset:
-        """The points of the most pairs and the largest token, over (block, path)."""
+        """The points with the most pairs and the largest token, over (block, path)."""
         return self.points.isel(token_bytes=-1, pairs=-1)
 
     @property
@@ -101,12 +104,12 @@ class TokenExchange:
 
     @property
     def at_rate(self) -> tuple[Claim, ...]:
-        """The claims at the rate of the study's wires, and those for which nothing was run."""
+        """The claims at the rate of the study's wires, and those without runs."""
         return tuple(claim for claim in self.claims if claim.rate in (self.rate, None))
 
 
 def analyse(token_exchange: xr.Dataset) -> TokenExchange:
-    """Derive all of it; raises FalloffError when there is no token trial."""
+    """Derive all results; raises FalloffError if there is no token trial."""
     strays = astray(token_exchange)
     laid_out, planned = points(token_exchange, strays), places(token_exchange)
     asked, crowded = design(token_exchange)["claims"], laid_out.isel(token_bytes=-1, pairs=-1)
@@ -121,7 +124,8 @@ def analyse(token_exchange: xr.Dataset) -> TokenExchange:
 def _judged(
     about: str, claimed: Mapping[str, Any], places: Mapping[tuple[str, float], str], at: xr.Dataset
 ) -> Iterator[Claim]:
-    """Judge a claim of the design at each rate; `at` are the points of the most pairs and the largest token."""
+    """Judge a claim of the design at each rate; `at` are the points with the most pairs and the
+    largest token."""
     ends = claimed["of"], claimed["against"]
     rates = [{rate for topology, rate in places if topology == end} for end in ends]
     for rate in sorted(rates[0] & rates[1]):
@@ -150,13 +154,15 @@ def _judged(
 
 
 def is_host_bound(here: xr.Dataset) -> bool:
-    """Whether the machine and not its wires limits a path; `here` are the points of one path, over (block)."""
+    """Whether the machine, not the wires, limits a path; `here` are the points of one path, over
+    (block)."""
     carried = float(mean_over(here.throughput, "block", "rate") / here.limit)
     return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY
 
 
 def finding(study: TokenExchange) -> str:
-    """The study's claims at its own rate, and what was left out, in plain English (Markdown)."""
+    """The verdicts on the study's claims at its own rate, and what was left out, in plain English
+    (Markdown)."""
     compared = [claim for claim in study.at_rate if np.isfinite(claim.ratio)]
     if not compared:
         reason = study.at_rate[0].reason if study.at_rate else "nothing was run at its rate"
@@ -178,7 +184,7 @@ def _of_first(study: TokenExchange, claim: Claim) -> str:
 
 
 def _verdicts(claims: Sequence[Claim]) -> str:
-    """Each claim by its verdict, and the ratio of what is contradicted: one sentence."""
+    """The claims by verdict, and the ratio of contradicted ones, in one sentence."""
     parts = []
     for kind in (SUPPORTED, CONTRADICTED, UNDECIDED, HOST_BOUND, NOT_RUN):
         names = []
@@ -203,7 +209,7 @@ def _of_limit(study: TokenExchange) -> str:
 
 
 def _of_left_out(study: TokenExchange) -> Iterator[str]:
-    """Whether tokens went where they should, and what was left out."""
+    """Whether tokens took the described way, and what was left out."""
     read, strays = int(study.astray.notnull().sum()), int((study.astray == 1).sum())
     trials, excesses = counted(read, "trial"), int(study.points.excess.notnull().sum())
     if strays:
@@ -215,7 +221,8 @@ def _of_left_out(study: TokenExchange) -> Iterator[str]:
 
 
 def findings(study: TokenExchange) -> Iterator[Finding]:
-    """Every claim at every rate, as data; planned for are the first two against different topologies at the study's rate."""
+    """Every claim at every rate, as data; primary are the first two that compare different
+    topologies at the study's rate."""
     source = origin("token_exchange", study.dataset)
     first = {claim.against: claim.about for claim in reversed(study.at_rate)}
     planned = [claim.about for claim in study.at_rate if claim.about in first.values()][:2]
@@ -229,7 +236,8 @@ def findings(study: TokenExchange) -> Iterator[Finding]:
 
 
 def figures(study: TokenExchange) -> dict[str, exhibit.Exhibit]:
-    """Each claim's ratio at the study's rate, of every block and on average, and the range that supports it."""
+    """Each claim's ratio at the study's rate, for every block and on average, with the supporting
+    range."""
     claims, look = study.at_rate, style.Look(style.INK, "o", "-")
     with style.styled():
         figure, axes = drawing.new_figure(1.2 + 0.42 * len(claims))

@@ -1,6 +1,7 @@
-"""TOP500's lists: shares and efficiencies of interconnect families, and what the sources print of them.
+"""TOP500's lists: shares and efficiencies of interconnect families, compared with what the sources
+print.
 
-A list is a census of its systems, not a sample: there is no interval and no test.
+A list is a census of its systems, not a sample, so there is no interval and no test.
 """
 
 import math
@@ -21,7 +22,7 @@ from analysis.wording import UNKNOWN, counted, fixed, paragraphs, percent, perce
 UNITS = {"%": 0.01, "1": 1.0}
 BASIS = Basis("published")
 FOLDER = paths.TOP500.relative_to(paths.ROOT)
-# By the name of a printed number: the system with the least or the most of what, and what is printed of it.
+# For a printed number: which quantity's extreme selects the system, and which of its quantities is printed.
 EXTREMES = {
     "gige_best_ranked": ("rank", "min", "efficiency"),
     "gige_best_rank": ("rank", "min", "rank"),
@@ -29,7 +30,7 @@ EXTREMES = {
     "gige_lowest": ("efficiency", "min", "efficiency"),
     "gige_lowest_cores": ("efficiency", "min", "cores"),
 }
-# Those who may "consistently exceed" an efficiency, and the columns that tell one from another.
+# Groups that may "consistently exceed" an efficiency, and the columns that identify them.
 OWNERS = {
     "vendors": ["manufacturer"],
     "sites": ["site"],
@@ -38,12 +39,13 @@ OWNERS = {
 
 Readings = Mapping[
     str, float
-]  # what a number of a set of systems may mean, by the sense of its words
+]  # possible meanings of a number about a set of systems, by the sense of its words
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A number that a source prints of a list, and every reading of it from the list itself ({} without that).
+    """A number that a source prints about a list, and every reading of it from the list itself ({}
+    without the list).
 
     `about` is its table in data/published/top500.toml. The readings are in base units.
     """
@@ -53,12 +55,12 @@ class Aggregate:
 
     @property
     def month(self) -> str:
-        """The list that it is of, such as 2008-11."""
+        """The list that it is about, such as 2008-11."""
         return self.about["list"]
 
     @property
     def family(self) -> str:
-        """The family that it is of, in words."""
+        """The family that it is about, in words."""
         title = families()[self.about["family"]]
         return " ".join(filter(None, (self.about.get("generation"), title)))
 
@@ -69,14 +71,15 @@ class Aggregate:
 
     @property
     def agreeing(self) -> list[str]:
-        """The readings that are the printed number to its last digit, of which `rounding` is the unit."""
-        # Half a unit is in floating point at times a hair more.
+        """The readings that equal the printed number to its last digit, whose unit is
+        `rounding`."""
+        # In floating point half a unit is sometimes slightly more.
         slack = 0.5 * UNITS[self.about["unit"]] * self.about["rounding"] * (1 + 1e-9)
         return [name for name, value in self.readings.items() if abs(value - self.printed) <= slack]
 
     @property
     def nearest(self) -> str | None:
-        """The reading that is nearest to the printed number; None without the list."""
+        """The reading nearest to the printed number; None without the list."""
         finite = {name: value for name, value in self.readings.items() if math.isfinite(value)}
         return min(finite, key=lambda name: abs(finite[name] - self.printed), default=None)
 
@@ -88,7 +91,8 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Top500:
-    """The systems of all lists that are there, and what the sources print; `notes` say what was left out or is odd."""
+    """The systems of all available lists, and what the sources print; `notes` say what was left out
+    or is odd."""
 
     systems: pd.DataFrame
     aggregates: tuple[Aggregate, ...]
@@ -96,26 +100,27 @@ class Top500:
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The systems of the lists of which the sources speak, else of the last one."""
+        """The systems of the lists that the sources mention, else of the last list."""
         spoken_of = self.systems[self.systems.list.isin([one.month for one in self.aggregates])]
         last = self.systems[self.systems.list == self.systems.list.max()]
         return last if spoken_of.empty else spoken_of
 
     @property
     def missing(self) -> list[str]:
-        """The months of the lists of which the sources speak and that are not there."""
+        """The months of lists that the sources mention but that are not available."""
         return sorted({printed.month for printed in self.aggregates} - {*self.systems.list})
 
 
 def analyse(lists: Lists) -> Top500:
-    """Analyse what `top500_lists.read_folder` gave, be it of no list at all."""
+    """Analyse the result of `top500_lists.read_folder`, even without any list."""
     printed = published.facts("top500")["aggregate"]
     aggregates = (Aggregate(about, _readings(about, lists.systems)) for about in printed)
     return Top500(lists.systems, tuple(aggregates), lists.notes)
 
 
 def _readings(printed: Mapping[str, Any], systems: pd.DataFrame) -> Readings:
-    """Every reading of a printed number of some systems, whether or not all of their rates are usable."""
+    """Every reading of a printed number about some systems, whether or not all of their rates are
+    usable."""
     everything = systems[systems.list == printed["list"]]
     systems = everything[everything.family == printed["family"]]
     if generation := printed.get("generation"):
@@ -142,7 +147,8 @@ def _readings(printed: Mapping[str, Any], systems: pd.DataFrame) -> Readings:
 
 
 def averages(systems: pd.DataFrame) -> Readings:
-    """The average efficiency [1] of systems with rmax, rpeak and efficiency known, in each sense; none of no system."""
+    """The average efficiency [1] of systems with known rmax, rpeak and efficiency, in each sense;
+    empty without systems."""
     if systems.empty:
         return {}
     efficiency = systems.efficiency
@@ -156,9 +162,11 @@ def averages(systems: pd.DataFrame) -> Readings:
 
 
 def consistent(systems: pd.DataFrame, threshold: float) -> Readings:
-    """How many vendors, sites, or pairs of them have no system at or below an efficiency [1].
+    """The number of vendors, sites, or pairs of them without a system at or below an efficiency
+    [1].
 
-    All of them, and those with several systems, since one system is not consistent in much.
+    It is counted for all of them, and for those with several systems, because one system alone
+    proves no consistency.
     """
     readings = {}
     for name, columns in OWNERS.items():
@@ -170,7 +178,8 @@ def consistent(systems: pd.DataFrame, threshold: float) -> Readings:
 
 
 def finding(study: Top500) -> str:
-    """Whether the lists give what the sources print, and how efficient the families are, in plain English (Markdown)."""
+    """Whether the lists confirm what the sources print, and how efficient the families are, in
+    plain English (Markdown)."""
     months = " and ".join(map(month_name, study.missing))
     are = f"lists of {months} are" if len(study.missing) > 1 else f"list of {months} is"
     checked = [printed for printed in study.aggregates if printed.readings]
@@ -201,7 +210,8 @@ def finding(study: Top500) -> str:
 
 
 def printed_table(study: Top500) -> Table:
-    """What the sources print of the lists, and where these are there the reading that agrees or is nearest."""
+    """What the sources print about the lists and, if the list is available, the reading that agrees
+    or is nearest."""
     columns, align = ("List", "Of", "Printed", "Source", "In the list", "Reading"), "llrlrl"
     unchecked = all(one.nearest is None for one in study.aggregates)
     rows: list[tuple[str, ...]] = []

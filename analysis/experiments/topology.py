@@ -1,4 +1,5 @@
-"""What oversubscribed networks cost and save: traffic and HPL simulated on the networks that a design page proposes."""
+"""What oversubscribed networks cost and save: traffic and HPL simulated on the networks that a
+design page proposes."""
 
 import math
 import tomllib
@@ -21,7 +22,7 @@ from analysis.statistics.intervals import mean_over
 from analysis.wording import counted, fixed, listed, number, percent
 from runners.record import FalloffError
 
-HPL = "hpl"  # stands beside the patterns of traffic
+HPL = "hpl"  # shown beside the traffic patterns
 SUPPORTED, CONTRADICTED, MIXED = "supported", "contradicted", "mixed"
 TRAFFIC = {
     "nearest_neighbour": "between neighbours",
@@ -34,22 +35,25 @@ FIGURES = {"topology": ("topology", "hpl_topology")}
 OPENS = {
     "topology": {"x": "pattern", "series": "interconnect", "nodes": 960, "placement": "shuffled"}
 }
-SIDESTEP = 0.27  # of a row, between the marks of two oversubscriptions
+SIDESTEP = 0.27  # fraction of a row between the marks of two oversubscriptions
 
 
 @dataclass(frozen=True)
 class Topology:
-    """The campaigns' datasets and all that follows from them.
+    """The campaigns' datasets and all results.
 
-    `proposed` are the page's own designs. `slowdowns` [1], the time over that without oversubscription, is over (run,
-    interconnect, pattern, placement, nodes). `judged` has a row for each pattern, placement and interconnect on the cluster's node count, or the nearest that ran, and of HPL where it ran, with
-    columns `nodes`, `slowdown` (geometric mean over the `runs`, which draw the traffic anew), `least`, `most` and `ratio`,
-    the design's oversubscription at the edges [1].
+    `proposed` are the page's own designs. `slowdowns` [1], the time over that without
+    oversubscription, is over (run, interconnect, pattern, placement, nodes). `judged` has a row for
+    each pattern, placement and interconnect on the cluster's node count, or the nearest that ran,
+    and for HPL if it ran. Its columns are `nodes`, `slowdown` (geometric mean over the `runs`, each
+    with newly drawn traffic), `least`, `most` and `ratio`, the design's oversubscription at the
+    edges [1].
 
-    `beliefs` has a row for each pattern and placement: the page believes that its oversubscription costs nothing. `kind` is
-    SUPPORTED where no run on its designs is slower than by the margin m, a slowdown of at most 1 / (1 - m), CONTRADICTED
-    where all are, else MIXED; `best` and `worst` are slowdowns of the page's `designs` that ran, `least` and `most` the
-    ends of the worst one's runs. `costs` is from `designs.table`.
+    `beliefs` has a row for each pattern and placement: the page believes that its oversubscription
+    costs nothing. `kind` is SUPPORTED if no run on its designs is slower by more than the margin m,
+    a slowdown of at most 1 / (1 - m), CONTRADICTED if all are, else MIXED. `best` and `worst` are
+    slowdowns of the page's `designs` that ran, `least` and `most` the extremes of the worst one's
+    runs. `costs` is from `designs.table`.
     """
 
     dataset: xr.Dataset
@@ -70,7 +74,8 @@ class Topology:
 
 
 def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Topology:
-    """Derive all of it. Raises FalloffError when there is no trial of flows or no crossbar, or several blocks."""
+    """Derive all results. Raises FalloffError if there is no trial of flows or no crossbar, or
+    there are several blocks."""
     designs, margin = _designs(topology), plans.read(topology).margin
     costs, slowdowns = (
         network_designs.table(designs),
@@ -102,7 +107,7 @@ def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Top
 
 
 def _judged(slowdowns: xr.DataArray) -> pd.DataFrame:
-    """The slowdowns of one node count over their runs; where no run has a result there is no row."""
+    """The slowdowns at one node count over their runs. If no run has a result, there is no row."""
     over_runs = xr.Dataset(
         {
             "slowdown": mean_over(slowdowns, "run", "ratio"),
@@ -130,11 +135,11 @@ def _beliefs(judged: pd.DataFrame, limit: float) -> pd.DataFrame:
 
 
 def makespans(dataset: xr.Dataset) -> xr.DataArray:
-    """The time until the last flow has arrived [s], NaN where a trial failed.
+    """The time until the last flow has arrived [s], NaN if a trial failed.
 
     Over (run, interconnect, pattern, placement, nodes), nodes ascending.
     """
-    runs = dataset.run.values.tolist() or [1]  # no run at all where every trial failed
+    runs = dataset.run.values.tolist() or [1]  # there is no run if every trial failed
     times = dataset.flow_makespan.reindex(run=runs)
     columns = {f"run {run}": times.sel(run=run, drop=True) for run in runs}
     laid_out = over_factors(dataset, runner="flows", **columns).assign_attrs(dataset.attrs)
@@ -143,25 +148,29 @@ def makespans(dataset: xr.Dataset) -> xr.DataArray:
 
 
 def bearable(slowdown: float, margin: float) -> float:
-    """The part f of its time [1] that a program may spend in traffic that is slowed down so much.
+    """The share f of its time [1] that a program may spend in traffic with this slowdown.
 
-    1 - f + f s <= 1 / (1 - m) for a slowdown s and a margin m, when computing and traffic do not overlap.
+    1 - f + f s <= 1 / (1 - m) for a slowdown s and a margin m, if computing and traffic do not
+    overlap.
     """
     beyond = slowdown - 1
     return 1.0 if beyond <= 0 else min(1.0, margin / (1 - margin) / beyond)
 
 
 def break_even(slowdown: float, saved: float) -> float:
-    """The price of a node and its network [USD] below which so much saved on each node buys more than it loses.
+    """The price of a node and its network [USD] below which this saving on each node buys more than
+    it loses.
 
-    A budget buys nodes at (price - saved) that are s times slower, or at the price without: the former do more where
-    s (price - saved) < price. The rate is taken to be in proportion to the nodes.
+    A budget buys nodes at (price - saved) that are s times slower, or at the full price without
+    oversubscription. The former do more if s (price - saved) < price. The rate is assumed to be
+    proportional to the number of nodes.
     """
     return saved * slowdown / (slowdown - 1) if slowdown > 1 else math.inf
 
 
 def _designs(dataset: xr.Dataset) -> Designs:
-    """The design file that the dataset's testbed names; raises FalloffError when it is not there, or names its faults."""
+    """The design file that the dataset's testbed names; raises FalloffError if it is missing, or
+    names its faults."""
     file = paths.DESIGNS / f"{testbed(dataset)['designs']}.toml"
     try:
         return network_designs.check(tomllib.loads(file.read_text(encoding="utf-8")))
@@ -170,7 +179,8 @@ def _designs(dataset: xr.Dataset) -> Designs:
 
 
 def _against_crossbar(times: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
-    """Each time over that of the same run on the CROSSBAR, which is left out; raises FalloffError without it."""
+    """Each time over that of the same run on the CROSSBAR, which is left out; raises FalloffError
+    without it."""
     if CROSSBAR not in times.interconnect:
         campaign = dataset.attrs["campaign"]
         raise FalloffError(f"Campaign {campaign} has no network {CROSSBAR!r} to compare with.")
@@ -179,7 +189,7 @@ def _against_crossbar(times: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
 
 
 def finding(study: Topology) -> str:
-    """What the page's oversubscription costs traffic and HPL, in plain English (Markdown)."""
+    """The cost of the page's oversubscription for traffic and HPL, in plain English (Markdown)."""
     flows = study.beliefs[study.beliefs.pattern != HPL]
     of_hpl = study.beliefs[study.beliefs.pattern == HPL]
     if study.beliefs.empty:
@@ -221,7 +231,8 @@ def _basis(study: Topology, beliefs: pd.DataFrame) -> str:
 
 
 def _of_traffic(flows: pd.DataFrame, margin: str) -> Iterator[str]:
-    """What each kind of traffic does, by the answer, the costly ones first; a placement where the other one differs."""
+    """The effect on each kind of traffic, by answer, the costly ones first. The placement is named
+    if the other one differs."""
     for kind in (CONTRADICTED, MIXED, SUPPORTED):
         alike, names = flows[flows.kind == kind], []
         for pattern, own in alike.groupby("pattern", sort=False):
@@ -236,18 +247,19 @@ def _of_traffic(flows: pd.DataFrame, margin: str) -> Iterator[str]:
 
 
 def _span(beliefs: pd.DataFrame) -> str:
-    """The least and the largest slowdown."""
+    """The smallest and the largest slowdown."""
     ends = beliefs.best.min(), beliefs.worst.max()
     return " to ".join(dict.fromkeys(fixed(end, 2) for end in ends))
 
 
 def in_words(name: str) -> str:
-    """What a pattern or a placement is called in a table or a figure."""
+    """The name of a pattern or a placement in a table or a figure."""
     return TRAFFIC[name].partition(" ")[2] if name in TRAFFIC else name.replace("_", " ")
 
 
 def findings(study: Topology) -> Iterator[Finding]:
-    """The page's belief for each kind of traffic and for HPL, by the largest slowdown of its own designs."""
+    """The page's belief for each kind of traffic and for HPL, judged by the largest slowdown of its
+    own designs."""
     for belief in study.beliefs.itertuples():
         is_hpl = belief.pattern == HPL
         what = "neighbours " if is_hpl else f"{in_words(belief.pattern)}, "
@@ -268,7 +280,7 @@ def findings(study: Topology) -> Iterator[Finding]:
 
 
 def figures(study: Topology) -> dict[str, exhibit.Exhibit]:
-    """A row for each kind of traffic, a series for each oversubscription, over the slowdown [1]."""
+    """One row per kind of traffic, one series per oversubscription, over the slowdown [1]."""
     with style.styled():
         traffic, judged = ["pattern", "placement"], study.judged
         rows = [tuple(row) for row in judged[traffic].drop_duplicates().values]

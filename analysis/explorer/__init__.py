@@ -1,1 +1,1 @@
-"""The explorer: any dataset as a page in which one picks, leaves out, clicks and asks what if."""
+"""The explorer: a page for any dataset, to select, leave out, click and ask what if."""

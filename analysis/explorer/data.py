@@ -1,4 +1,5 @@
-"""What there is to explore: datasets, each as a table with a row for each trial, and the transcripts behind them."""
+"""The explorer's data: datasets, each as a table with a row for each trial, and the transcripts
+behind them."""
 
 import os
 from collections.abc import Hashable
@@ -25,15 +26,15 @@ from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript
 
-FIRST = "hpl_scaling"  # the experiment that the page opens with
-# The vertical axis of a page that opens: the first that a dataset has.
+FIRST = "hpl_scaling"  # the page opens with this experiment
+# The vertical axis when a page opens: the first of these that a dataset has.
 FOREMOST = (
     "efficiency", "share", "hpl_rate", "aggregate_goodput", "goodput", "token_throughput",
     "packets_received_per_s", "frame_bytes_largest", "flow_makespan",
 )  # fmt: skip
 ABOUT_A_TRIAL = ["trial_id", "block", "order", "status", "reason"]
 NO_FACTORS = (*ABOUT_A_TRIAL, "role", "runner", "evidence", "testbed", "file", "version")
-# Readings of several values a trial that are shown as one: its label.
+# Readings with several values per trial that are shown as one value, with its label.
 COMBINED = {
     "dgemm_rate": "DGEMM rate of all nodes",
     "bytes_sent": "bytes sent by all nodes",
@@ -44,7 +45,7 @@ COMBINED = {
     "flow_makespan": "time until all flows had arrived, mean of the runs",
     "flow_mean": "mean time of the flows, mean of the runs",
 }
-SIZE = "size"  # the factor of readings by size of message
+SIZE = "size"  # the factor of readings by message size
 SHOWN_IN = {"bit/s": ("Gbit/s", 1e-9), "B/s": ("MB/s", 1e-6), "1": ("", 1.0)}
 NOUNS = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs": "pair"}
 IN_BYTES = ("window_bytes", "token_bytes", SIZE)
@@ -52,13 +53,14 @@ NAMES = {
     "vary": "change to the model", "window_bytes": "socket buffer", "token_bytes": "token size",
     "frame_bytes": "frame size", "mtu": "MTU", "N": "order N", "blas": "BLAS", SIZE: "message size",
 }  # fmt: skip
-# Numbers of a simulated model that a campaign changes: the unit that they are shown in, and how many of it are one of theirs.
+# Model numbers that a simulated campaign changes: the unit for display, and the factor from their own unit to it.
 VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6)}
 
 
 @dataclass(frozen=True)
 class Source:
-    """A netCDF file, or a campaign's folder of transcripts; `fault` says why it cannot be opened."""
+    """A netCDF file, or a campaign's folder of transcripts; `fault` says why it cannot be
+    opened."""
 
     path: Path
     campaign: str
@@ -67,21 +69,22 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Its path from the repository."""
+        """Its path relative to the repository."""
         return os.path.relpath(self.path, paths.ROOT)
 
     @property
     def transcripts(self) -> Path | None:
-        """The folder of the raw outputs, None where it is not beside the file."""
+        """The folder of the raw outputs, None if it is not beside the file."""
         places = (self.path, paths.RAW / self.path.stem, self.path.with_suffix(""))
         return next((place for place in places if (place / "trials.json").is_file()), None)
 
 
 def experiments(folder: Path | None = None) -> dict[str, Source]:
-    """The datasets in a folder, or without one in the reference and in what was run here; FIRST first, those with a fault last.
+    """The datasets in a folder, or by default in the reference and in the runs here; FIRST comes
+    first, those with a fault last.
 
-    The first dataset of a campaign goes by the campaign's name, any other by its own. Raises FalloffError when there is no
-    such folder.
+    The first dataset of a campaign has the campaign's name, any other its own. Raises FalloffError
+    if there is no such folder.
     """
     if folder is not None and not folder.is_dir():
         raise FalloffError(
@@ -92,7 +95,8 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
         plans = [*place.glob("trials.json"), *place.glob("*/trials.json")]
         for path in [*sorted(place.glob("*.nc")), *sorted(plan.parent for plan in plans)]:
             each = source(path)
-            sources.setdefault(each.transcripts or path, each)  # a dataset before its own folder
+            # A dataset goes before its own folder.
+            sources.setdefault(each.transcripts or path, each)
     ordered = sorted(
         sources.values(), key=lambda each: (each.campaign != FIRST, bool(each.fault), each.campaign)
     )
@@ -105,7 +109,7 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
 
 
 def source(path: Path) -> Source:
-    """What is at a path, with its fault where that is no dataset."""
+    """The source at a path, with its fault if it is not a dataset."""
     try:
         if path.suffix == ".nc":
             with store.opened(path) as dataset:
@@ -120,14 +124,15 @@ def source(path: Path) -> Source:
 
 
 def _changed(path: Path) -> float:
-    """When a file or a folder of transcripts changed last: one that is being measured gets further ones."""
+    """When a file or a folder of transcripts last changed: a running campaign gets further
+    transcripts."""
     parts = [part for part in (path, path / "transcripts") if part.exists()]
     return max(part.stat().st_mtime for part in parts)
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What can be on the vertical axis, in the unit in which it is shown."""
+    """A quantity for the vertical axis, in its display unit."""
 
     name: str
     label: str
@@ -135,24 +140,25 @@ class Quantity:
 
     @property
     def kind(self) -> Kind:
-        """Which mean it has: shares and indices the geometric one, what is per second the harmonic one."""
+        """The kind of its mean: geometric for shares and indices, harmonic for rates per second."""
         if self.name in ("efficiency", "share", "fairness"):
             return "ratio"
         return "rate" if self.unit.endswith("/s") else "cost"
 
     def with_unit(self, label: str) -> str:
-        """A label of its values with their unit."""
+        """A label of its values with the unit."""
         return f"{label} [{self.unit}]" if self.unit else label
 
 
-@dataclass(frozen=True, eq=False)  # hashable: what follows from it is cached
+@dataclass(frozen=True, eq=False)  # hashable, because results are cached by it
 class Trials:
     """The trials of a dataset's design.
 
-    `frame` has a row a trial: ABOUT_A_TRIAL, a column for each of the `factors`, whose levels are in the design's order,
-    and for each of `quantities` in their units. `valid` is False where the design's own rules leave the trial out
-    (`reason` says why). `by_size` are the readings by size of message: a row for each trial and size. With `repeats` a
-    block is only the number of a repeat: order and blocks of imported runs are not known.
+    `frame` has one row per trial: ABOUT_A_TRIAL, a column for each of the `factors`, whose levels
+    are in the design's order, and one for each of `quantities` in their units. `valid` is False if
+    the design's own rules leave the trial out (`reason` says why). `by_size` has the readings by
+    message size: one row per trial and size. With `repeats` a block is only the number of a repeat,
+    because order and blocks of imported runs are unknown.
     """
 
     dataset: xr.Dataset
@@ -164,21 +170,21 @@ class Trials:
 
     @cached_property
     def design(self) -> Design:
-        """What was decided before the run."""
+        """What was fixed before the run."""
         return designs.read(self.dataset)
 
     @property
     def control(self) -> Hashable:
-        """The level with which others are compared, None without one."""
+        """The level with which the others are compared; None if there is none."""
         return self.design.control or design(self.dataset).get("baseline")
 
     @property
     def evidence(self) -> str:
-        """The kind of evidence, which is one."""
+        """The kind of evidence; there is only one."""
         return str(self.dataset.evidence.values[0])
 
     def count(self, number: int) -> str:
-        """So many units of repetition."""
+        """A number of repeats, in words."""
         return counted(number, "run" if self.repeats else "block")
 
     def factors_of(self, quantity: str) -> dict[str, list[Hashable]]:
@@ -192,12 +198,12 @@ class Trials:
         return isinstance(design(self.dataset).get("factors", {}).get(factor, [""])[0], bool)
 
     def is_number(self, factor: str) -> bool:
-        """Whether the factor's levels can stand along an axis by their size."""
+        """Whether the factor's levels can be placed on an axis by their size."""
         levels = self.factors.get(factor, [0])
         return not self.is_switch(factor) and not isinstance(levels[0], str)
 
     def ticked(self, factor: str, level: Hashable) -> str:
-        """What a level is called on an axis."""
+        """The name of a level on an axis."""
         if isinstance(level, str):
             if (factor, level) == ("vary", "none"):
                 return "nothing changed"
@@ -212,7 +218,7 @@ class Trials:
         return f"{level:.10g}"
 
     def called(self, factor: str, level: Hashable) -> str:
-        """What a level is called in a sentence: with the factor's name or unit, where it is a number."""
+        """The name of a level in a sentence; a number has the factor's name or unit."""
         tick = self.ticked(factor, level)
         if factor in NOUNS:
             return counted(int(level), NOUNS[factor])
@@ -222,7 +228,7 @@ class Trials:
 
 
 def factor_name(factor: str) -> str:
-    """What a factor is called among others."""
+    """The name of a factor in a list of factors."""
     return NAMES.get(factor) or meaning(factor).replace("_", " ")
 
 
@@ -234,7 +240,8 @@ def axis_label(factor: str) -> str:
 
 
 def opened(source: Source) -> Trials:
-    """The trials of a source; raises FalloffError when it is damaged or holds no trial of its design."""
+    """The trials of a source; raises FalloffError if it is damaged or holds no trial of its
+    design."""
     if source.fault:
         raise FalloffError(source.fault)
     return _opened(source, _changed(source.path))
@@ -246,7 +253,8 @@ def _opened(source: Source, changed: float) -> Trials:
 
 
 def trials(dataset: xr.Dataset) -> Trials:
-    """The table of a dataset; raises FalloffError when it has no reading of its design or mixes evidence."""
+    """The table of a dataset; raises FalloffError if it has no reading of its design or mixes kinds
+    of evidence."""
     campaign = f"Campaign {dataset.attrs['campaign']} holds"
     chosen = dataset.isel(trial=np.flatnonzero(dataset.role == "point"))
     kinds = sorted(set(chosen.evidence.values.tolist()))
@@ -271,7 +279,8 @@ def trials(dataset: xr.Dataset) -> Trials:
 
 
 def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
-    """The design's factors with the levels that were run; without a design the settings that differ."""
+    """The design's factors with the levels that were run; without a design, the settings that
+    differ."""
     read = {name: chosen.variables[name] for name in schema()["coordinates"]}
     names = [name for name, variable in read.items() if variable.dims == ("trial",)]
     run = {name: pd.unique(pd.Series(read[name].values).dropna()).tolist() for name in names}
@@ -289,7 +298,7 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
 
 
 def _change(change: str) -> str:
-    """A change to the model in words, such as "latency 10 µs"."""
+    """A change of the model in words, such as "latency 10 µs"."""
     name, _, value = change.partition("=")
     if name in VARIED and value not in ("low", "high"):
         unit, scale = VARIED[name]
@@ -301,7 +310,8 @@ def _change(change: str) -> str:
 def _readings(
     chosen: xr.Dataset, frame: pd.DataFrame
 ) -> tuple[dict[str, Quantity], dict[str, pd.DataFrame]]:
-    """Put every reading that has one value a trial, or can be made one, into the table; others by size of message."""
+    """Put into the table every reading with one value per trial, or that can be reduced to one; the
+    others go by message size."""
     quantities, by_size = {}, {}
     for name, about in schema()["variables"].items():
         if name == "start" or about["type"] == "text":
@@ -322,7 +332,8 @@ def _readings(
 
 
 def _one_value(array: xr.DataArray) -> xr.DataArray:
-    """Rates and amounts of nodes and pairs add up; of a distribution it is the median, of all else the mean."""
+    """One value from several: rates and amounts of nodes and pairs add up, a distribution gives its
+    median, all others their mean."""
     if "quantile" in array.dims:
         array = array.sel(quantile=0.5, method="nearest")
     elif {"node", "pair"} & set(array.dims):
@@ -331,7 +342,8 @@ def _one_value(array: xr.DataArray) -> xr.DataArray:
 
 
 def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]:
-    """Add HPL's share of what its nodes can do and of Rpeak [%], and what the design leaves out, to the table."""
+    """Add to the table HPL's share of its nodes' known rate and of Rpeak [%], and mark what the
+    design leaves out."""
     planned = design(dataset)
     if not {"interconnect", "nodes"} <= set(planned.get("factors", {})) or "margin" not in planned:
         return {}
@@ -353,13 +365,14 @@ def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]
 
 
 def transcript(source: Source, trial_id: str) -> Transcript:
-    """One trial's transcript; raises FalloffError when it is not beside the dataset, or damaged."""
+    """One trial's transcript; raises FalloffError if it is not beside the dataset, or is
+    damaged."""
     folder = source.transcripts
     if folder is None:
         remedy = "`falloff explore` on the campaign's own folder shows them"
         raise FalloffError(f"The transcripts are not beside {source.name}: {remedy}")
     texts = _texts(folder, _changed(folder))
-    of_file = trial_id.rpartition("-")[0]  # the results of one imported file have a number behind
+    of_file = trial_id.rpartition("-")[0]  # results of one imported file end in a number
     stem = trial_id if trial_id in texts else of_file
     if stem not in texts:
         raise FalloffError(f"{folder} holds no transcript of trial {trial_id}")

@@ -1,4 +1,5 @@
-"""The page of one reader: what is picked, clicked and left out becomes a view, which stands in the page's address."""
+"""One reader's page. Selections, clicks and omissions become a view, and the page's address
+contains that view."""
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
@@ -16,21 +17,23 @@ from analysis.explorer.view import Shown, View, address, at_address, opening, se
 from analysis.explorer.whatif import WhatIf
 from runners.record import FalloffError
 
-MOST_AT_ONCE = 5  # transcripts, of trials that lie upon each other
+MOST_AT_ONCE = 5  # transcripts shown for trials that overlap in the plot
 EXPLORE, WHAT_IF = "explore", "what-if"
 PLACES = {"x": "series", "series": "x"}
 WIDE = {"sizing_mode": "stretch_width", "margin": 0}
 
 
 def text(html: str = "") -> Div:
-    """A piece of text on the page; Bokeh's own model, since Panel's would load MathJax."""
+    """A piece of text on the page. It uses Bokeh's own model, because Panel's would load
+    MathJax."""
     return Div(text=html, stylesheets=[pieces.asset("parts.css")], disable_math=True, **WIDE)
 
 
 class Page:
-    """Widgets, plot and tables of one reader; `shown` is what is looked at, None where there is nothing.
+    """Widgets, plot and tables of one reader. `shown` is the current view, None if there is nothing
+    to show.
 
-    `views` are how each experiment was looked at last.
+    `views` holds the last view of each experiment.
     """
 
     def __init__(self, folder: Path | None, asked: Iterable[tuple[str, str]] = ()) -> None:
@@ -94,8 +97,9 @@ class Page:
         widget.param.watch(lambda event: self._act(react, event.new), "value")
 
     def _act(self, react: Callable, *arguments, **changes) -> None:
-        """Do what a reader asks for; a dataset that cannot be read leaves its reason on the page."""
-        if self._filling:  # the page itself changes a widget
+        """Carry out a reader's request. If a dataset cannot be read, show the reason on the
+        page."""
+        if self._filling:  # the page itself is changing a widget
             return
         self._filling = True
         try:
@@ -111,12 +115,12 @@ class Page:
         return self.experiments[self.experiment.value]
 
     def _go(self, query: str) -> None:
-        """Show the address to which the browser went back or forward."""
+        """Show the address after the browser's back or forward button."""
         if query != self._written:
             self._act(self._take, parse_qsl(query.removeprefix("?")))
 
     def _take(self, asked: list[tuple[str, str]]) -> None:
-        """Show what an address asks for."""
+        """Show the view of an address."""
         if not self.experiments:
             self._trouble(*pieces.EMPTY)
             return
@@ -128,7 +132,8 @@ class Page:
         self._open(asked)
 
     def _write(self) -> None:
-        """Put what is shown into the address, which the browser takes as a step that can be undone."""
+        """Put the current view into the address, so that the browser's back button undoes the
+        step."""
         parts = [("experiment", self.experiment.value)] if self.experiments else []
         parts += address(self.shown.view, self.start) if self.shown else []
         if self.pages.value == WHAT_IF:
@@ -137,7 +142,7 @@ class Page:
         self.address.value = self._written
 
     def _choose(self, name: str) -> None:
-        """Show another experiment, as it was looked at before."""
+        """Switch to another experiment, in its last view."""
         if name not in self.experiments:
             return
         self.experiment.value, self.search.value, self.pages.value = name, "", EXPLORE
@@ -150,7 +155,7 @@ class Page:
         self._show(before or at_address(asked, self.start, trials))
 
     def _change(self, part: str, value) -> None:
-        """A part of the view is chosen; two parts that would be the same change places."""
+        """Change a part of the view; if two parts would become the same, swap them."""
         changes = {part: tuple(value) if isinstance(value, list) else value}
         view, other = self.shown.view, PLACES.get(part)
         if other and getattr(view, other) == value:
@@ -184,7 +189,7 @@ class Page:
             button.filename = f"falloff-{Path(self.experiment.value).stem}-{view.y}.{ending}"
 
     def _offer(self) -> None:
-        """What can be chosen in this view, and what is."""
+        """Update the widgets to the view's options and selections."""
         view, trials = self.shown.view, self.shown.trials
         factors = trials.factors_of(view.y)
         several = [name for name, levels in factors.items() if len(levels) > 1]
@@ -225,7 +230,7 @@ class Page:
     def _clicked(
         self, source: data.Source, points: ColumnDataSource, _name, _old, rows: list[int]
     ) -> None:
-        """Show the transcripts of the trials that were clicked."""
+        """Show the transcripts of the clicked trials."""
         names = [points.data["trial_id"][row] for row in rows[:MOST_AT_ONCE]]
         if not names:
             return
@@ -237,7 +242,7 @@ class Page:
             self.transcript.text = pieces.under(str(error))
 
     def _show_what_if(self, asked: dict[str, str]) -> None:
-        """The other page, where it is asked for; made when it is asked for first."""
+        """Show the what-if page if asked for; create it on first use."""
         if self.pages.value != WHAT_IF:
             return
         try:
@@ -250,12 +255,12 @@ class Page:
 
     def _trouble(self, title: str, reason: str) -> None:
         self.shown = self.plot.object = None
-        self.address.tags = []  # the page then shows nothing else
+        self.address.tags = []  # then the page shows nothing else
         self.question.text = self.numbers.text = self.transcript.text = ""
         self.verdict.text = pieces.trouble(title, reason)
 
     def roots(self) -> dict[str, object]:
-        """The page's parts by their places in page.html."""
+        """The page's parts by their placeholders in page.html."""
         row = partial(pn.Row, stylesheets=[pieces.asset("parts.css")], **WIDE)
         of = self.parts
         axes = row(of["x"], of["series"], css_classes=["pair"])
@@ -274,7 +279,7 @@ class Page:
 
 
 def document(folder: Path | None) -> pn.Template:
-    """The whole page for one reader, as the address says with which it is opened."""
+    """The whole page for one reader, opened at the view in its address."""
     asked = pn.state.session_args or {}
     page = Page(folder, [(name, value.decode()) for name in asked for value in asked[name]])
     template = pn.Template(pieces.asset("page.html"))
@@ -289,7 +294,7 @@ def document(folder: Path | None) -> pn.Template:
 
 
 def _offer(widget, options: dict[str, Hashable], value) -> None:
-    """Set what a widget offers and what is chosen, at once, if either differs."""
+    """Set a widget's options and its selection together, if either differs."""
     value = list(value) if isinstance(value, tuple) else value
     if widget.options != options or widget.value != value:
         widget.param.update(options=options, value=value)

@@ -1,4 +1,4 @@
-"""What the page says, as HTML; every text from a dataset is escaped."""
+"""The page's text as HTML; every text from a dataset is escaped."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -19,8 +19,9 @@ EMPTY = (
     "The folder holds no dataset. `falloff run hpl_scaling --preset quick` measures one, `falloff import` makes one "
     "of outputs that you have, and `falloff explore` without a folder shows the reference that comes with Falloff.",
 )
-MOST = 60_000  # characters of one output that a page shows
-KINDS = {"flat": "flat", "falls off": "falls", "falls, size open": "falls"}  # the others have none
+MOST = 60_000  # characters of one output that the page shows
+# Other answers have no class.
+KINDS = {"flat": "flat", "falls off": "falls", "falls, size open": "falls"}
 WHAT = {
     "measured": "measured on a cluster",
     "emulated": "emulated: real programs on nodes that share one machine",
@@ -29,7 +30,7 @@ WHAT = {
 
 
 def escape(text: str) -> str:
-    """A text as HTML that shows it as it was written."""
+    """A text as HTML that displays exactly as written."""
     return html_escape(as_written(text))
 
 
@@ -40,7 +41,7 @@ def asset(name: str) -> str:
 
 
 def question(title: str, shown: Shown) -> str:
-    """The experiment's title, and when and as what kind of evidence its data came about."""
+    """The experiment's title, with the date and kind of evidence of its data."""
     dataset, evidence = shown.trials.dataset, shown.trials.evidence
     testbed = str(dataset.testbed.values[0]).replace("_", " ")
     origin = f"testbed {testbed}, {day(dataset.attrs['started'])}"
@@ -48,18 +49,18 @@ def question(title: str, shown: Shown) -> str:
 
 
 def under(words: str) -> str:
-    """A quiet line."""
+    """A line in a muted style."""
     return f'<p class="under">{escape(words)}</p>'
 
 
 def trouble(title: str, reason: str) -> str:
-    """A page's worth of friendliness where there is nothing to plot."""
+    """A friendly page for when there is nothing to plot."""
     heading = f'<p class="question">{escape(title)}</p>'
     return f'<div class="card trouble" role="alert">{heading}<p>{escape(reason)}</p></div>'
 
 
 def verdict(shown: Shown) -> str:
-    """The judgement as a card: the sentence, an answer in bold, and what else has to be known."""
+    """The judgement as a card: the sentence with the answer in bold, and further notes."""
     judgement, trials, notes = shown.judgement, shown.trials, list(shown.judgement.notes)
     if out := int((~shown.points.valid).sum()):
         rules = "Faint and not counted, by the campaign's own rules"
@@ -77,7 +78,7 @@ def verdict(shown: Shown) -> str:
 
 
 def numbers(shown: Shown) -> str:
-    """Mean, interval and n of every point, as a table, below the laws whose curves are drawn."""
+    """Mean, interval and n of every point as a table, below the laws whose curves are drawn."""
     view, quantity, trials = shown.view, shown.quantity, shown.trials
     mean = f"{NAMES[quantity.kind]} mean"
     values = map(quantity.with_unit, (mean, "95 % t interval from", "to"))
@@ -109,7 +110,7 @@ def _cell(value) -> str:
 
 
 def transcript(record: Transcript) -> str:
-    """A transcript: what was run, what it printed, and the settings read back."""
+    """A transcript: the command, its output, and the settings read back."""
     trial = record.trial
     place = f"{trial.runner}, block {trial.block}, run {trial.order} in it"
     origin = f"{place}, {record.evidence} evidence, testbed {record.testbed}"
@@ -130,7 +131,7 @@ def transcript(record: Transcript) -> str:
 
 
 def fold(title: str, content: str) -> str:
-    """Content that opens at a click on its title."""
+    """Content that opens when its title is clicked."""
     return f"<details><summary>{title}</summary>{content}</details>"
 
 

@@ -1,6 +1,7 @@
 """The view as one Bokeh figure: every trial, and means with their intervals.
 
-It is drawn anew on every change. Its colours are those of a light page; a dark one inverts them by a filter.
+It is redrawn on every change. Its colours suit a light page; a dark page inverts them with a
+filter.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -29,24 +30,24 @@ from analysis.quoting import as_written
 from analysis.statistics.intervals import NAMES as AVERAGES
 from runners.journal import write_whole
 
-# What Bokeh calls matplotlib's markers.
+# Bokeh's names of matplotlib's markers.
 MARKERS = {
     "o": "circle", "s": "square", "^": "triangle", "v": "inverted_triangle", "D": "diamond",
     "P": "plus", "X": "square_pin", "*": "star", "p": "hex",
 }  # fmt: skip
-DOUBLING = 4.0  # levels this many times apart are laid out by doublings
-# Of the axis's mean step: between neighbouring series, and all of them together.
+DOUBLING = 4.0  # levels this many times apart get an axis of doublings
+# Fractions of the axis's mean step: between neighbouring series, and for all of them together.
 ASIDE, ALL_ASIDE = 0.14, 0.55
-SPREAD = 0.55  # of the distance between series: over which the blocks of one are spread
-CLOSE = 0.045  # of the axis: tick labels that are closer would collide
-MOST_LABELS = 60  # characters of tick labels beside each other, beyond which they are slanted
-COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one that is not
-ROOM = 0.05  # of the vertical axis, beyond all that is shown
-FROM_ZERO = 0.45  # the axis begins at 0 where the least value is below this part of the largest
+SPREAD = 0.55  # of the distance between series: the spread of one series' blocks
+CLOSE = 0.045  # of the axis: closer tick labels would collide
+MOST_LABELS = 60  # characters of tick labels side by side; longer rows are slanted
+COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one left out
+ROOM = 0.05  # of the vertical axis: space beyond the data
+FROM_ZERO = 0.45  # the axis begins at 0 if the smallest value is below this share of the largest
 INK, QUIET, LINE = "#222222", "#5f6368", "#d0d1cc"
 FRAME = {
     "tools": "pan,box_zoom,wheel_zoom,save,reset",
-    "active_drag": None,  # a finger scrolls the page
+    "active_drag": None,  # a finger drag scrolls the page
     "active_scroll": None,
     "toolbar_location": "above",
     "background_fill_color": None,  # the page's own colour shows
@@ -80,7 +81,8 @@ CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -
 
 
 def looks(shown: Shown) -> dict[Hashable, style.Look]:
-    """The look of each series: as in the report's figures, else one whose colour no other level has."""
+    """The look of each series: that of the report's figures, else one in a colour that no other
+    level has."""
     levels = shown.trials.factors_of(shown.view.y)[shown.view.series]
     known = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
     taken = {look.color for look in known.values()}
@@ -90,7 +92,8 @@ def looks(shown: Shown) -> dict[Hashable, style.Look]:
 
 
 class Axis:
-    """Where the levels of the horizontal axis are: doublings are steps, and what has no number stands in a row."""
+    """The places of levels on the horizontal axis: doublings are equal steps, and levels without a
+    number stand in a row."""
 
     def __init__(self, shown: Shown) -> None:
         view, trials = shown.view, shown.trials
@@ -106,25 +109,27 @@ class Axis:
         middle = (len(view.shown) - 1) / 2
         self.aside = {level: self.apart * (at - middle) for at, level in enumerate(view.shown)}
         self.labels: dict[float, str] = {}
-        for level, place in reversed(self.places.items()):  # the last one has its label in any case
+        for level, place in reversed(self.places.items()):  # the last one always has its label
             if not (self.numeric and self.labels) or min(self.labels) - place >= CLOSE * self.span:
                 self.labels[place] = trials.ticked(view.x, level).replace("\u00a0", " ")
 
     def place(self, values: np.ndarray) -> np.ndarray:
-        """Where numbers stand."""
+        """The places of numbers."""
         return np.log2(values) if self.by_doublings else values
 
     def at(self, levels: pd.Series, series: Hashable) -> np.ndarray:
-        """Where points stand: series at one level are moved sideways, so that they do not hide each other."""
+        """The places of points. Series at one level are shifted sideways, so that they do not hide
+        each other."""
         places = self.place(levels.astype(float)) if self.numeric else levels.map(self.places)
         return places.to_numpy() + self.aside[series]
 
 
 def draw(shown: Shown, before: figure | None = None) -> figure:
-    """The figure of a view. Each series has sources `points`, whose selection says which trials were clicked, and
-    `means`, where there are several blocks; a click on the legend hides them.
+    """The figure of a view. Each series has a source `points`, whose selection holds the clicked
+    trials, and a source `means` if there are several blocks. A click on the legend hides both.
 
-    The figure `before` is filled anew where it has the same axes and series, so that a click is answered at once.
+    If the figure `before` has the same axes and series, it is refilled, so that a click is answered
+    at once.
     """
     view, several = shown.view, bool(shown.summary.n.max() > 1)
     levels = tuple(shown.trials.factors_of(view.y)[view.series])
@@ -137,7 +142,7 @@ def draw(shown: Shown, before: figure | None = None) -> figure:
 
 
 def _framed(shown: Shown, levels: Iterable[Hashable], several: bool) -> figure:
-    """Axes, legend and the marks of each series, without their data and not yet visible."""
+    """Axes, legend and the marks of each series, still without data and not yet visible."""
     view, trials = shown.view, shown.trials
     drawn = figure(
         y_range=Range1d(),
@@ -162,7 +167,7 @@ def _framed(shown: Shown, levels: Iterable[Hashable], several: bool) -> figure:
         tips["points"].append(dots)
         curve = ColumnDataSource(name="curves")
         drawn.line("x", "y", source=curve, color=color, width=1.6, alpha=0.6, **series)
-        if several:  # one block is its own point
+        if several:  # a single block is already a point
             drawn.segment("x", "low", "x", "high", source=means, color=color, width=2, **series)
             looks_ = {"marker": marker, "fill_color": "white", "line_color": color}
             dots = drawn.scatter("x", "y", source=means, size=9, line_width=1.8, **looks_, **series)
@@ -177,7 +182,7 @@ def _framed(shown: Shown, levels: Iterable[Hashable], several: bool) -> figure:
 
 
 def _fill(drawn: figure, shown: Shown, several: bool) -> None:
-    """Put a view's data into its figure, and say what they are."""
+    """Put a view's data into its figure, with their description."""
     view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
     drawn.yaxis.axis_label = quantity.with_unit(quantity.label)
     click = "block @block, run @order in it<br><i>@note</i><br><small>@trial_id · click for its transcript</small>"
@@ -205,7 +210,7 @@ def _fill(drawn: figure, shown: Shown, several: bool) -> None:
     for item in drawn.legend.items:
         if item.visible != (
             item.label.value in levels
-        ):  # else a click on the legend may have hidden it
+        ):  # otherwise a click on the legend may have hidden it
             item.visible = not item.visible
             for one in item.renderers:
                 one.visible = item.visible
@@ -221,7 +226,8 @@ def _fill(drawn: figure, shown: Shown, several: bool) -> None:
 
 
 def _put(source: ColumnDataSource, columns: dict[str, np.ndarray]) -> None:
-    """Give a source its columns; where it has as many rows already only those that change travel to the page."""
+    """Give a source its columns. If it already has as many rows, only changed columns are sent to
+    the page."""
     if len(source.data.get("y", ())) != len(columns["y"]) or not source.data:
         source.data = columns
         return
@@ -231,7 +237,7 @@ def _put(source: ColumnDataSource, columns: dict[str, np.ndarray]) -> None:
 
 
 def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
-    """Give a figure the page's look, and these ticks below it."""
+    """Give a figure the page's look, and its ticks."""
     drawn.toolbar.logo = None
     drawn.xgrid.visible = False
     drawn.ygrid.grid_line_color, drawn.ygrid.grid_line_alpha = INK, 0.1
@@ -246,7 +252,7 @@ def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
 
 
 def _y_ends(values: pd.Series, log: bool) -> dict[str, float]:
-    """The ends of the vertical axis: from 0 where that would not flatten all that differs."""
+    """The ends of the vertical axis: from 0, unless that would flatten all differences."""
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
     if log:
@@ -258,5 +264,5 @@ def _y_ends(values: pd.Series, log: bool) -> dict[str, float]:
 
 
 def save(drawn: figure, file: str) -> None:
-    """Write a figure as a page that needs nothing else."""
+    """Write a figure as a self-contained page."""
     write_whole(Path(file), file_html(drawn, INLINE, "Falloff"))

@@ -1,4 +1,5 @@
-"""The explorer's server: on loopback alone, for who has the address with its key."""
+"""The explorer's server: only on loopback, and only for someone who has the address with its
+key."""
 
 import logging
 import secrets
@@ -19,19 +20,19 @@ from analysis.explorer.page import document
 from runners.record import FalloffError
 
 HOST = "127.0.0.1"
-# A page that was fetched may connect, and connect again after a laptop slept, for as long as a server can run.
+# A fetched page may connect, and reconnect after a laptop slept, for as long as a server can run.
 TOKEN_S = 365 * 24 * 3600
-UNUSED_S = 300  # that a page is kept whose reader has gone; its address brings it back
-PATIENCE_S = 30  # that a server may take to start
+UNUSED_S = 300  # seconds that a page is kept after its reader left; its address brings it back
+PATIENCE_S = 30  # seconds that a server may take to start
 
-# A reader who closes the page while it is sent is no fault.
+# It is no error if a reader closes the page while it is being sent.
 logging.getLogger("asyncio").addFilter(
     lambda record: "WebSocketClosedError" not in record.getMessage()
 )
 
 
 class Served(NamedTuple):
-    """A server's thread; who has the address has the page, each tab its own view."""
+    """A server's thread. Anyone with the address can open the page; each tab has its own view."""
 
     thread: StoppableThread
     address: str
@@ -45,7 +46,8 @@ class Served(NamedTuple):
 
 @contextmanager
 def redirecting(address: str) -> Iterator[str]:
-    """The address of a file, for this user alone, that leads a browser to a page's: every user may read command lines."""
+    """The address of a file that redirects the browser to the page. Only this user can read it,
+    whereas every user can read command lines."""
     folder = Path(jupyter_runtime_dir())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(  # of mode 0600
@@ -59,16 +61,17 @@ def redirecting(address: str) -> Iterator[str]:
 
 
 def serve(folder: Path | None, port: int = 0) -> Served:
-    """Start the server, in a thread of its own, on a port, any free one for 0; it answers when this returns.
+    """Start the server in its own thread on a port, any free one for 0; it answers when this
+    returns.
 
-    Raises FalloffError when the port is taken, or there is no such folder.
+    Raises FalloffError if the port is taken, or there is no such folder.
     """
-    data.experiments(folder)  # refuses a folder that is not there
+    data.experiments(folder)  # refuses a missing folder
     with socket.socket() as trying:
         trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             trying.bind((HOST, port))
-        except (OSError, OverflowError) as error:  # taken, for root alone, or no port
+        except (OSError, OverflowError) as error:  # in use, reserved for root, or not a port
             reason = getattr(error, "strerror", None) or error
             raise FalloffError(
                 f"port {port}: {reason}; choose another, or any free one with --port 0"
@@ -93,5 +96,5 @@ def serve(folder: Path | None, port: int = 0) -> Served:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
             return Served(thread, f"http://{HOST}:{port}/{key}/")
         time.sleep(0.05)
-    thread.stop()  # it would keep the program from ending
+    thread.stop()  # otherwise it would keep the program alive
     raise FalloffError(f"no server started on port {port}: try again, or another --port")

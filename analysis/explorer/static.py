@@ -1,4 +1,5 @@
-"""The explorer as one file: every experiment's first view, the same figures as the server's, embedded by Bokeh."""
+"""The explorer as one file: every experiment's first view, with the server's figures, embedded by
+Bokeh."""
 
 import gzip
 import json
@@ -18,7 +19,8 @@ from runners.record import FalloffError
 
 
 def write(folder: Path | None, file: Path) -> None:
-    """Write the page in one step; raises FalloffError when there is no experiment, or the file cannot be written."""
+    """Write the page in one step; raises FalloffError if there is no experiment, or the file cannot
+    be written."""
     experiments = data.experiments(folder)
     if not experiments:
         raise FalloffError(
@@ -35,7 +37,7 @@ def write(folder: Path | None, file: Path) -> None:
 
 
 def _text(experiments: dict[str, data.Source]) -> bytes:
-    # Transcripts are much alike: packed, a page can hold every one of them whole.
+    # Transcripts are very similar, so a page can hold all of them in compressed form.
     packed = [
         gzip.compress(json.dumps(_page(source)).encode(), mtime=0)
         for source in experiments.values()
@@ -52,7 +54,7 @@ def _text(experiments: dict[str, data.Source]) -> bytes:
 
 
 def _page(source: data.Source) -> dict:
-    """An experiment's part of the page; of one that cannot be read the reason."""
+    """An experiment's part of the page; the reason if the experiment cannot be read."""
     try:
         return _whole(source, first_of(source))
     except FalloffError as error:

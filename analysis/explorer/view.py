@@ -1,4 +1,5 @@
-"""What is looked at, as a frozen description, and all that follows from it: points, means and the judgement."""
+"""The current view as a frozen description, and everything derived from it: points, means and the
+judgement."""
 
 import json
 from collections.abc import Hashable, Iterable, Mapping
@@ -24,9 +25,11 @@ from analysis.statistics.judgement import Judgement as Verdict
 from analysis.wording import number
 from runners.record import FalloffError
 
-MOST_SERIES = 9  # shown at first of a factor with more levels
-OF_LAWS, PER_CENT = ("efficiency", "share"), 100  # which follow a law over nodes, and their unit
-OF_FALLS = ("efficiency", "share", "hpl_rate")  # whose ratio within a block is that of the rates
+MOST_SERIES = 9  # series shown at first if a factor has more levels
+# Quantities that follow a law over nodes, and their unit.
+OF_LAWS, PER_CENT = ("efficiency", "share"), 100
+# Quantities whose ratio within a block equals that of the rates.
+OF_FALLS = ("efficiency", "share", "hpl_rate")
 CODE = '''"""Made by `falloff explore`. In Falloff's environment and folder: python view.py
 
 It prints what the page said, and writes the trials, the summary and the figure that it showed.
@@ -48,12 +51,13 @@ save(draw(shown), "view.html")
 
 @dataclass(frozen=True)
 class View:
-    """What is on the page.
+    """The view of the page.
 
-    `source` is the dataset's name, `y` a quantity, `x` the factor along the horizontal axis and `series` the one whose
-    levels are curves, `shown` those that are. Of each other factor one level is `fixed`; imported runs, which have no
-    design, are not. `without_blocks` and `without_levels` (of x) are left out by hand. With `log` the vertical axis is
-    logarithmic. With `laws` an efficiency over nodes has the curve of the law that it follows.
+    `source` is the dataset's name, `y` a quantity, `x` the factor along the horizontal axis and
+    `series` the factor whose levels are curves; `shown` are the curves shown. Every other factor is
+    `fixed` at one level, except for imported runs, which have no design. `without_blocks` and
+    `without_levels` (of x) are left out by hand. With `log` the vertical axis is logarithmic. With
+    `laws` an efficiency over nodes has the curve of the law that it follows.
     """
 
     source: str
@@ -70,7 +74,7 @@ class View:
 
 @cache
 def _opens() -> dict[str, dict]:
-    """What the experiments' modules say in OPENS, by campaign."""
+    """The OPENS of the experiments' modules, by campaign."""
     entries = {}
     for module in experiments.modules():
         entries |= getattr(module, "OPENS", {})
@@ -78,7 +82,8 @@ def _opens() -> dict[str, dict]:
 
 
 def opening(source: str, trials: Trials) -> View:
-    """What a dataset's page begins with: what its experiment says, else its own contrast and foremost quantity."""
+    """The first view of a dataset: that of its experiment, else its own contrast and main
+    quantity."""
     entry = _opens().get(trials.dataset.attrs["campaign"], {})
     parts = {part: value for part, value in entry.items() if part in ("y", "x", "series")}
     fixed = tuple((factor, level) for factor, level in entry.items() if factor not in parts)
@@ -86,7 +91,8 @@ def opening(source: str, trials: Trials) -> View:
 
 
 def settled(view: View, trials: Trials) -> View:
-    """The view with all that it leaves open, or that the dataset does not have, as the page would begin with it."""
+    """The view, with everything that is missing or that the dataset lacks filled in from the first
+    view."""
     y = view.y if view.y in trials.quantities else next(iter(trials.quantities))
     factors, asked = trials.factors_of(y), dict(view.fixed)
     x, series = _axes(view, factors, trials)
@@ -106,7 +112,8 @@ def settled(view: View, trials: Trials) -> View:
 
 
 def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str, str]:
-    """The factor along the horizontal axis, numbers first, and the one whose levels are curves, the compared one first."""
+    """The factor along the horizontal axis, numbers first, and the factor whose levels are curves,
+    the compared one first."""
     free = [name for name in factors if len(factors[name]) > 1 and name not in dict(view.fixed)]
     compared = trials.design.compared if trials.design.compared in free else ""
     numbers = [name for name in ("nodes", *free) if name in free and trials.is_number(name)]
@@ -121,13 +128,14 @@ def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str,
 
 
 def address(view: View, start: View) -> list[tuple[str, str]]:
-    """A view's part of the page's address: names and values of all in which it differs from the first one."""
+    """A view's part of the page's address: names and values of everything that differs from the
+    first view."""
     changed = {name: value for name, value in vars(view).items() if value != getattr(start, name)}
     return [(name, json.dumps(value, separators=(",", ":"))) for name, value in changed.items()]
 
 
 def at_address(parts: Iterable[tuple[str, str]], start: View, trials: Trials) -> View:
-    """The view of an address; what cannot be understood is as in the first view."""
+    """The view of an address; what cannot be understood is taken from the first view."""
     asked = {}
     for name, text in parts:
         with suppress(ValueError):
@@ -136,7 +144,7 @@ def at_address(parts: Iterable[tuple[str, str]], start: View, trials: Trials) ->
                 vars(start)[name], tuple
             ):
                 asked[name] = value
-    with suppress(TypeError, ValueError):  # of the right kind, and yet no view
+    with suppress(TypeError, ValueError):  # of the right type, but not a view
         return settled(replace(start, **asked), trials)
     return start
 
@@ -147,9 +155,9 @@ def _frozen(value):
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the data say of the view's contrast, with n and the kind of interval, and what else has to be known.
+    """The result on the view's contrast, with n, the kind of interval and further notes.
 
-    `word` is the verdict, empty where none is drawn.
+    `word` is the verdict, empty if there is none.
     """
 
     sentence: str
@@ -159,19 +167,20 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Shown:
-    """A view with its trials, and all that the page shows of them."""
+    """A view with its trials, and everything that the page shows of them."""
 
     view: View
     trials: Trials
 
     @property
     def quantity(self) -> data.Quantity:
-        """What is on the vertical axis."""
+        """The quantity on the vertical axis."""
         return self.trials.quantities[self.view.y]
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """A row for each trial shown: its levels and value, `valid` by the design's rules, and `counts` here."""
+        """A row for each trial shown: its levels and value, `valid` by the design's rules, and
+        `counts` in this view."""
         view, frame = self.view, self.trials.by_size.get(self.view.y, self.trials.frame)
         for name, level in view.fixed:
             frame = frame[frame[name] == level]
@@ -185,7 +194,8 @@ class Shown:
 
     @cached_property
     def values(self) -> xr.DataArray:
-        """What counts, in the quantity's unit, over (series, block, x); NaN where nothing does."""
+        """The values that count, in the quantity's unit, over (series, block, x); NaN where there
+        are none."""
         view, rows = self.view, self.points[self.points.counts]
         columns = {
             "series": rows[view.series],
@@ -210,17 +220,18 @@ class Shown:
 
     @property
     def has_laws(self) -> bool:
-        """Whether what is shown may follow a law: it is an efficiency over nodes."""
+        """Whether the view may follow a law: it is an efficiency over nodes."""
         return self.view.x == "nodes" and self.view.y in OF_LAWS
 
     @cached_property
     def laws(self) -> dict[Hashable, Law]:
-        """By series the law that its means follow best; those of which none does are left out, and all where no law is shown."""
+        """For each series the law that its means follow best. Series that follow none are left out;
+        all are if laws are not shown."""
         if not (self.view.laws and self.has_laws):
             return {}
         means = self.summary.set_index(["series", "x"])["mean"].to_xarray()
         efficiency = means.rename(x="nodes").expand_dims("block") / PER_CENT
-        with suppress(FalloffError):  # without HPL's settings the law of its messages is left out
+        with suppress(FalloffError):  # the law of HPL's messages is left out without HPL's settings
             known = with_settings(points(self.trials.dataset)).reindex(nodes=efficiency.nodes)
             of_nodes = {name: ("nodes", known[name].values) for name in SETTINGS}
             efficiency = efficiency.assign_coords(of_nodes)
@@ -241,14 +252,16 @@ class Shown:
 
     @cached_property
     def statement(self) -> Statement | None:
-        """What the campaign states of two of the series shown, its primary statements first; None where that is nothing."""
+        """The campaign's statement on two of the series shown, primary ones first; None if there is
+        none."""
         design, shown = self.trials.design, set(self.view.shown)
         stated = (*design.primary, *design.secondary) if design.compared == self.view.series else ()
         return next((one for one in stated if {one.of, one.against} <= shown), None)
 
     @property
     def pair(self) -> tuple[Hashable, ...]:
-        """The two series that are compared: those of the statement, else one and the control, else the first two."""
+        """The two compared series: those of the statement, else one and the control, else the first
+        two."""
         if self.statement:
             return self.statement.of, self.statement.against
         shown, control = self.view.shown, self.trials.control
@@ -259,7 +272,8 @@ class Shown:
 
     @cached_property
     def judgement(self) -> Judgement:
-        """What the data say of the two series that are compared: a fall where the campaign judges one, else a ratio."""
+        """The result on the two compared series: a fall if the campaign judges one, else a
+        ratio."""
         view, trials, statement = self.view, self.trials, self.statement
         if len(self.pair) < 2:
             return Judgement("One series alone: there is nothing to compare it with.")
@@ -291,7 +305,7 @@ class Shown:
         return Judgement(sentence.replace("**", ""), notes, verdict.answer)
 
     def _left_out(self) -> tuple[str, ...]:
-        """What was left out by hand, if anything."""
+        """What was left out by hand, in words; empty if nothing was."""
         view, trials = self.view, self.trials
         out = [trials.count(len(view.without_blocks))] if view.without_blocks else []
         out += [trials.called(view.x, level) for level in view.without_levels]
@@ -299,7 +313,8 @@ class Shown:
         return (f"Left out by hand: {', '.join(out)}; {rule}.",) if out else ()
 
     def _verdict(self, statement: Statement, log_ratio: xr.DataArray) -> Verdict:
-        """The campaign's own verdict, or the judgement of the blocks that are left; what it refuses stays refused."""
+        """The campaign's own verdict, or the judgement of the remaining blocks. What the campaign
+        refuses stays refused."""
         design, without = self.trials.design, list(self.view.without_blocks)
         planned = _contrasts(self.trials).get(statement)
         if planned and not without:
@@ -329,30 +344,31 @@ class Shown:
 
     @property
     def code(self) -> str:
-        """Python that shows the view again, without the page."""
+        """Python code that shows the same view without the page."""
         return CODE.format(
             fields="".join(f"    {name}={value!r},\n" for name, value in vars(self.view).items())
         )
 
 
 def first_of(source: data.Source) -> Shown:
-    """What a dataset's page begins with; raises FalloffError when it cannot be read."""
+    """The first view of a dataset; raises FalloffError if it cannot be read."""
     trials = data.opened(source)
     return Shown(opening(source.name, trials), trials)
 
 
 def again(view: View) -> Shown:
-    """A view from its source's name alone; raises FalloffError when that is gone or cannot be read."""
+    """A view from its source's name alone; raises FalloffError if that is gone or cannot be
+    read."""
     return Shown(view, data.opened(data.source(paths.ROOT / view.source)))
 
 
-@lru_cache(maxsize=8)  # of the datasets that are open
+@lru_cache(maxsize=8)  # one for each open dataset
 def _contrasts(trials: Trials) -> dict[Statement, Contrast]:
-    """What the campaign judges of networks, by statement."""
+    """The campaign's judgements of networks, by statement."""
     if trials.design.compared != "interconnect":
         return {}
     try:
         judged = contrasts(points(trials.dataset))
-    except FalloffError:  # a network that it compares was not run
+    except FalloffError:  # a compared network was not run
         return {}
     return dict(zip((*trials.design.primary, *trials.design.secondary), judged))

@@ -1,10 +1,11 @@
-"""What if the network or its price were others? HPL on the paper's cases, predicted at once.
+"""What if the network or its price were different? HPL on the paper's cases, predicted at once.
 
-The prediction is the law of HPL's own messages, times how far it is off where the paper's cluster was simulated: the logarithm
-of that factor is interpolated between the simulated networks, with the inverse squares of their distances as weights,
-so that it is exact on these (D. Shepard, A two-dimensional interpolation function for irregularly-spaced data, ACM
-National Conference 1968, p. 517-524, https://doi.org/10.1145/800186.810616). Distances are in the logarithms of
-bandwidth and latency.
+The prediction is the law of HPL's own messages, corrected by a factor: how far the law is off where
+the paper's cluster was simulated. The logarithm of that factor is interpolated between the
+simulated networks, with the inverse squares of their distances as weights, so that it is exact on
+these (D. Shepard, A two-dimensional interpolation function for irregularly-spaced data, ACM
+National Conference 1968, p. 517-524, https://doi.org/10.1145/800186.810616). Distances are in the
+logarithms of bandwidth and latency.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,17 +31,19 @@ from analysis.models import hpl
 from analysis.quoting import as_written
 from analysis.wording import counted, number, percent
 
-CASES = ("hpl_paper-smith", "hpl_beyond-smith")  # of the same node, up to 36 nodes and beyond
+# Both with the same node: up to 36 nodes, and beyond.
+CASES = ("hpl_paper-smith", "hpl_beyond-smith")
 SAME = 1e-12  # a squared distance below which two networks are the same
-SLOW, FAST = "gige", "10gige"  # what the page begins with: the paper's two
-LEAST_SPREAD = 0.1  # of the costs' ratio: an axis that moved with less would show noise
+SLOW, FAST = "gige", "10gige"  # the first selection: the paper's two networks
+LEAST_SPREAD = 0.1  # least range of the costs' ratio: a narrower axis would show noise
 LARGEST = 36  # nodes, of the paper
-PANELS = 60  # of a case; what so few miss of HPL's steps, the correction takes back
+PANELS = 60  # of a case; the correction makes up for the steps of HPL that so few panels miss
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
 
 
 class Network(NamedTuple):
-    """A network as a node sees it: payload's bandwidth [B/s], latency [s], and its price for a node [USD, or NaN]."""
+    """A network as a node sees it: payload bandwidth [B/s], latency [s], and its price per node
+    [USD, or NaN]."""
 
     bandwidth: float
     latency: float
@@ -49,9 +52,9 @@ class Network(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """The paper's cases: HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over (nodes), and the
-    simulated `efficiency` [1] over (interconnect, nodes); a node's `peak` [flop/s] and `price` [USD, without network]; the
-    simulated networks by name."""
+    """The paper's cases: HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over
+    (nodes), and the simulated `efficiency` [1] over (interconnect, nodes); a node's `peak` [flop/s]
+    and `price` [USD, without network]; and the simulated networks by name."""
 
     cases: xr.Dataset
     peak: float
@@ -61,7 +64,7 @@ class Basis(NamedTuple):
 
 @cache
 def basis() -> Basis:
-    """The stored cases of the paper's cluster; raises FalloffError when they are not there."""
+    """The stored cases of the paper's cluster; raises FalloffError if they are missing."""
     runs = [at_only_level(points(store.read(paths.REFERENCE / name)), "block") for name in CASES]
     columns = []
     for run in runs:
@@ -69,7 +72,8 @@ def basis() -> Basis:
         settings = settings.max("interconnect") if "interconnect" in settings.dims else settings
         columns.append(settings.assign(efficiency=efficiency(run)))
     cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
-    cases = cases.drop_duplicates("nodes").sortby("nodes")  # both have the paper's largest case
+    # Both campaigns contain the paper's largest case.
+    cases = cases.drop_duplicates("nodes").sortby("nodes")
     listed, short = prices.read(), short_names(runs[1])
     known = {
         name: Network(
@@ -85,9 +89,10 @@ def basis() -> Basis:
 
 
 def predict(basis: Basis, yours: Network, other: Network) -> xr.Dataset:
-    """Both networks between the paper's nodes: the efficiencies [1] `yours` and `other` over (nodes), the `ratio` [1] of
-    what a Gflop/s of HPL costs on yours to what it costs on the other, what a node costs more (`premium` [1]), and
-    `pays_from`: the node count from which on yours is cheaper, infinite where it is not even at the largest."""
+    """Compare both networks at the paper's node counts: the efficiencies [1] `yours` and `other`
+    over (nodes), the `ratio` [1] of the cost of a Gflop/s of HPL on yours to that on the other, the
+    extra cost of a node (`premium` [1]), and `pays_from`, the node count from which on yours is
+    cheaper, infinite if it is not even at the largest."""
     mine, theirs = predicted(basis, yours), predicted(basis, other)
     premium = (basis.price + yours.price) / (basis.price + other.price) - 1
     ratio = (1 + premium) * theirs / mine
@@ -96,7 +101,8 @@ def predict(basis: Basis, yours: Network, other: Network) -> xr.Dataset:
 
 
 def predicted(basis: Basis, network: Network) -> xr.DataArray:
-    """The efficiency [1] by the law of HPL's messages, corrected by that of the simulated networks, over (nodes)."""
+    """The efficiency [1] by the law of HPL's messages, corrected from the simulated networks, over
+    (nodes)."""
     simulated = basis.cases.efficiency
     known = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
     bandwidth, latency = np.array([each[:2] for each in (*known, network)]).T
@@ -111,13 +117,14 @@ def predicted(basis: Basis, network: Network) -> xr.DataArray:
         np.log(bandwidth[:-1] / bandwidth[-1]) ** 2 + np.log(latency[:-1] / latency[-1]) ** 2
     )
     weights = xr.DataArray(1 / np.maximum(distances, SAME), dims="interconnect")
-    correction = correction.weighted(weights).mean("interconnect")  # of those that were simulated
+    correction = correction.weighted(weights).mean("interconnect")  # over the simulated networks
     return model[-1] * np.exp(correction)
 
 
 @cache
 def largest_error() -> float:
-    """By how much [1] the efficiency of a simulated network is off at most when it is predicted from the others."""
+    """The largest error [1] in the efficiency of a simulated network when it is predicted from the
+    others."""
     known, errors = basis(), []
     for name, network in known.networks.items():
         others = known._replace(cases=known.cases.drop_sel(interconnect=name))
@@ -127,7 +134,7 @@ def largest_error() -> float:
 
 
 class WhatIf:
-    """The page's inputs and plots; `changed` is called when a reader changed one."""
+    """The page's inputs and plots; `changed` is called when a reader changes an input."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._known, self._changed, self._filling = basis().networks, changed, False
@@ -157,30 +164,30 @@ class WhatIf:
         self.preset.param.watch(lambda event: self._moved(self._preset(event.new)), "value")
 
     def address(self) -> list[tuple[str, str]]:
-        """The page's part of its address: all that differs from the start."""
+        """The page's part of its address: everything that differs from the start."""
         return [item for item in self._values().items() if item[1] != self._start[item[0]]]
 
     def take(self, asked: Mapping[str, str]) -> None:
-        """Show what an address asks for."""
+        """Show the inputs of an address."""
         self._set({**self._start, **{name: asked[name] for name in asked if name in self.inputs}})
 
     def _values(self) -> dict[str, str]:
         return {name: str(widget.value) for name, widget in self.inputs.items()}
 
     def _preset(self, name: str) -> dict[str, float]:
-        """What the inputs say of a known network; its price stays where that is not known."""
+        """The inputs of a known network; the price stays if that of the network is unknown."""
         bandwidth, latency, price, _ = self._known[name]
         values = {"bandwidth": 8e-9 * bandwidth, "latency": 1e6 * latency, "price": price}
         return {name: value for name, value in values.items() if np.isfinite(value)}
 
     def _moved(self, values: Mapping[str, float]) -> None:
-        """An input was changed, or a network was chosen that is known."""
+        """React to a changed input, or to the choice of a known network."""
         if not self._filling:
             self._set(values)
             self._changed()
 
     def _set(self, values: Mapping[str, str | float]) -> None:
-        """Give inputs values, and answer; what an input cannot take leaves it as it is."""
+        """Set the inputs and update the answer. An input that rejects its value stays as it is."""
         self._filling = True
         for name, value in values.items():
             with suppress(ValueError):
@@ -190,7 +197,7 @@ class WhatIf:
                     self.inputs[name].value = value
         self._filling = False
         bandwidth, latency, price, other = (widget.value for widget in self.inputs.values())
-        least = 1e-3  # of what an emptied field stands for
+        least = 1e-3  # Gbit/s or µs, the value of an empty field
         yours = Network(
             max(bandwidth or 0, least) * 1e9 / 8, max(latency or 0, least) * 1e-6, price or 0
         )
@@ -201,7 +208,7 @@ class WhatIf:
 
 
 def draw(answer: xr.Dataset, name: str) -> tuple[figure, figure]:
-    """Both efficiencies, and what a Gflop/s costs, over the nodes."""
+    """Both efficiencies, and the cost of a Gflop/s, over the nodes."""
     far = max(LEAST_SPREAD, 1.2 * float(np.abs(answer.ratio - 1).max()))
     reached = _figure("efficiency, Rmax / Rpeak [%]", 0, 100)
     cost = _figure("cost of a Gflop/s, yours / other", max(0, 1 - far), 1 + far)
@@ -230,7 +237,8 @@ def _figure(label: str, low: float, high: float) -> figure:
 
 
 def card(answer: xr.Dataset, other: str) -> str:
-    """The node count at which the network `other` stops paying, how far off that may be, and the main numbers."""
+    """The node count from which on the network `other` no longer pays, its possible error, and the
+    main numbers."""
     first, last = (counted(int(answer.nodes[end]), "node") for end in (0, -1))
     cost = f"your network costs {{}} than {other} for each Gflop/s of HPL"
     if not np.isfinite(answer.pays_from):

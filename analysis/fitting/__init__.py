@@ -1,1 +1,2 @@
-"""Fits of models to curves: one at a time with intervals, thousands at once, compared with each other."""
+"""Fit models to curves: one at a time with intervals, thousands at once, and compared with each
+other."""

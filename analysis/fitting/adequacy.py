@@ -1,28 +1,32 @@
-"""Whether a fitted curve may be drawn through its data: one that misses them says what they do not."""
+"""Decide whether a fitted curve may be drawn through its data: a curve that misses them would
+mislead."""
 
 import numpy as np
 from scipy import stats
 
 LEVEL = 0.01  # of the lack-of-fit test
-CLOSE = 0.02  # of a level's mean: so near is near enough, however little the runs scatter
+CLOSE = 0.02  # of a level's mean: this is close enough, however little the runs scatter
 
 
 def follows(values: np.ndarray, fitted: np.ndarray, parameters: int) -> bool:
-    """Whether a curve follows its data: it is close to the mean of every level, or no lack of fit can be shown.
+    """Whether a curve follows its data: it is close to the mean of every level, or no lack of fit
+    can be shown.
 
-    `values` are over (block, level), NaN where there is no run, and `fitted` over (level,), in the same unit. The test is the
-    F test of lack of fit against the scatter of repeated runs, with the given number of fitted `parameters`. Without
-    repeats only closeness counts.
-    Source: Draper and Smith, Applied Regression Analysis (1998), section 2.1.
+    `values` are over (block, level), NaN where there is no run, and `fitted` over (level,), in the
+    same unit. The test is the F test of lack of fit against the scatter of repeated runs, with the
+    given number of fitted `parameters`. Without repeats only closeness counts. Source: Draper and
+    Smith, Applied Regression Analysis (1998), section 2.1.
     """
     farthest, p = misfit(values, fitted, parameters)
     return farthest <= CLOSE or p > LEVEL
 
 
 def misfit(values: np.ndarray, fitted: np.ndarray, parameters: int) -> tuple[float, float]:
-    """By how much of a level's mean the curve is off at most [1], and the p-value of the test for lack of fit, as in `follows`.
+    """The curve's largest relative distance from a level's mean [1], and the p-value of the test
+    for lack of fit, as in `follows`.
 
-    The first is infinite for a curve that is not finite; the p-value is NaN where there is nothing to test with.
+    The distance is infinite for a curve that is not finite. The p-value is NaN if there is nothing
+    to test with.
     """
     values, fitted = np.asarray(values, float), np.asarray(fitted, float)
     there = np.isfinite(values).any(axis=0)

@@ -1,4 +1,4 @@
-"""Fit a model to the curve of every block: the block is the unit of repetition."""
+"""Fit a model to the curve of every block, because the block is the unit of repetition."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,15 +21,16 @@ class BlockFit:
 
     @property
     def blocks(self) -> int:
-        """How many blocks it rests on."""
+        """The number of blocks behind the fit."""
         return len(self.by_block)
 
     def band(
         self, x, kind: Kind, of: Callable = lambda x, y: y
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean curve and pointwise 95 % t interval over the blocks: (mean, low, high), each of shape (x,).
+        """Mean curve and pointwise 95 % t interval over the blocks: (mean, low, high), each of
+        shape (x,).
 
-        `of(x, y)` turns the model's curves into what is averaged, which is of the `kind` of mean.
+        `of(x, y)` transforms the model's curves before they are averaged with the `kind` of mean.
         """
         x = np.asarray(x, float)
         return average(of(x, self.model.function(x, *self.by_block.T[:, :, None])), kind)
@@ -41,9 +42,10 @@ class BlockFit:
 
 
 def fit_blocks(model: Model, x, table) -> BlockFit:
-    """Fit `model` to every row of `table`, shape (block, x); a row with a missing (NaN) point is left out.
+    """Fit `model` to every row of `table`, shape (block, x); a row with a missing (NaN) point is
+    left out.
 
-    Raises FalloffError when no row is whole, and as `fit_rows` does.
+    Raises FalloffError if no row is complete, and in the cases of `fit_rows`.
     """
     table = np.asarray(table, float)
     whole = table[np.isfinite(table).all(axis=1)]
@@ -56,7 +58,7 @@ def fit_blocks(model: Model, x, table) -> BlockFit:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A model fitted to every block where the data carry it, else None and why it was `refused`.
+    """A model fitted to every block if the data allow it, else None with the reason in `refused`.
 
     `follows` says whether the curve follows the data, so that it may be drawn and quoted.
     """
@@ -67,17 +69,18 @@ class Attempt:
 
     @property
     def reason(self) -> str:
-        """Why nothing of it is quoted; empty where it is."""
+        """Why nothing of the fit is quoted; empty if it is quoted."""
         return self.refused or ("" if self.follows else "the model misses its data")
 
     @property
     def blocks(self) -> int:
-        """How many blocks it rests on."""
+        """The number of blocks behind the fit."""
         return self.fitted.blocks if self.fitted else 0
 
 
 def attempt(model: Model, x, table, of: Callable = lambda x, y: y) -> Attempt:
-    """Fit as `fit_blocks` does, and hold the arithmetic mean curve of `of(x, y)` against the means of the data."""
+    """Fit as `fit_blocks` does, and compare the arithmetic mean curve of `of(x, y)` with the means
+    of the data."""
     try:
         fitted = fit_blocks(model, x, table)
     except FalloffError as error:

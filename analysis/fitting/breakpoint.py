@@ -1,4 +1,5 @@
-"""Where a curve turns: the breakpoints and knees that data allow, and what data must hold to estimate one."""
+"""Where a curve turns: the breakpoints and knees that data allow, and the data needed to estimate
+one."""
 
 import numpy as np
 from scipy import stats
@@ -6,20 +7,22 @@ from scipy import stats
 from analysis.models import Model, bandwidth_delay, segmented
 from runners.record import FalloffError
 
-CLOSE = 1e-6  # x and turns that differ by less than this part are the same
-ROUNDING = 1e-24  # a sum of squares below this part of that of y is rounding, not misfit
-TRIED = 400  # knees between the smallest and the largest window
-# What the model's turn is called, and how many distinct x an estimate needs: two on either side; between two lines one
-# more, which tells the sides apart.
+CLOSE = 1e-6  # x and turns with a smaller relative difference are the same
+ROUNDING = 1e-24  # a sum of squares below this share of that of y is rounding, not misfit
+TRIED = 400  # knees tried between the smallest and the largest window
+# The name of the model's turn, and how many distinct x an estimate needs: two on either side; between two lines one
+# more, to tell the sides apart.
 TURNS = {segmented.MODEL.name: ("breakpoint", 5), bandwidth_delay.MODEL.name: ("knee", 4)}
 
 
 def bracket(model: Model, x, y) -> tuple[float, float]:
-    """The smallest and the largest turn of `segmented` or `bandwidth_delay` that the data allow, at measured x.
+    """The smallest and the largest turn of `segmented` or `bandwidth_delay` that the data allow, at
+    measured x.
 
-    x and y have shape (points,), x is above 0. A turn is allowed when its sum of squares is not above the smallest one
-    by more than the F criterion of a 95 % profile interval (D. M. Bates and D. G. Watts, Nonlinear Regression Analysis,
-    Wiley 1988, chapter 6). The first and the last x stand for every turn at or beyond them.
+    x and y have shape (points,), x is above 0. A turn is allowed if its sum of squares exceeds the
+    smallest one by no more than the F criterion of a 95 % profile interval (D. M. Bates and D. G.
+    Watts, Nonlinear Regression Analysis, Wiley 1988, chapter 6). The first and the last x stand for
+    every turn at or beyond them.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     known = np.unique(x)
@@ -35,16 +38,17 @@ def bracket(model: Model, x, y) -> tuple[float, float]:
     allowed = turns[sse <= _largest_sse(sse.min(), y, len(model.parameters))]
     low = known[known <= allowed[0] * (1 + CLOSE)][-1]
     high = known[known >= allowed[-1] * (1 - CLOSE)][0]
-    # Beyond the last x but one a line falls to one x only, so that every breakpoint fits as well as that x.
+    # Beyond the second-last x only one x is left on the falling line, so every breakpoint there fits as well as that x.
     if model is segmented.MODEL and allowed[-1] >= known[-2] * (1 - CLOSE):
         high = known[-1]
     return float(low), float(high)
 
 
 def require_turn(model: Model, x, y) -> None:
-    """Raise FalloffError, with the bracket, unless two x lie on either side of every turn that the data allow.
+    """Raise FalloffError, with the bracket, unless two x lie on either side of every turn that the
+    data allow.
 
-    A single x on one side could be anything.
+    With a single x on one side, that side could be anything.
     """
     turn, needed = TURNS[model.name]
     if np.any(x <= 0):
@@ -65,7 +69,8 @@ def require_turn(model: Model, x, y) -> None:
 
 
 def _largest_sse(smallest: float, y, parameters: int) -> float:
-    """The largest sum of squares that is allowed, `smallest` being the best; infinite without a degree of freedom."""
+    """The largest allowed sum of squares, `smallest` being the best; infinite without a degree of
+    freedom."""
     freedom = len(y) - parameters
     if freedom < 1:
         return np.inf

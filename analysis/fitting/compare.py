@@ -1,4 +1,5 @@
-"""Models beside each other: support by the data, prediction of the largest configuration, intervals."""
+"""Compare models: their support by the data, their prediction of the largest configuration, their
+intervals."""
 
 from collections.abc import Iterable
 
@@ -10,17 +11,20 @@ from analysis.models import Model
 from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
-ROUNDING = 1e-6  # of an estimate or an interval's end, by which blocks without scatter may miss it
+# Relative error of an estimate or an interval's end that blocks without scatter may have.
+ROUNDING = 1e-6
 
 
 def compare(curves: Iterable[Model], x, table) -> list[dict]:
-    """Compare models of `table`, shape (block, points), whose last column is the largest configuration.
+    """Compare models of `table`, shape (block, points), whose last column is the largest
+    configuration.
 
-    x has shape (points,), or (quantities, points) for models of several quantities. Missing values are NaN: the pooled fit
-    uses every known point, the rest only blocks without a missing one. The result is plain JSON data, a dictionary for
-    each model. The best AICc comes first; models without one follow, and those that the data cannot carry are last. What
-    was refused is None or empty, with the reason: of the `pooled` fit, of the `intervals_95` of the parameters over
-    the blocks (`interval_kind`) and of what was `held_out`.
+    x has shape (points,), or (quantities, points) for models of several quantities. Missing values
+    are NaN: the pooled fit uses every known point, the rest only complete blocks. The result is
+    plain JSON data, one dictionary per model. The best AICc comes first; models without one follow,
+    and models that the data do not allow are last. Refused parts are None or empty, with the
+    reason: the `pooled` fit, the `intervals_95` of the parameters over the blocks
+    (`interval_kind`), and `held_out`.
     """
     x, table = np.asarray(x, float), np.asarray(table, float)
     return sorted((_compared(model, x, table) for model in curves), key=_rank)
@@ -51,10 +55,11 @@ def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
 
 
 def over_blocks(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str]:
-    """The parameters' t intervals over the blocks, and their kind; none where a block cannot be fitted.
+    """The parameters' t intervals over the blocks, and their kind; none if a block cannot be
+    fitted.
 
-    None either where one does not hold the estimate from all points: the blocks then do not tell that parameter, and
-    their mean is of runaway fits.
+    There are none either if an interval misses the estimate from all points. The blocks then do not
+    determine that parameter, and their mean comes from runaway fits.
     """
     try:
         blocks = fit_blocks(pooled.model, x, table)
@@ -78,10 +83,11 @@ def over_blocks(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, st
 
 
 def held_out_last(model: Model, x: np.ndarray, table: np.ndarray) -> tuple[dict | None, str]:
-    """How well the other columns of `table` predict the last, and an empty text; or None and the reason.
+    """How well the other columns of `table` predict the last, and an empty text; or None and the
+    reason.
 
-    `error` is the geometric mean over the blocks of predicted / measured, less one, `interval` its 95 % t interval,
-    None from one block; `blocks` counts the blocks that it rests on.
+    `error` is the geometric mean over the blocks of predicted / measured, less one; `interval` is
+    its 95 % t interval, None from one block; `blocks` is the number of blocks.
     """
     whole = table[np.isfinite(table).all(axis=1)]
     if not len(whole):

@@ -12,13 +12,13 @@ from analysis.fitting import breakpoint
 from analysis.models import Model
 from runners.record import FalloffError
 
-EXACT = 1e-9  # residuals below this part of the largest |y| are rounding, not noise
-SAME = 1e-9  # sums of squares that differ by less than this part are the same
-TOLERANCE = 1e-15  # of the solver: it stops when rounding stops it
-STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: its two errors are of the same size
-LEAST_EFFECT = 1e-3  # a parameter is varied at least as if it made up this part of the curve
-# A condition number of the scaled derivatives. Where two parameters run away together it is 6e8 to 8e12, as rounding
-# lets the solver go; NIST's hardest problem has 1e4.
+EXACT = 1e-9  # residuals below this share of the largest |y| are rounding, not noise
+SAME = 1e-9  # sums of squares with a smaller relative difference are the same
+TOLERANCE = 1e-15  # of the solver: only rounding stops it
+STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: balances its two errors
+LEAST_EFFECT = 1e-3  # a parameter is varied at least as if it made up this share of the curve
+# A condition number of the scaled derivatives. If two parameters run away together, it is 6e8 to 8e12, as far as rounding
+# lets the solver go. NIST's hardest problem has 1e4.
 INSEPARABLE = 1e6
 
 
@@ -26,11 +26,11 @@ INSEPARABLE = 1e6
 class Fit:
     """A model fitted by ordinary least squares.
 
-    `estimates`, `standard_errors` and the 95 % `intervals` are keyed by parameter, in its own
-    unit; `at_bounds` names the parameters that ended on a bound: the data ask for it or for a value
+    `estimates`, `standard_errors` and the 95 % `intervals` are keyed by parameter, in its own unit.
+    `at_bounds` names the parameters that ended on a bound: the data ask for it or for a value
     beyond it. `interval_kind` says how the intervals were made. `residuals` (data minus model) and
-    their standard deviation `sigma` are in the unit of y. `aicc` is None where it would mean nothing,
-    and `aicc_refused` says why. What cannot be known is NaN.
+    their standard deviation `sigma` are in the unit of y. `aicc` is None if it would be
+    meaningless; `aicc_refused` says why. Unknown values are NaN.
     """
 
     model: Model
@@ -47,7 +47,7 @@ class Fit:
     distinct_x: int
 
     def as_json(self) -> dict:
-        """Plain JSON data; what cannot be known is None."""
+        """Plain JSON data; unknown values are None."""
         found = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
         found["intervals_95"] = found.pop("intervals")
         model = {"model": self.model.name}
@@ -57,9 +57,10 @@ class Fit:
 def fit(model: Model, x, y) -> Fit:
     """Fit `model` to x of shape (points,), or (quantities, points), and y of shape (points,).
 
-    The 95 % intervals are Student's t, from standard errors; a bound ends an interval. Raises FalloffError when the
-    points are not finite, cannot carry the model (for `segmented` and `bandwidth_delay` with the bracket of its turn), do
-    not tell its parameters apart, or the model cannot be computed there.
+    The 95 % intervals are Student's t, from standard errors; a bound ends an interval. Raises
+    FalloffError if the points are not finite, are too few for the model (for `segmented` and
+    `bandwidth_delay` with the bracket of its turn), do not determine its parameters separately, or
+    the model cannot be computed there.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     distinct = np.unique(x, axis=-1).shape[-1]
@@ -97,9 +98,10 @@ def fit(model: Model, x, y) -> Fit:
 
 
 def fit_rows(model: Model, x, table) -> np.ndarray:
-    """The estimates from every row of `table`, shape (rows, parameters); raises FalloffError as `fit` does for the mean row."""
+    """The estimates from every row of `table`, shape (rows, parameters); raises FalloffError as
+    `fit` does for the mean row."""
     x = np.asarray(x, float)
-    fit(model, x, table.mean(axis=0))  # refuses what the x cannot carry
+    fit(model, x, table.mean(axis=0))  # refuses a model that these x do not allow
     return np.array([[*_minimise(model, x, row)[1].values()] for row in table])
 
 
@@ -121,8 +123,8 @@ def _require_points(model, x, y, distinct):
 
 
 def _minimise(model, x, y) -> tuple[lmfit.minimizer.MinimizerResult, dict, tuple[str, ...]]:
-    """What lmfit found, the estimates, and the names of those that are on a bound."""
-    unit = np.max(np.abs(y)) or 1.0  # a threshold of the solver is one of y's own size
+    """lmfit's result, the estimates, and the names of the parameters on a bound."""
+    unit = np.max(np.abs(y)) or 1.0  # the solver's threshold is absolute, so y is scaled
     parameters = lmfit.Parameters()
     # the solver itself shrinks a step to where the curve is not finite
     minimizer = lmfit.Minimizer(
@@ -140,7 +142,7 @@ def _minimise(model, x, y) -> tuple[lmfit.minimizer.MinimizerResult, dict, tuple
             result = minimizer.least_squares(
                 x_scale="jac", jac=lambda p: -_slopes(model, x, p.valuesdict()) / unit, **stop
             )
-        except ValueError as error:  # scipy's word for a curve that is not finite where it begins
+        except ValueError as error:  # scipy raises this if the curve is not finite at the start
             raise FalloffError(
                 f"The {model.title} model cannot be computed at some of these points; is every x above 0?"
             ) from error
@@ -154,7 +156,8 @@ def _minimise(model, x, y) -> tuple[lmfit.minimizer.MinimizerResult, dict, tuple
 def _slopes(model, x, values) -> np.ndarray:
     """Derivatives of the curve by each parameter, shape (points, parameters).
 
-    Central differences, one-sided where a bound is in the way, and 0 where the curve cannot be computed nearby.
+    These are central differences, one-sided at a bound, and 0 where the curve cannot be computed
+    nearby.
     """
 
     def slope(name, size):
@@ -175,9 +178,10 @@ def _slopes(model, x, values) -> np.ndarray:
 
 
 def _on_bounds(model, x, y, values) -> tuple[dict[str, float], tuple[str, ...]]:
-    """The estimates, and the names of those that are on a bound.
+    """The estimates, and the names of the parameters on a bound.
 
-    The solver stays inside the bounds, so that a parameter is on one when moving it there loses nothing.
+    The solver stays inside the bounds, so a parameter counts as on a bound if moving it there loses
+    nothing.
     """
     estimates = {name: float(value) for name, value in values.items()}
     at_bounds = []
@@ -197,9 +201,10 @@ def _sse(model, x, y, estimates):
 
 
 def _standard_errors(model, result, sigma: float) -> dict[str, float]:
-    """By parameter, lmfit's; NaN where a parameter has no effect at all (the exponent of a curve that is 0).
+    """lmfit's standard errors by parameter; NaN if a parameter has no effect at all (the exponent
+    of a curve that is 0).
 
-    Raises FalloffError where parameters have the same effect, so that they can run away together.
+    Raises FalloffError if parameters have the same effect, so that they can run away together.
     """
     sizes = np.linalg.norm(result.jac, axis=0)
     if sizes.all() and np.linalg.cond(result.jac / sizes) > INSEPARABLE:
@@ -213,7 +218,8 @@ def _standard_errors(model, result, sigma: float) -> dict[str, float]:
 
 
 def _aicc(residuals, parameters):
-    """Akaike's criterion for least squares with few points (Hurvich and Tsai 1989); sigma counts too."""
+    """Akaike's criterion for least squares with few points (Hurvich and Tsai 1989); sigma counts as
+    a parameter."""
     n, k = len(residuals), parameters + 1
     return float(n * np.log(np.mean(residuals**2)) + 2 * k + 2 * k * (k + 1) / (n - k - 1))
 
@@ -229,7 +235,7 @@ def _aicc_refusal(parameters, n, distinct, exact):
 
 
 def _plain(value):
-    """As JSON has it: NaN becomes None."""
+    """The value for JSON: NaN becomes None."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):

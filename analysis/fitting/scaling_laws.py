@@ -1,4 +1,5 @@
-"""Laws of an efficiency over nodes: each fitted to each network, judged against its data, and asked for what it did not see."""
+"""Laws of efficiency over nodes: fitted to each network, judged against its data, and tested on
+node counts that they did not see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,23 +17,26 @@ from analysis.models import Model, find
 from runners.record import FalloffError
 
 LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
-OF_A_RATE = ("amdahl", "universal_scalability")  # whose curve is a rate: over n it is an efficiency
+# Their curve is a rate, and an efficiency when divided by n.
+OF_A_RATE = ("amdahl", "universal_scalability")
 SETTINGS = (
     "N",
     "NB",
     "P",
     "Q",
     "node_rate",
-)  # coordinates over nodes that the law of HPL's messages takes
+)  # coordinates over nodes that the law of HPL's messages needs
 
 
 @dataclass(frozen=True)
 class Law:
-    """A model of one network's efficiency [1] over nodes; `refused` says why there is no fit, and is empty where there is.
+    """A model of one network's efficiency [1] over nodes; `refused` says why there is no fit, and
+    is empty if there is one.
 
-    `pooled` is the fit to every point, `blocks` that to every whole block. `weight` is Akaike's among the laws of its
-    network. `farthest` [1] is by how much the blocks' mean curve misses a node count's mean at most, `lack_of_fit` the p-value
-    that it follows them but for their scatter; `follows` is whether it may be drawn and quoted.
+    `pooled` is the fit to every point, `blocks` the fit to every complete block. `weight` is
+    Akaike's weight among the laws of its network. `farthest` [1] is the largest relative distance
+    of the blocks' mean curve from a node count's mean. `lack_of_fit` is the p-value of no lack of
+    fit beyond scatter. `follows` is whether the law may be drawn and quoted.
     """
 
     model: Model
@@ -47,11 +51,12 @@ class Law:
 
     @property
     def verdict(self) -> str:
-        """Follows its data, misses them, or the refusal."""
+        """Whether the law follows its data or misses them, or the refusal."""
         return self.refused or ("follows its data" if self.follows else "misses its data")
 
     def parameters(self) -> dict[str, tuple[float, float, float]]:
-        """Estimate and 95 % interval of each parameter: the t interval over blocks, or else of the pooled fit."""
+        """Estimate and 95 % interval of each parameter: the t interval over blocks, else that of
+        the pooled fit."""
         if self.pooled is None:
             return {}
         of_blocks, _ = over_blocks(self.pooled, _x(self.model, self.known), _table(self.known))
@@ -59,10 +64,12 @@ class Law:
         return {name: (self.pooled.estimates[name], *intervals[name]) for name in intervals}
 
     def band(self, at: xr.DataArray | xr.Dataset | Sequence[float] | None = None) -> xr.Dataset:
-        """`mean`, `low` and `high` [1] of the law over nodes: the blocks' mean curve and its pointwise 95 % t interval.
+        """`mean`, `low` and `high` [1] of the law over nodes: the blocks' mean curve and its
+        pointwise 95 % t interval.
 
-        `at` are node counts, or what has them as a coordinate; the law of HPL's messages also takes SETTINGS from there.
-        Without it they are those of the data. Raises FalloffError where there is no fit, or a setting is missing.
+        `at` are node counts, or an object with them as a coordinate, from which the law of HPL's
+        messages also takes SETTINGS. By default they are those of the data. Raises FalloffError if
+        there is no fit, or a setting is missing.
         """
         if self.blocks is None:
             raise FalloffError(f"{self.model.title} has no curve: {self.refused}")
@@ -77,13 +84,14 @@ class Law:
 
 @dataclass(frozen=True)
 class Laws:
-    """The laws of each level of the dim `over`, such as each interconnect, in the order in which they were asked for."""
+    """The laws of each level of the dim `over`, such as each interconnect, in the order in which
+    they were requested."""
 
     over: str
     by_level: Mapping[str, tuple[Law, ...]]
 
     def __getitem__(self, which: tuple[str, str]) -> Law:
-        """The law of a level by its model's name; raises FalloffError for one that was not fitted."""
+        """The law of a level by its model's name; raises FalloffError if it was not fitted."""
         level, name = which
         for law in self.by_level.get(level, ()):
             if law.model.name == name:
@@ -91,12 +99,14 @@ class Laws:
         raise FalloffError(f"no {name} was fitted to {level}")
 
     def best(self, level: str) -> Law | None:
-        """Of the laws that follow a level's data that with the most weight; None where none does."""
+        """The law with the most weight among those that follow a level's data; None if none
+        does."""
         found = [law for law in self.by_level[level] if law.follows]
         return max(found, key=lambda law: np.nan_to_num(law.weight), default=None)
 
     def table(self) -> pd.DataFrame:
-        """A row for each level and law: AICc weight, how far it misses, the p-value of no lack of fit, and the verdict."""
+        """A row for each level and law: AICc weight, largest miss, the p-value of no lack of fit,
+        and the verdict."""
         return pd.DataFrame(
             {
                 self.over: level,
@@ -128,9 +138,10 @@ def fit_each(
 ) -> Laws:
     """Fit every law to every level of `over`.
 
-    `efficiency` [1], the share of the rate of all nodes, has the dims (block, `over`, nodes), NaN where a run is missing. The law of
-    HPL's messages takes the coordinates N, NB, P, Q [1] and node_rate [flop/s] over nodes, and is refused without; the others
-    need node counts only. Raises FalloffError for a model or a dim that there is not.
+    `efficiency` [1], the share of the rate of all nodes, has the dims (block, `over`, nodes), NaN
+    where a run is missing. The law of HPL's messages needs the coordinates N, NB, P, Q [1] and
+    node_rate [flop/s] over nodes, and is refused without them; the others need only node counts.
+    Raises FalloffError for an unknown model or dim.
     """
     _require(efficiency, over)
     found = {}
@@ -147,10 +158,12 @@ def held_out(
     over: str = "interconnect",
     models: Iterable[str] = LAWS,
 ) -> pd.DataFrame:
-    """What every law, fitted to at most `up_to` nodes, foretells of `at` nodes: a row for each level and law.
+    """The prediction of every law, fitted to at most `up_to` nodes, for `at` nodes: a row for each
+    level and law.
 
-    `error` [1] is foretold over measured less one, the geometric mean over `blocks`, with a 95 % t interval `low`, `high`, NaN
-    from one block. `refused` says why there is none. `efficiency` is as for `fit_each`.
+    `error` [1] is predicted over measured less one, the geometric mean over `blocks`, with a 95 % t
+    interval `low`, `high`, NaN from one block. `refused` says why there is none. `efficiency` is as
+    for `fit_each`.
     """
     _require(efficiency, over)
     if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
@@ -176,10 +189,12 @@ def held_out(
 
 
 def with_settings(points: xr.Dataset) -> xr.DataArray:
-    """The share of the nodes' known rate [1] of a campaign's points, with what the law of HPL's messages takes over nodes.
+    """The share of the nodes' known rate [1] at a campaign's points, with what the law of HPL's
+    messages needs over nodes.
 
-    `points` is as `derive.points` gives it. A setting that differs between blocks or networks is the mean of them, as the
-    measured rate of a node may be; HPL's own raise FalloffError then.
+    `points` is the result of `derive.points`. If a measured quantity such as a node's rate differs
+    between blocks or networks, its mean is used; if HPL's own settings differ, FalloffError is
+    raised.
     """
     settings = points[["N", "NB", "P", "Q"]].assign(
         node_rate=1e9 * points.known_rate / points.nodes
@@ -204,7 +219,8 @@ def _law(name: str) -> Model:
 
 
 def _of_a_node(model: Model) -> Model:
-    """A rate's model over n: gamma is then the efficiency of one node."""
+    """A model of a rate over n, turned into an efficiency: gamma is then the efficiency of one
+    node."""
 
     def divided(function: Callable) -> Callable:
         return wraps(function)(lambda n, *of, **named: function(n, *of, **named) / n)
@@ -218,7 +234,7 @@ def _of_a_node(model: Model) -> Model:
 
 
 def _x(model: Model, known) -> np.ndarray:
-    """What a model takes for x: node counts, or the settings of HPL's runs."""
+    """A model's x: node counts, or the settings of HPL's runs."""
     if model.name != "hpl_messages":
         return known.nodes.values.astype(float)
     if missing := [name for name in SETTINGS if name not in known.coords and name not in known]:
@@ -245,7 +261,7 @@ def _fitted(model: Model, known: xr.DataArray) -> Law:
 
 
 def _weighted(laws: list[Law]) -> tuple[Law, ...]:
-    """The laws with Akaike's weights among those that have a criterion."""
+    """The laws with Akaike's weights, among those that have a criterion."""
     criteria = np.array([law.pooled.aicc if law.pooled else None for law in laws], float)
     if not np.isfinite(criteria).any():
         return tuple(laws)

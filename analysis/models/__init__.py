@@ -1,4 +1,4 @@
-"""Models of a curve y(x): one short file each, found by its name."""
+"""Models of a curve y(x): one short file each, found by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from runners.record import unknown
 
 @dataclass(frozen=True)
 class Model:
-    """A curve: `function(x, ...)` whose further arguments name the parameters.
+    """A curve: `function(x, ...)`, whose further arguments name the parameters.
 
-    `equation` is LaTeX and `source` says where it is from. `bounds` holds (lowest, highest) for
-    each parameter. `guess(x, y)` returns start values from which a local solver finds the global optimum.
-    x has shape (points,), or (quantities, points) for a curve of several quantities. Parameters of shape
-    (fits, 1) give curves of shape (fits, points).
+    `equation` is LaTeX and `source` is its reference. `bounds` holds (lowest, highest) for each
+    parameter. `guess(x, y)` returns start values from which a local solver finds the global
+    optimum. x has shape (points,), or (quantities, points) for a curve of several quantities.
+    Parameters of shape (fits, 1) give curves of shape (fits, points).
     """
 
     title: str
@@ -38,17 +38,18 @@ class Model:
         return tuple(self.bounds)
 
 
-# What people call a model, and its file.
+# Common names of models, and their files.
 ALIASES = {"usl": "universal_scalability", "latency_bandwidth": "hockney"}
 
 
 def names() -> list[str]:
-    """The names of all models: the files in this folder, without those that serve several."""
+    """The names of all models: the files in this folder, without shared helpers."""
     return sorted(file.stem for file in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def find(name: str) -> Model:
-    """The model called `name`, or by one of ALIASES; raises FalloffError naming the ones that exist."""
+    """The model called `name`, or by one of ALIASES; raises FalloffError naming the existing
+    ones."""
     module = ALIASES.get(name.lower(), name.lower())
     if module not in names():
         raise unknown("model", name, [*names(), *ALIASES])

@@ -1,12 +1,15 @@
-"""HPL's steps, panel by panel: who sends how much to whom in which order, and when the last rank is done.
+"""HPL's steps, panel by panel: who sends how much to whom in which order, and when the last rank is
+done.
 
-What is followed is HPL 2.0 as netlib has it: DEPTH 0, BCAST 1 (increasing ring, modified), SWAP 2 (mix) with its threshold,
-equilibration, one rank on each node of a P x Q grid. Source: HPL_pdgesv0, HPL_pdmxswp, HPL_bcast_1rinM, HPL_pdlaswp00T,
-HPL_pdlaswp01T with HPL_spreadT, HPL_equil and HPL_rollT, and HPL_pdtrsv, in https://www.netlib.org/benchmark/hpl.
+This follows HPL 2.0 from netlib: DEPTH 0, BCAST 1 (increasing ring, modified), SWAP 2 (mix) with
+its threshold, equilibration, one rank on each node of a P x Q grid. Source: HPL_pdgesv0,
+HPL_pdmxswp, HPL_bcast_1rinM, HPL_pdlaswp00T, HPL_pdlaswp01T with HPL_spreadT, HPL_equil and
+HPL_rollT, and HPL_pdtrsv, in https://www.netlib.org/benchmark/hpl.
 
-Every message is a meeting of two ranks: neither goes on before the last byte has come. That is how MPI moves what is above
-its eager limit. The messages and bytes of every rank are those of HPL's own code in simulation, to the byte; the time is that of
-SimGrid within 0.4 % where the eager limit is small (tests/test_hpl_steps.py).
+Every message is a meeting of two ranks: neither continues before the last byte has arrived. MPI
+transfers messages above its eager limit in this way. The messages and bytes of every rank equal
+those of HPL's own code in simulation, to the byte. The time is that of SimGrid within 0.4 % if the
+eager limit is small (tests/test_hpl_steps.py).
 """
 
 from collections.abc import Iterator
@@ -18,14 +21,15 @@ import numpy as np
 DOUBLE = 8  # bytes
 THRESHOLD = 64  # local columns up to which rows are swapped by binary exchange (SWAP_THRESHOLD)
 NBMIN, NDIV = 4, 2  # of the recursion within a panel
-PANELS = 600  # of more than these a part stands for all, which moves the time by 0.6 % at most
+PANELS = 600  # of more panels only a part is computed, which changes the time by 0.6 % at most
 
 Size = tuple[int, int]  # of a message: rows of all local columns, and more numbers beside them
 NOTHING: Size = (0, 0)
 
 
 class Meeting(NamedTuple):
-    """Two ranks of a column of the grid exchange: `a` sends what goes `there`, `b` what comes `back`, at the same time."""
+    """Two ranks of a column of the grid exchange data at the same time: `a` sends `there`, `b`
+    sends `back`."""
 
     a: int
     b: int
@@ -34,7 +38,8 @@ class Meeting(NamedTuple):
 
 
 def local(n, block, owner, count):
-    """How many of n rows or columns in blocks dealt out over `count` ranks each has, shape (count,); `owner` has the first."""
+    """How many of n rows or columns, dealt out in blocks over `count` ranks, each rank has, shape
+    (count,); `owner` has the first."""
     place = (np.arange(count) - owner) % count
     whole, rest = divmod(n, block)
     share, last = divmod(whole, count)
@@ -42,9 +47,10 @@ def local(n, block, owner, count):
 
 
 def drawn_pivots(order: int) -> np.ndarray:
-    """The row of each column's pivot, shape (N,): any row that is left, with equal chance.
+    """The row of each column's pivot, shape (N,): any remaining row, with equal probability.
 
-    They are those that the simulated HPL draws (simulated_hpl.c), so that its messages can be told to the byte.
+    The simulated HPL (simulated_hpl.c) draws the same pivots, so that its messages can be predicted
+    to the byte.
     """
     column = np.arange(order, dtype=np.uint64)
     golden = np.uint64(0x9E3779B97F4A7C15)
@@ -56,9 +62,10 @@ def drawn_pivots(order: int) -> np.ndarray:
 
 
 def rows_of_u(pivots: np.ndarray, first: int, block: int, P: int) -> np.ndarray:
-    """From which rows of the grid the rows of U come, those of a panel with these pivots: a number for each of P.
+    """How many rows of U come from each of the P rows of the grid, for a panel with these pivots.
 
-    A row that is not the panel's own gives every row in which a pivot was found, once; the panel's own gives the rest.
+    A row that is not the panel's own gives every row in which a pivot was found, once; the panel's
+    own gives the rest.
     """
     owner = first // block % P
     found = np.unique(pivots) // block % P
@@ -72,7 +79,8 @@ def rows_of_u(pivots: np.ndarray, first: int, block: int, P: int) -> np.ndarray:
 
 @cache
 def pivot_meetings(P: int, width: int) -> tuple[Meeting, ...]:
-    """The meetings of a column of P ranks, counted from the panel's own row, to find a pivot of a panel of this width."""
+    """The meetings of a column of P ranks to find a pivot of a panel of this width; ranks count
+    from the panel's own row."""
     head = 4
     candidate, both, row = (0, head + width), (0, head + 2 * width), (0, width)
     power = 1 << (P.bit_length() - 1)
@@ -87,7 +95,8 @@ def pivot_meetings(P: int, width: int) -> tuple[Meeting, ...]:
 
 
 def _hypercube(power: int) -> Iterator[tuple[int, int]]:
-    """Of so many ranks, a power of two, the pairs that exchange: at distance 1, then 2, then 4, ..."""
+    """The pairs of ranks, among a power of two, that exchange: at distance 1, then 2, then 4,
+    ..."""
     step = 1
     while step < power:
         yield from ((low, low + step) for low in range(power) if not low & step)
@@ -154,7 +163,8 @@ def spread_roll(rows: list[int], owner: int) -> list[Meeting]:
 
 
 def _log_sorted(rows, owner) -> tuple[list[int], list[int]]:
-    """HPL_logsort: the ranks by their distance in a binary tree, the long pieces early; and where each piece begins."""
+    """HPL_logsort: the ranks by their distance in a binary tree, the long pieces early; and the
+    start of each piece."""
     P = len(rows)
     order = [(owner + place) % P for place in range(P)]
     pieces = [rows[rank] for rank in order]
@@ -170,7 +180,8 @@ def _log_sorted(rows, owner) -> tuple[list[int], list[int]]:
 
 
 def _to_the_right(begins, source) -> Iterator[tuple[int, int, int]]:
-    """HPL_spreadT, HplRight: the pieces from `source` on go to whose they are; sender, receiver and rows."""
+    """HPL_spreadT, HplRight: the pieces from `source` on go to their owners; sender, receiver and
+    rows."""
     count = len(begins) - 1 - source
     for a, b, reach in _tree(count):
         rows = begins[source + min(b + reach, count)] - begins[source + b]
@@ -178,7 +189,7 @@ def _to_the_right(begins, source) -> Iterator[tuple[int, int, int]]:
 
 
 def _to_the_left(begins, source) -> Iterator[tuple[int, int, int]]:
-    """HPL_spreadT, HplLeft: as to the right, mirrored, but that a branch is sent a piece more."""
+    """HPL_spreadT, HplLeft: the mirror image of the right, but a branch is sent one piece more."""
     for a, b, reach in _tree(source + 1):
         place = source - b
         rows = begins[place + 1] - begins[max(place - reach, 0)]
@@ -186,11 +197,11 @@ def _to_the_left(begins, source) -> Iterator[tuple[int, int, int]]:
 
 
 def _evened(begins) -> tuple[list[tuple[int, int, int]], list[int]]:
-    """HPL_equil: every rank gives what is more than its even part to those whose part it is."""
+    """HPL_equil: every rank with more than an even part gives the excess to ranks that lack it."""
     P, width = len(begins) - 1, begins[-1]
     least, more = divmod(width, P)
     even = [place * least + min(place, more) for place in range(P + 1)]
-    if set(np.diff(begins[:-1]).tolist()) <= {least, least + (more > 0)}:  # the last is not asked
+    if set(np.diff(begins[:-1]).tolist()) <= {least, least + (more > 0)}:  # the last is not checked
         return [], begins
     met: list[tuple[int, int, int]] = []
     for source in range(P):
@@ -231,9 +242,10 @@ def _rolled(P: int) -> tuple[tuple[int, int, int, int], ...]:
 
 
 class Panel(NamedTuple):
-    """A panel's step: its `width`, its own row and column of the grid, and what is left beside it.
+    """A panel's step: its `width`, its own row and column of the grid, and what remains beside it.
 
-    `below` are the rows of L over the grid's rows, `right` the columns that are updated over the grid's columns.
+    `below` are the rows of L over the grid's rows, `right` the updated columns over the grid's
+    columns.
     """
 
     width: int
@@ -254,10 +266,10 @@ def panel(N: int, NB: int, P: int, Q: int, first: int, turn: int) -> Panel:
 
 
 def sent(N: int, NB: int, P: int, Q: int, pivots=None) -> dict[str, np.ndarray]:
-    """What every rank sends: of each kind an array of messages and bytes, shape (2, P, Q).
+    """What every rank sends: for each kind an array of messages and bytes, shape (2, P, Q).
 
-    The kinds are pivots, broadcast, swaps and solve. `pivots` has the row of each column's pivot, those of `drawn_pivots`
-    unless they are given.
+    The kinds are pivots, broadcast, swaps and solve. `pivots` has the row of each column's pivot,
+    by default those of `drawn_pivots`.
     """
     pivots = drawn_pivots(N) if pivots is None else np.asarray(pivots)
     counts = {kind: np.zeros((2, P, Q), int) for kind in ("pivots", "broadcast", "swaps", "solve")}
@@ -284,12 +296,14 @@ def sent(N: int, NB: int, P: int, Q: int, pivots=None) -> dict[str, np.ndarray]:
 
 
 def panel_size(step: Panel) -> np.ndarray:
-    """How many numbers of a panel are broadcast along each row of the grid: L below and within it, pivots, an error flag."""
+    """How many numbers of a panel are broadcast along each row of the grid: L below and within it,
+    pivots, an error flag."""
     return step.width * (step.below + step.width + 1) + 1
 
 
 def broadcast_hops(Q: int) -> list[tuple[int, int]]:
-    """The ring, modified: the root serves its neighbour, and the next, from which on each serves the next; (from, to)."""
+    """The modified ring: the root serves its neighbour and the next rank, and from there on each
+    serves the next; (from, to)."""
     return [(0, 1), (0, 2), *((rank, rank + 1) for rank in range(2, Q - 1))][: Q - 1]
 
 
@@ -308,7 +322,7 @@ def swaps(step: Panel, P: int, NB: int, first: int, pivots) -> Iterator[tuple[np
 
 
 def solve_messages(N: int, NB: int, P: int, Q: int) -> Iterator[tuple[tuple[int, int], int]]:
-    """HPL_pdtrsv's messages: the sender's (row, column) in the grid, and how many numbers."""
+    """HPL_pdtrsv's messages: the sender's (row, column) in the grid, and the count of numbers."""
     blocks = -(-N // NB)
     of_b = N // NB % Q
     if of_b != (blocks - 1) % Q:
@@ -358,11 +372,12 @@ def panel_flops(step: Panel) -> float:
 
 
 def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANELS) -> np.ndarray:
-    """When the last rank is done.
+    """The time at which the last rank is done.
 
-    A message of n bytes takes alpha + n beta, and a flop of a matrix product or a triangular solve of several columns takes
-    gamma, all in one unit of time; nothing else takes time. The three may be arrays of one shape, which the result has. At
-    most `panels` panels are walked through: of more, every third (fifth, ...) stands for its neighbours, too.
+    A message of n bytes takes alpha + n beta. A flop of a matrix product, or of a triangular solve
+    of several columns, takes gamma. All are in one unit of time, and nothing else takes time. The
+    three may be arrays of one shape, which the result then has. At most `panels` panels are
+    computed: of more, every third (fifth, ...) stands for its neighbours, too.
     """
     alpha, beta, gamma = np.broadcast_arrays(*(np.asarray(v, float) for v in (alpha, beta, gamma)))
     shape = alpha.shape
@@ -371,7 +386,7 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
     stride = -(-blocks // panels) // 2 * 2 + 1 if blocks > panels else 1
     walked = range(stride // 2 * NB, N, stride * NB)
     pivots = drawn_pivots(N)
-    clock = np.zeros((P, Q, len(alpha)))  # when each rank is done with what came so far
+    clock = np.zeros((P, Q, len(alpha)))  # when each rank has finished the steps so far
 
     def meet(ranks, a, b, cost):
         later = np.maximum(ranks[a], ranks[b])
@@ -389,7 +404,7 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
     for turn, first in enumerate(walked):
         step = panel(N, NB, P, Q, first, turn)
         factors = clock[:, step.column]
-        # Every pivot is a meeting of the whole column.
+        # The whole column meets for every pivot.
         factors[:] = factors.max(axis=0) + panel_flops(step) * gamma
         factors += np.roll(found_pivots(step.width), step.row, axis=0)
         passed = alpha + panel_size(step)[:, None] * number
@@ -410,20 +425,20 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
     return (blocks / len(walked) * clock.max(axis=(0, 1)) + solve).reshape(shape)
 
 
-# Latency's and bandwidth's parts in units of what a run computes, for which its longest path is looked up.
+# Grid of costs for latency and bandwidth, in units of a run's computing time; the longest path is found for each.
 _PARTS = [
     [0.0, *base ** np.arange(*powers)] for base, powers in ((2.0, (-9, 3)), (2**0.5, (-16, 5)))
 ]
-_BESIDE = 1e-7  # the step of a difference
+_BESIDE = 1e-7  # step of a difference
 
 
 @cache
 def paths(N: int, NB: int, P: int, Q: int, panels: int = PANELS) -> np.ndarray:
-    """The longest paths through a run: how many messages, bytes and flops each has, shape (paths, 3).
+    """The longest paths through a run: the messages, bytes and flops on each, shape (paths, 3).
 
-    Whatever a message, a byte and a flop cost, the run takes as long as the costliest of them: `time` is the largest of many
-    sums, and these are the ones that are largest somewhere on a grid of costs. Between the grid's points the time is
-    too short by less than 0.2 %.
+    Whatever a message, a byte and a flop cost, the run takes as long as the costliest of these
+    paths. `time` is the largest of many sums, and these are the sums that are largest somewhere on
+    a grid of costs. Between the grid's points the time is too short by less than 0.2 %.
     """
     run, (one, two, three) = (N, NB, P, Q), np.eye(3)
     each = time(*run, one, two, three, panels)

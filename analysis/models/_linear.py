@@ -1,4 +1,5 @@
-"""Start values for models that are linear in their coefficients, or whose work divided by y is."""
+"""Start values for models that are linear in their coefficients, or for which the work divided by y
+is."""
 
 import numpy as np
 from scipy.optimize import nnls
@@ -11,10 +12,11 @@ def nonnegative(columns, y):
 
 
 def reciprocal(work, columns, y):
-    """The non-negative coefficients for which work / y, shape (points,), comes closest to columns @ coefficients.
+    """The non-negative coefficients for which work / y, shape (points,), comes closest to columns @
+    coefficients.
 
-    Each equation is multiplied by y^2 / work: to first order, its error is then that of y, and a point at which y is 0
-    has no say.
+    Each equation is multiplied by y^2 / work. To first order its error is then that of y, and a
+    point at which y is 0 has no weight.
     """
     unit = or_one(np.max(np.abs(y)))
     y = y / unit
@@ -25,7 +27,7 @@ def reciprocal(work, columns, y):
 def of_one_node(n, rate, one, **parts):
     """Start values gamma = 1 / one and parts / one.
 
-    Where no finite gamma fits best (`one` is 0) it is the best rate per node, and the parts are 0.
+    If no finite gamma fits best (`one` is 0), gamma is the best rate per node and the parts are 0.
     """
     if one > 0:
         return {"gamma": 1 / one, **{name: part / one for name, part in parts.items()}}
@@ -34,5 +36,5 @@ def of_one_node(n, rate, one, **parts):
 
 
 def or_one(scale):
-    """The scale, or 1 where it is not above 0: what one may divide by."""
+    """The scale, or 1 if it is not above 0: a safe divisor."""
     return np.where(scale > 0, scale, 1.0)

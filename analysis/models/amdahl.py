@@ -1,4 +1,4 @@
-"""Amdahl's law: a part of the work that cannot be shared bounds the rate."""
+"""Amdahl's law: a part of the work that cannot be parallelised bounds the rate."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Goodput over the window: a window per round trip, until the path is full."""
+"""Goodput over the window: one window per round trip, until the path is full."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from analysis.models._linear import or_one
 
 
 def bandwidth_delay(window, limit, rtt):
-    """y(w) = min(limit, 8 w / rtt): `limit` in bit/s as y, `window` in bytes, `rtt` in seconds.
+    """y(w) = min(limit, 8 w / rtt): `limit` in bit/s like y, `window` in bytes, `rtt` in seconds.
 
-    Over the socket buffer asked for, of which the kernel grants a multiple and uses a part as window,
-    `rtt` is the round-trip time over that factor.
+    If x is the socket buffer asked for, `rtt` is the round-trip time divided by a factor: the
+    kernel grants a multiple of the buffer and uses part of it as window.
     """
     return np.minimum(limit, 8 * window / rtt)
 
@@ -21,10 +21,12 @@ def knee(limit, rtt):
 
 
 def guess(window, goodput):
-    """The least-squares solution itself, from every pair of neighbours between which the knee can lie.
+    """The least-squares solution itself, from every pair of neighbours between which the knee can
+    lie.
 
-    Between two neighbours it is known which points are on the slope, so that slope and limit are linear
-    least squares; a knee that falls outside the two ends on the nearer one, as the problem is convex.
+    Between two neighbours it is known which points are on the slope, so slope and limit follow from
+    linear least squares. A knee outside the two falls on the nearer one, because the problem is
+    convex.
     """
     known = np.unique(window)
     knees = [known[-1]]

@@ -1,4 +1,5 @@
-"""What a byte costs the processor: a part for the byte itself and its share of the packet's."""
+"""The processor's cost of a byte: a part for the byte itself, and its share of the cost of a
+packet."""
 
 import numpy as np
 
@@ -15,7 +16,7 @@ def cpu_cost(payload, per_byte, per_packet):
 
 
 def guess(payload, cost):
-    """The least-squares line over 1 / payload with no part below 0, which is also the solution."""
+    """The least-squares line over 1 / payload with no negative part, which is also the solution."""
     columns = np.column_stack([np.ones_like(payload), 1 / payload])
     per_byte, per_packet = _linear.nonnegative(columns, cost)
     return {"per_byte": per_byte, "per_packet": per_packet}

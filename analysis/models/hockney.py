@@ -11,7 +11,7 @@ def hockney(size, alpha, beta):
 
 
 def guess(size, time):
-    """The least-squares line with no part below 0, which is also the solution."""
+    """The least-squares line with no negative part, which is also the solution."""
     alpha, beta = _linear.nonnegative(np.column_stack([np.ones_like(size), size]), time)
     return {"alpha": alpha, "beta": beta}
 

@@ -9,23 +9,25 @@ from analysis.models._hpl_steps import PANELS, paths
 from runners.record import FalloffError
 from runners.tools.hpl import operations
 
-TRIES = 10  # of a guess to find the longest paths
+TRIES = 10  # iterations of the guess to find the longest paths
 
 
 def hpl(x, alpha, beta, gamma):
     """The rate of an HPL run: operations(N) / T(N, NB, P, Q; alpha, beta, gamma).
 
-    The rows of x are the matrix order N, the block size NB and the process grid's rows P and columns Q. `alpha` is the time of
-    a message whatever its length, `beta` that of one more byte in it and `gamma` that of a floating-point operation, all
-    in operations over the unit of the rate: rates in Gflop/s give times in ns.
+    The rows of x are the matrix order N, the block size NB and the process grid's rows P and
+    columns Q. `alpha` is the time of a message of any length, `beta` that of each byte in it and
+    `gamma` that of a floating-point operation, all in operations over the unit of the rate: rates
+    in Gflop/s give times in ns.
     """
     return operations(np.asarray(x)[0]) / longest(counts(x), alpha, beta, gamma)
 
 
 def counts(x, panels: int = PANELS) -> np.ndarray:
-    """Messages, bytes and flops on the paths of each run, shape (points, paths, 3); see `hpl_steps.paths`.
+    """Messages, bytes and flops on the paths of each run, shape (points, paths, 3); see
+    `hpl_steps.paths`.
 
-    Raises FalloffError when x does not have the four rows, or they are no settings of HPL.
+    Raises FalloffError if x does not have the four rows, or they are not valid settings of HPL.
     """
     x = np.asarray(x, float)
     if x.ndim != 2 or len(x) != 4:
@@ -35,7 +37,7 @@ def counts(x, panels: int = PANELS) -> np.ndarray:
     return _stacked(tuple(map(tuple, np.rint(x.T).astype(int).tolist())), panels)
 
 
-@lru_cache(64)  # a fit asks for the same runs again and again
+@lru_cache(64)  # a fit needs the same runs again and again
 def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.ndarray:
     return np.stack([paths(*run, panels) for run in runs])
 
@@ -54,7 +56,8 @@ def at_longest(counted, alpha, beta, gamma) -> np.ndarray:
 
 
 def guess(x, rate):
-    """Along given paths the time is linear in the parameters; they give other paths, until these stay."""
+    """Along given paths the time is linear in the parameters; these give new paths, and so on until
+    the paths stay the same."""
     counted = counts(x)
     found = np.array([0.0, 0.0, 1.0])
     for _ in range(TRIES):

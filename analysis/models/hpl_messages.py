@@ -1,4 +1,5 @@
-"""HPL's efficiency on nodes of a known rate, from its own messages: latency and inverse bandwidth are all that is free."""
+"""HPL's efficiency on nodes of a known rate, from its own messages. Only latency and inverse
+bandwidth are free."""
 
 import numpy as np
 
@@ -11,15 +12,17 @@ from runners.tools.hpl import operations
 def hpl_messages(x, alpha, beta):
     """The efficiency [1] of an HPL run, its rate over that of P Q nodes: operations(N) / (P Q F T).
 
-    The rows of x are N, NB, P, Q and the rate F [flop/s] of one node's matrix products. `alpha` [s] is the time of a message
-    whatever its length, `beta` [s/B] that of one more byte in it; T is the law of `hpl` with gamma = 1 / F.
+    The rows of x are N, NB, P, Q and the rate F [flop/s] of one node's matrix products. `alpha` [s]
+    is the time of a message of any length, `beta` [s/B] that of each byte in it; T is the law of
+    `hpl` with gamma = 1 / F.
     """
     counted, ideal, gamma = _known(x)
     return ideal / longest(counted, alpha, beta, gamma)
 
 
 def _known(x):
-    """The paths' counts, the time of all operations on all nodes without loss, and the time of one on one node."""
+    """The paths' counts, the time of all operations on all nodes without loss, and the time of one
+    operation on one node."""
     x = np.asarray(x, float)
     if x.ndim != 2 or len(x) != 5:
         raise FalloffError(
@@ -30,7 +33,8 @@ def _known(x):
 
 
 def guess(x, efficiency):
-    """Along given paths the time beyond the flops' is linear in both; they give other paths, until these stay."""
+    """Along given paths the time beyond the flops' is linear in both; these give new paths, and so
+    on until the paths stay the same."""
     counted, ideal, gamma = _known(x)
     # Flops of each path become seconds, so that the third cost is 1 whatever the nodes.
     counted = (

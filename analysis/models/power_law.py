@@ -13,7 +13,7 @@ def power_law(x, a, b):
 def guess(x, y):
     """The straight line through log y over log x, from the positive points, each with weight y^2.
 
-    The weight gives a point in log y the say that it has in y. Without a slope, a is the mean.
+    With this weight a point counts in log y as much as in y. Without a slope, a is the mean.
     """
     positive = (x > 0) & (y > 0)
     if len(np.unique(x[positive])) < 2:

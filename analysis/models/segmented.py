@@ -10,13 +10,15 @@ STEPS = 12  # breakpoints of a profile between neighbouring x
 def segmented(n, c, n0, s):
     """y(n) = c up to n0 and c - s log2(n / n0) beyond it, for n > 0.
 
-    `c` is in the unit of y, the breakpoint `n0` in that of n; `s` is the fall per doubling of n.
+    `c` is in the unit of y, the breakpoint `n0` in the unit of n; `s` is the fall per doubling of
+    n.
     """
     return c - s * np.maximum(np.log2(n / n0), 0.0)
 
 
 def guess(n, y):
-    """The optimum: that of all intervals between neighbouring x, at whose ends or inside of which it is (Hudson 1966).
+    """The optimum: the best of all intervals between neighbouring x, at the ends of one or inside
+    it (Hudson 1966).
 
     At a given breakpoint the model is a straight line, with s >= 0.
     """
@@ -37,7 +39,8 @@ def meeting(log_n, y, low, high):
 
 
 def breakpoints(n):
-    """Breakpoints to try, from the lowest to the last but one x, in equal ratios between neighbours."""
+    """Breakpoints to try, from the lowest to the second-last x, in equal ratios between
+    neighbours."""
     known = np.log2(np.unique(n))
     between = known[:-2, None] + np.diff(known)[:-1, None] * np.arange(STEPS) / STEPS
     return 2.0 ** np.append(between, known[-2:-1])

@@ -8,8 +8,8 @@ from analysis.models import Model, _linear
 def universal_scalability(n, gamma, sigma, kappa):
     """X(n) = gamma n / (1 + sigma (n - 1) + kappa n (n - 1)).
 
-    `gamma` is the rate of one node, in the unit of X; `sigma` (contention) and `kappa`
-    (coherency) are without unit.
+    `gamma` is the rate of one node, in the unit of X; `sigma` (contention) and `kappa` (coherency)
+    have no unit.
     """
     return gamma * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))
 

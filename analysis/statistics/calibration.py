@@ -1,8 +1,10 @@
-"""How often the procedure of a campaign is wrong: thousands of synthetic campaigns, `make calibrate`.
+"""How often the procedure of a campaign is wrong, from thousands of synthetic campaigns (`make
+calibrate`).
 
-A synthetic campaign has a run of every network at every node count in every block, each with normal noise of the same
-standard deviation (log scale), and a true fall for each primary statement. It goes through the looks, the fixed
-sequence and the negative control as a real one does. The answers are compared with the truth.
+A synthetic campaign has a run of every network at every node count in every block, each with normal
+noise of the same standard deviation (log scale), and a true fall for each primary statement. It
+goes through the looks, the fixed sequence and the negative control like a real campaign. The
+answers are compared with the truth.
 """
 
 import itertools
@@ -34,10 +36,11 @@ AT_MOST = 0.05  # the goal for each wrong claim
 
 @dataclass(frozen=True)
 class Judged:
-    """What becomes of synthetic campaigns: `answers` (campaigns, statements), after `blocks` (campaigns,).
+    """The results of synthetic campaigns: `answers` (campaigns, statements), after `blocks`
+    (campaigns,).
 
-    `covered` says whether the first statement's last interval holds its true fall, `decided` (campaigns, looks)
-    whether all statements were decided by a look.
+    `covered` says whether the first statement's last interval contains its true fall; `decided`
+    (campaigns, looks) whether all statements were decided by a look.
     """
 
     answers: np.ndarray
@@ -53,10 +56,11 @@ def draw(
     run_sd: float,
     campaigns: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """D (campaigns, blocks, statements) of synthetic campaigns, and their negative controls of the same shape.
+    """D (campaigns, blocks, statements) of synthetic campaigns, and their negative controls in the
+    same shape.
 
-    `falls` are the statements' true falls, `run_sd` a run's standard deviation on the log scale. Without a negative
-    control that array has no statements.
+    `falls` are the statements' true falls, `run_sd` a run's standard deviation on the log scale.
+    Without a negative control that array has no statements.
     """
     primary, control = design.primary, design.negative_control
     levels = list(dict.fromkeys(level for one in primary for level in (one.of, one.against)))
@@ -80,8 +84,9 @@ def draw(
 def judge_all(
     differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
 ) -> Judged:
-    """The procedure of `judgement.in_sequence` on many campaigns at once, with D and controls as `draw` gives them."""
-    assert design.margin is not None  # as of every design with a primary statement
+    """The procedure of `judgement.in_sequence` on many campaigns at once, with D and controls from
+    `draw`."""
+    assert design.margin is not None  # every design with a primary statement has one
     campaigns, _, statements = differences.shape
     final = np.full((campaigns, statements), UNDECIDED, dtype="U20")
     blocks, running = np.zeros(campaigns, int), np.ones(campaigns, bool)
@@ -121,9 +126,9 @@ def _counted(alone: np.ndarray, refused: np.ndarray, design: Design) -> np.ndarr
 def error_rates(
     design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]
 ) -> dict[str, float]:
-    """The rates of one truth: how often any statement is wrongly called falling off (its fall is the margin or less)
-    or flat (the margin or more), how often all are decided or refused, and the share of intervals that hold the
-    first statement's fall."""
+    """The error rates for one truth: how often any statement is wrongly called falling off (its
+    fall is the margin or less) or flat (the margin or more), how often all are decided or refused,
+    and the share of intervals that contain the first statement's fall."""
     judged = judge_all(
         *draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls
     )
@@ -141,7 +146,8 @@ def error_rates(
 
 
 def load() -> dict:
-    """What data/calibration/calibration.toml plants, and as `procedures` the designs of hpl_scaling by preset."""
+    """The planted truths of data/calibration/calibration.toml, and as `procedures` the designs of
+    hpl_scaling by preset."""
     settings = tomllib.loads((FOLDER / "calibration.toml").read_text(encoding="utf-8"))
     campaign = tomllib.loads((paths.CAMPAIGNS / "hpl_scaling.toml").read_text(encoding="utf-8"))
     presets = {name: for_preset(campaign, name) for name in ("full", "quick")}
@@ -152,7 +158,7 @@ def load() -> dict:
 
 
 def simulate(settings: Mapping) -> pd.DataFrame:
-    """The error rates of every procedure, scatter and combination of true falls: a row each."""
+    """The error rates of every procedure, scatter and combination of true falls, a row each."""
     falls = (0.0, settings["margin"], settings["large_fall"])
     rows = list[dict]()
     for name, design in settings["procedures"].items():
@@ -169,15 +175,15 @@ def simulate(settings: Mapping) -> pd.DataFrame:
 
 
 def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
-    """How often a run of a few blocks reproduces a reference: by scatter, how much more today scatters, and the true
-    difference (0 or the margin)."""
+    """How often a run of a few blocks reproduces a reference, by scatter, today's extra scatter,
+    and the true difference (0 or the margin)."""
     sizes, rows = settings["reproduction"], list[dict]()
     true = {"none": 0.0, "margin": np.log1p(-settings["margin"])}
     for run_sd, factor, (name, difference) in itertools.product(
         settings["run_sds"], sizes["today_scatters"], true.items()
     ):
         random = np.random.default_rng([settings["seed"], 1, len(rows)])
-        sd = 2 * run_sd  # D holds four runs
+        sd = 2 * run_sd  # D combines four runs
         reference = random.normal(0, sd, (sizes["campaigns"], sizes["reference_blocks"]))
         today = random.normal(difference, factor * sd, (sizes["campaigns"], sizes["today_blocks"]))
         kinds = [
@@ -197,9 +203,11 @@ def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
 
 
 def simulate_comparison(settings: Mapping) -> pd.DataFrame:
-    """How often `falloff compare` answers wrongly: by number of points, blocks, scatter and truth, a row each.
+    """How often `falloff compare` answers wrongly, by number of points, blocks, scatter and truth,
+    a row each.
 
-    Truths: `none` changed, `all` points are slower by exactly the margin, or `one` of them, the last, by `slower`.
+    Truths: `none` changed, `all` points are slower by exactly the margin, or `one` of them, the
+    last, by `slower`.
     """
     sizes, rows = settings["comparison"], list[dict]()
     varied = ("points", "blocks", "run_sds", "new_scatters")
@@ -220,10 +228,12 @@ def simulate_comparison(settings: Mapping) -> pd.DataFrame:
 
 
 def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
-    """The rates of one truth, from log-speeds (campaigns, points, blocks) and the points' true changes (points,), log scale.
+    """The error rates for one truth, from log-speeds (campaigns, points, blocks) and the points'
+    true changes (points,), log scale.
 
-    `wrongly_changed`: any statement whose truth is 0 is called faster or slower; `wrongly_same`: any whose truth is the
-    margin or more is called the same; `found`: the last point is called slower.
+    `wrongly_changed`: any statement whose truth is 0 is called faster or slower. `wrongly_same`:
+    any whose truth is the margin or more is called the same. `found`: the last point is called
+    slower.
     """
     true = with_contrasts(true[:, None])[:, 0]
     found = change.differences(with_contrasts(old), with_contrasts(new))
@@ -238,23 +248,25 @@ def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
 
 
 def with_contrasts(points: np.ndarray) -> np.ndarray:
-    """Values (..., points, blocks) of two networks, the first half being one's over nodes, and below them the contrasts
-    between the two from the fewest nodes to all others; a single point has none."""
+    """Values (..., points, blocks) of two networks, the first half being one's over nodes, followed
+    by the contrasts between the two from the fewest nodes to all others. A single point has no
+    contrast."""
     half = points.shape[-2] // 2
     ratios = points[..., half : 2 * half, :] - points[..., :half, :]
     return np.concatenate([points, ratios[..., 1:, :] - ratios[..., :1, :]], axis=-2)
 
 
 def results() -> pd.DataFrame:
-    """The stored error rates, as `simulate` returns them."""
+    """The stored error rates, in the form that `simulate` returns."""
     return pd.read_csv(FOLDER / "error_rates.csv")
 
 
 def summary(rows: pd.DataFrame, settings: Mapping) -> pd.DataFrame:
-    """The worst of all truths by procedure and scatter: `wrong_falls_off`, `wrong_flat`, `coverage`.
+    """The worst case over all truths, by procedure and scatter: `wrong_falls_off`, `wrong_flat`,
+    `coverage`.
 
-    `decided` is how often all statements are decided, and `blocks` the mean number of blocks, where the first falls by
-    `large_fall` and the others do not.
+    `decided` is how often all statements are decided, and `blocks` the mean number of blocks, if
+    the first falls by `large_fall` and the others do not fall.
     """
     keys = ["procedure", "run_sd"]
     worst = rows.groupby(keys, sort=False).agg(

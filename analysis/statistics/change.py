@@ -4,7 +4,7 @@ The blocks of OLD and of NEW are independent samples of log-speeds, and what is 
 OLD. Its interval is Student's t with the standard error of both sides, which may scatter differently, and the degrees of
 freedom of the side with fewer blocks. So it holds at least as often as it says, whatever the two scatters are (M. R. Mickey
 and M. B. Brown, Ann. Math. Stat. 37, 1966, 639-642). Welch's approximate degrees of freedom do not: among 23 statements,
-with 4 blocks of twice the scatter beside 12, every sixth comparison would be wrong. A side with a single block has no
+with 4 blocks of twice the scatter against 12, every sixth comparison would be wrong. A side with a single block has no
 interval. Answers, the first that applies:
 
     the same   two one-sided tests at 5 % place the change inside the margin (Schuirmann 1987), wherever 0 is
@@ -24,15 +24,17 @@ from scipy import stats
 from analysis.statistics.judgement import LEVEL, UNDECIDED, log_margin
 
 SAME, SLOWER, FASTER = "the same", "slower", "faster"
-ANSWERS = (SLOWER, UNDECIDED, FASTER, SAME)  # what most needs a look first
-MARGIN = 0.03  # relative, unless the user says another
+ANSWERS = (SLOWER, UNDECIDED, FASTER, SAME)  # the most urgent first
+MARGIN = 0.03  # relative; the default
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Mean log-speeds of NEW less those of OLD, all of shape (..., statements); NaN where there are too few blocks.
+    """Mean log-speeds of NEW less those of OLD, all of shape (..., statements); NaN if there are
+    too few blocks.
 
-    `error` is the standard error, 0 where nothing scatters, and `freedom` the degrees of freedom of Student's t.
+    `error` is the standard error, 0 if nothing scatters, and `freedom` the degrees of freedom of
+    Student's t.
     """
 
     difference: np.ndarray
@@ -47,10 +49,11 @@ class Differences:
 
 
 def differences(old, new, exact: bool = False) -> Differences:
-    """The comparison of blocks' log-speeds, `old` (..., statements, blocks) and `new` (..., statements, other blocks).
+    """The comparison of blocks' log-speeds, `old` (..., statements, blocks) and `new` (...,
+    statements, other blocks).
 
-    NaN blocks are left out. `exact` says that neither scatters, as in a simulation. Elsewhere, where a side has a single
-    block only the difference is known; without a block, nothing.
+    NaN blocks are left out. `exact` says that neither side scatters, as in a simulation. Otherwise,
+    if a side has a single block, only the difference is known; without a block, nothing is.
     """
     (n, mean, variance), (m, other, other_variance) = _moments(old), _moments(new)
     error = np.zeros_like(mean) if exact else np.sqrt(variance / n + other_variance / m)
@@ -58,8 +61,9 @@ def differences(old, new, exact: bool = False) -> Differences:
 
 
 def p_values(found: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """(p_same, p_changed), each of shape (..., statements): of the two one-sided tests against the relative `margin`, and of
-    the two-sided one against no change. 1 where the error is not known."""
+    """(p_same, p_changed), each of shape (..., statements): the p of the two one-sided tests
+    against the relative `margin`, and of the two-sided test against no change. 1 if the error is
+    unknown."""
     size = np.abs(found.difference)
     with np.errstate(divide="ignore", invalid="ignore"):
         same = stats.t.sf((log_margin(margin) - size) / found.error, found.freedom)
@@ -78,8 +82,9 @@ def answers(found: Differences, margin: float) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's corrected p over the last axis; as statsmodels' multipletests, which takes a family at a time and minutes for
-    the many of `calibration`. S. Holm, Scand. J. Statist. 6, 1979, 65-70."""
+    """Holm's corrected p over the last axis. statsmodels' multipletests gives the same, but takes
+    one family at a time, and minutes for the many families of `calibration`. S. Holm, Scand. J.
+    Statist. 6, 1979, 65-70."""
     order = np.argsort(p, axis=-1)
     scaled = np.take_along_axis(p, order, axis=-1) * np.arange(p.shape[-1], 0, -1)
     corrected = np.minimum(np.maximum.accumulate(scaled, axis=-1), 1)
@@ -87,7 +92,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def _moments(values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number, mean and variance of the finite values of each row; NaN where they are too few."""
+    """Number, mean and variance of the finite values of each row; NaN if there are too few."""
     values = np.ma.masked_invalid(np.asarray(values, float))
     moments = values.mean(axis=-1), values.var(axis=-1, ddof=1)
     return values.count(axis=-1), *(np.ma.filled(moment, np.nan) for moment in moments)

@@ -1,4 +1,4 @@
-"""What a campaign decided before it ran: its margin, statements, looks and control."""
+"""What a campaign fixed before it ran: its margin, statements, looks and control."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
 
 @dataclass(frozen=True)
 class Statement:
-    """That the rate of level `of` falls against that of level `against`, from `start` to `end` nodes.
+    """The statement that the rate of level `of` falls against that of level `against`, from `start`
+    to `end` nodes.
 
-    `expected` is the answer that the plan expects, empty where it expects none.
+    `expected` is the answer that the plan expects, empty if it expects none.
     """
 
     of: Any
@@ -31,12 +32,13 @@ class Statement:
 
 @dataclass(frozen=True)
 class Design:
-    """A design, with what it does not say None or empty.
+    """A design; what it does not state is None or empty.
 
-    `compared` is the factor whose levels are compared. `primary` are the statements in the order in which they are
-    tested; `secondary` those that are corrected for each other. At `negative_control` nodes no network is used.
-    `looks` [valid blocks] are the planned ones, each of the one-sided level `one_sided`. `without_messages` is the share
-    of the nodes' rate [1] by their number that the program reaches where messages take no time: a statement may be against it.
+    `compared` is the factor whose levels are compared. `primary` are the statements in the order of
+    testing; `secondary` are those corrected for each other. At `negative_control` nodes no network
+    is used. `looks` [valid blocks] are the planned looks, each at the one-sided level `one_sided`.
+    `without_messages` is the share of the nodes' rate [1], by the number of nodes, that the program
+    reaches if messages take no time; a statement may compare with it.
     """
 
     compared: str
@@ -52,7 +54,8 @@ class Design:
 
     @property
     def pair(self) -> tuple[Any, Any]:
-        """The two levels that the first statement compares; raises IndexError without one."""
+        """The two levels that the first statement compares; raises IndexError if there is no
+        statement."""
         return self.primary[0].of, self.primary[0].against
 
     @property
@@ -63,20 +66,21 @@ class Design:
 
 
 def read(dataset: xr.Dataset) -> Design:
-    """The design of a dataset, or of what is derived from it."""
+    """The design of a dataset, or of data derived from one."""
     return of(attributes.design(dataset))
 
 
 def of(described: Mapping[str, Any]) -> Design:
     """A design from its description.
 
-    `primary` is a list of tables, or of two levels: those are compared from `baseline_nodes` to the most nodes.
+    `primary` is a list of tables, or two levels, which are then compared from `baseline_nodes` to
+    the most nodes.
     """
     compared = described.get("compared", "interconnect")
     nodes = described.get("factors", {}).get("nodes") or [1]
     baseline, control = described.get("baseline_nodes"), described.get("control")
     primary = tuple(_statements(described.get("primary", []), baseline or min(nodes), max(nodes)))
-    # A node alone uses no network.
+    # A single node uses no network.
     gate = described.get("negative_control", 1 if compared == "interconnect" else None)
     return Design(
         compared=compared,

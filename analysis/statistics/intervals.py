@@ -1,8 +1,9 @@
 """Means and Student's t intervals over a few independent blocks, by the kind of quantity.
 
-Costs (s, s/B, instructions) have the arithmetic mean, rates (flop/s, bit/s) the harmonic one, which is the work over
-the mean of what it cost, and ratios the geometric one (T. Hoefler and R. Belli, SC'15, rules 3 and 4). A rate over a
-bound that does not vary is a rate in another unit. Intervals are made on the scale on which values of the kind add.
+Costs (s, s/B, instructions) have the arithmetic mean. Rates (flop/s, bit/s) have the harmonic mean,
+which is the work over the mean of its cost. Ratios have the geometric mean (T. Hoefler and R.
+Belli, SC'15, rules 3 and 4). A rate over a bound that does not vary is a rate in another unit.
+Intervals are made on the scale on which values of the kind add.
 """
 
 import math
@@ -16,7 +17,7 @@ from scipy import stats
 Kind = Literal["cost", "rate", "ratio"]
 NAMES: dict[Kind, str] = {"cost": "arithmetic", "rate": "harmonic", "ratio": "geometric"}
 
-# To the scale on which values of the kind add, and back from it.
+# To the scale on which values of the kind add, and back.
 _SCALES: dict[Kind, tuple[Callable, Callable]] = {
     "cost": (np.positive, np.positive),
     "rate": (np.reciprocal, np.reciprocal),
@@ -40,7 +41,8 @@ def average(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(mean, low, high) over the first axis: the kind's mean and its t interval.
 
-    The interval is NaN from one value, and where it has no end: a rate's costs cannot be told from 0.
+    The interval is NaN from one value, and if it has no end because a rate's costs cannot be told
+    from 0.
     """
     forth, back = _SCALES[kind]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -76,12 +78,12 @@ def _average_of_known(values, kind):
 
 
 def rates(values: xr.DataArray) -> xr.Dataset:
-    """As `over_blocks`, of rates."""
+    """Like `over_blocks`, for rates."""
     return over_blocks(values, "rate")
 
 
 def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
-    """As `over_blocks`, of ratios that are given as logarithms: `ratio` is their geometric mean."""
+    """Like `over_blocks`, for ratios given as logarithms: `ratio` is their geometric mean."""
     return over_blocks(back_from_scale(log_ratio, "ratio"), "ratio").rename(mean="ratio")
 
 
@@ -91,7 +93,7 @@ def mean_over(values: xr.DataArray, dim, kind: Kind, skipna: bool | None = None)
 
 
 def on_scale(values: xr.DataArray, kind: Kind) -> xr.DataArray:
-    """The values on the scale on which those of the kind add."""
+    """The values on the scale on which values of the kind add."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return _SCALES[kind][0](values.astype(float))
 
@@ -103,12 +105,13 @@ def back_from_scale(values: xr.DataArray, kind: Kind) -> xr.DataArray:
 
 
 def ratio_of_means(numerator, denominator, confidence=0.95) -> tuple[float, float, float]:
-    """(ratio, low, high) of mean(numerator) / mean(denominator), both of shape (blocks,) and paired.
+    """(ratio, low, high) of mean(numerator) / mean(denominator), both of shape (blocks,) and
+    paired.
 
-    The interval holds every ratio r for which Student's t test does not tell the mean of
-    numerator - r denominator from 0 (E. C. Fieller, J. R. Statist. Soc. B 16, 1954, 175-185).
-    Blocks with a NaN are left out. NaN where it is not known: without a block the ratio, and the
-    interval with one block or where the denominator's mean cannot be told from 0.
+    The interval holds every ratio r for which Student's t test does not tell the mean of numerator
+    - r denominator from 0 (E. C. Fieller, J. R. Statist. Soc. B 16, 1954, 175-185). Blocks with a
+    NaN are left out. Unknown values are NaN: the ratio without a block, and the interval from one
+    block or if the denominator's mean cannot be told from 0.
     """
     pairs = np.array([numerator, denominator], float)
     pairs = pairs[:, np.isfinite(pairs).all(axis=0)]

@@ -1,4 +1,4 @@
-"""The one judgement: where an interval over blocks lies against a range. The unit of every statement is the block.
+"""The judgement: where an interval over blocks lies relative to a range. The unit of every statement is the block.
 
 Rates are compared as log-ratios within a block, r = log(rate_network / rate_reference). A block's D is r at the node
 count `to` minus r at the node count `from`; the relative fall is 1 - exp(D), and a margin m is |D| <= -log(1 - m).
@@ -12,9 +12,9 @@ that applies:
     falls, size open   the whole interval is a fall, part of it inside the margin
     undecided          anything else
 
-The primary statements of a campaign are tested in a fixed order: one counts only if the one before it was decided as
-expected, so that no correction for their number is needed. A campaign is judged only after so many valid blocks as its
-planned looks say; `calibration` measures what the looks leave of the level.
+The primary statements of a campaign are tested in a fixed order. Each counts only if the one before it was decided as
+expected, so no correction for their number is needed. A campaign is judged only at its planned
+looks, which are numbers of valid blocks; `calibration` measures the level that remains after the looks.
 """
 
 import math
@@ -52,10 +52,11 @@ _WHY = {
 class Judgement:
     """The `answer` on a fall, and what it rests on.
 
-    `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative. What cannot be known is
-    None: all of these without a block, the interval from one block. `reason` is one sentence, `evidence` the kind of data. `p`
-    is that of the answer, or of the nearest decision (None without an interval). `sessions` are those that the blocks are
-    from, None where nobody recorded them: an interval over the blocks of one says nothing of another.
+    `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative.
+    Unknown values are None: all of these without a block, the interval from one block. `reason` is
+    one sentence, `evidence` the kind of data. `p` is that of the answer, or of the nearest decision
+    (None without an interval). `sessions` is the number of sessions of the blocks, None if it was
+    not recorded: an interval from one session says nothing about another.
     """
 
     answer: str
@@ -71,7 +72,7 @@ class Judgement:
 
     @property
     def decided(self) -> bool:
-        """Whether more blocks are not needed: it falls off, is flat, or rises."""
+        """Whether no more blocks are needed: it falls off, is flat, or rises."""
         return self.answer in DECIDED
 
 
@@ -105,10 +106,11 @@ class InRange:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fixed sequence of statements says at its last look.
+    """The verdicts on a fixed sequence of statements at its last look.
 
-    Of the `judgements` those that do not count are `undecided` or `refused`. `judged` is a mask over the blocks.
-    `is_over`: further blocks would change nothing, as each is decided by itself or the last look is over.
+    Those of the `judgements` that do not count are `undecided` or `refused`. `judged` is a mask
+    over the blocks. `is_over`: further blocks would change nothing, because each is decided by
+    itself or the last look is over.
     """
 
     judgements: tuple[Judgement, ...]
@@ -117,7 +119,8 @@ class Outcome:
 
 
 def place(low, high, at_least, at_most) -> np.ndarray:
-    """Where intervals lie against ranges, INSIDE, BELOW, ABOVE or ACROSS; arguments broadcast, NaN is ACROSS."""
+    """Where intervals lie relative to ranges: INSIDE, BELOW, ABOVE or ACROSS. Arguments broadcast;
+    NaN is ACROSS."""
     inside = (at_least <= low) & (high <= at_most)
     return np.select([inside, high < at_least, low > at_most], [INSIDE, BELOW, ABOVE], ACROSS)
 
@@ -128,7 +131,8 @@ def log_margin(margin: float) -> float:
 
 
 def half_width(sd, blocks, one_sided: float) -> np.ndarray:
-    """Half the t interval of the mean of D, whose ends are one-sided tests at this level; arguments broadcast."""
+    """Half the t interval of the mean of D, whose ends are one-sided tests at this level. Arguments
+    broadcast."""
     return stats.t.isf(one_sided, np.asarray(blocks) - 1) * sd / np.sqrt(blocks)
 
 
@@ -146,7 +150,8 @@ def answers(mean, half, margin: float) -> np.ndarray:
 def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -> Judgement:
     """The judgement on the blocks' D (log scale), shape (blocks,); NaN blocks are left out.
 
-    A simulation repeats itself exactly: its one block is compared with the margin as it is, without interval or p.
+    A simulation repeats itself exactly, so its one block is compared with the margin directly,
+    without interval or p.
     """
     values = _finite(differences)
     n = len(values)
@@ -191,10 +196,12 @@ def judge_control(log_ratios, margin: float, one_sided: float = LEVEL) -> Contro
 
 
 def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -> InRange:
-    """Judge whether the mean of `values`, shape (blocks,), lies in [at_least, at_most]; NaN is left out.
+    """Judge whether the mean of `values`, shape (blocks,), lies in [at_least, at_most]; NaN is left
+    out.
 
-    By `kind_of`; with fewer than two values it is undecided. `ratios` are judged as logarithms, so that the
-    estimate is their geometric mean. Raises FalloffError when one of them is not above 0.
+    The verdict is that of `kind_of`, and undecided with fewer than two values. `ratios` are judged
+    as logarithms, so that the estimate is their geometric mean. Raises FalloffError if one of them
+    is not above 0.
     """
     values = _finite(values)
     if ratios and (values <= 0).any():
@@ -211,8 +218,9 @@ def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -
 
 
 def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_most: float) -> str:
-    """SUPPORTED: the 90 % interval lies inside [at_least, at_most] (two one-sided tests at 5 %); CONTRADICTED: the 95 %
-    interval lies wholly outside; else UNDECIDED, as with an interval that is not known (NaN)."""
+    """SUPPORTED: the 90 % interval lies inside [at_least, at_most] (two one-sided tests at 5 %).
+    CONTRADICTED: the 95 % interval lies wholly outside. Otherwise UNDECIDED, also if an interval is
+    unknown (NaN)."""
     if place(*interval_90, at_least, at_most) == INSIDE:
         return SUPPORTED
     outside = place(*interval_95, at_least, at_most) in (BELOW, ABOVE)
@@ -224,7 +232,8 @@ def within_campaign(
 ) -> tuple[Judgement, ...]:
     """The secondary statements of one campaign in the same order, corrected for each other.
 
-    Holm's procedure runs over those with a p. An answer that does not hold at this level becomes `undecided`.
+    Holm's procedure covers those with a p. An answer that does not hold at its level becomes
+    `undecided`.
     """
     corrected = list(judgements)
     tested = [(number, one) for number, one in enumerate(judgements) if one.p is not None]
@@ -241,15 +250,15 @@ def in_sequence(
 ) -> Outcome:
     """Judge D of the design's primary statements, shape (statements, blocks), in their order.
 
-    `controls`, of the same shape, are the log-ratios where no network is used; None: there are none. The first valid
-    blocks are judged, as many as the last look that was reached says.
+    `controls`, of the same shape, are the log-ratios where no network is used; None: there are
+    none. The first valid blocks are judged, as many as the last look reached requires.
     """
     looks, margin, level = design.looks, design.margin, design.one_sided
-    assert margin is not None  # as of every design with a primary statement
+    assert margin is not None  # every design with a primary statement has one
     differences = np.asarray(differences, float).reshape(len(design.primary), -1)
     whole = np.isfinite(differences).all(axis=0)
     valid = int(whole.sum())
-    # Without planned looks a statement keeps the blocks that another one lacks.
+    # Without planned looks a statement keeps blocks that another statement lacks.
     judged = np.ones(len(whole), bool)
     if looks:
         last = max((look for look in looks if look <= valid), default=0)
@@ -290,7 +299,8 @@ def _counted(alone: Sequence[Judgement], design: Design) -> tuple[Judgement, ...
 
 
 def _p(answer: str, mean: float, sd: float, n: int, margin: float) -> float:
-    """The p of the one-sided test of the answer; of an undecided one that of the nearest decision."""
+    """The p of the one-sided test of the answer; for an undecided one, that of the nearest
+    decision."""
     error, limit = max(sd / math.sqrt(n), np.finfo(float).tiny), log_margin(margin)
     distances = {FLAT: limit - abs(mean), FALLS_OFF: -limit - mean, RISES: mean - limit}
     distance = -mean if answer == SIZE_OPEN else distances.get(answer, max(distances.values()))

@@ -1,16 +1,18 @@
-"""Who is slower than its like: nodes and pairs of nodes compared with the middle of all, block by block.
+"""Find slow nodes and links by comparing each with the median of its peers, block by block.
 
-All values are logarithms of speeds (rates, or 1 over latencies), shape (blocks, nodes) or (blocks, sender, receiver). A
-loss is the middle (median) of its like in the same block minus a member's own value, so that it is above 0 for who is
-slower; what disturbs all alike cancels. Of pairs, y_ij = m + s_i + r_j + e_ij: a node's sending and receiving are
-medians over its partners (as in J. W. Tukey, Exploratory Data Analysis, 1977), the rest is the pair's own. So one slow
-pair accuses neither of its nodes, and a slow node none of its pairs.
+All values are logarithms of speeds (rates, or 1 over latencies), shape (blocks, nodes) or (blocks,
+sender, receiver). A loss is the median of a member's peers in the same block minus the member's own
+value, so it is above 0 for a slower member. Disturbances common to all cancel. For pairs, y_ij = m
++ s_i + r_j + e_ij: a node's sending and receiving are medians over its partners (as in J. W. Tukey,
+Exploratory Data Analysis, 1977), and the rest belongs to the pair. So a slow pair accuses neither
+of its nodes, and a slow node none of its pairs.
 
-A member is SLOWER when its simultaneous t interval over the blocks lies wholly above the tolerance, and it was slower
-in every block; ALIKE when the interval excludes the smallest slowdown to be found; else UNDECIDED. The variance is the
-largest of three: pooled over the family, pooled over the pairs of the member's nodes (a node that jitters does so with
-all partners), and the member's own. Bonferroni's correction is over all members of all families.
-`tests/test_suspects.py` measures both error rates.
+A member is SLOWER if its simultaneous t interval over the blocks lies wholly above the tolerance,
+and it was slower in every block. It is ALIKE if the interval excludes the smallest slowdown to be
+found, and otherwise UNDECIDED. The variance is the largest of three: pooled over the family, pooled
+over the pairs of the member's nodes (a node that jitters does so with all partners), and the
+member's own. Bonferroni's correction is over all members of all families. `tests/test_suspects.py`
+measures both error rates.
 """
 
 import math
@@ -23,15 +25,17 @@ from scipy import stats
 from analysis.statistics.judgement import UNDECIDED, log_margin
 
 SLOWER, ALIKE = "slower", "alike"
-POWER = 0.9  # with which `finds_from` is found
+POWER = 0.9  # at which `finds_from` is computed
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The members of one family: `losses` over (blocks, members), the others over (members), all of speeds as shares.
+    """The members of one family: `losses` over (blocks, members), the others over (members), all as
+    shares of the speed.
 
-    `low` and `high` are the ends of simultaneous intervals, NaN from one block. `finds_from` is the smallest loss that
-    this many blocks with this scatter find with a power of at least 90 %, NaN from one block.
+    `low` and `high` are the ends of simultaneous intervals, NaN from one block. `finds_from` is the
+    smallest loss that this many blocks with this scatter find with a power of at least 90 %, NaN
+    from one block.
     """
 
     losses: np.ndarray
@@ -43,7 +47,7 @@ class Comparison:
 
     @property
     def slower(self) -> np.ndarray:
-        """The indices of the members that are slower, the slowest first."""
+        """The indices of the slower members, the slowest first."""
         chosen = np.flatnonzero(self.answers == SLOWER)
         return chosen[np.argsort(-self.mean[chosen])]
 
@@ -54,8 +58,9 @@ def of_each(speeds: np.ndarray) -> np.ndarray:
 
 
 def of_pairs(speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The losses of sending and of receiving over (blocks, nodes), and of pairs over (blocks, sender, receiver), log
-    scale. The diagonal, where a node would meet itself, is not read, and NaN in the last."""
+    """The losses of sending and of receiving over (blocks, nodes), and of pairs over (blocks,
+    sender, receiver), log scale. The diagonal, where a node would meet itself, is not read, and is
+    NaN in the last result."""
     blocks, nodes, _ = speeds.shape
     apart = ~np.eye(nodes, dtype=bool)
 
@@ -77,11 +82,12 @@ def compare(
     tolerance: float,
     smallest: float,
 ) -> Comparison:
-    """Judge one family, `losses` (log scale) over (blocks, members); `members` are the numbers of each one's nodes.
+    """Judge one family, `losses` (log scale) over (blocks, members); `members` are the numbers of
+    each member's nodes.
 
-    `level` is one-sided and a single member's: that of the campaign over the number of all members. `tolerance` and
-    `smallest` are shares: who loses no more than the tolerance is never to be accused, and who loses the smallest is to
-    be found.
+    `level` is one-sided and a single member's: the campaign's level divided by the number of all
+    members. `tolerance` and `smallest` are shares: a member that loses no more than the tolerance
+    must not be accused, and one that loses the smallest must be found.
     """
     blocks, count = losses.shape
     mean = losses.mean(axis=0)
@@ -99,7 +105,7 @@ def compare(
     )
     is_slower = (mean - half > log_margin(tolerance)) & (losses > 0).all(axis=0)
     answers = np.select([is_slower, mean + half < log_margin(smallest)], [SLOWER, ALIKE], UNDECIDED)
-    # Each of two things goes wrong with half of what may: the own variance is large, the mean is low.
+    # Two things can go wrong, each with half of the allowed probability: its own variance is large, or its mean is low.
     half_missed = (1 - POWER) / 2
     inflated = math.sqrt(stats.chi2.isf(half_missed, blocks - 1) / (blocks - 1))
     error = math.sqrt(own.mean() / blocks)
@@ -115,5 +121,6 @@ def compare(
 
 
 def share(loss):
-    """A loss on the log scale as the share of the speed that is lost; below 0 for who is faster."""
+    """A loss on the log scale as the share of the speed that is lost; below 0 if the member is
+    faster."""
     return -np.expm1(-loss)

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-FEWEST = 10  # values that can show that something is reproducible
+FEWEST = 10  # values needed to show reproducibility
 
 
 @dataclass(frozen=True)
 class Reproducibility:
-    """The `kind` (`reproducible`, `not reproducible`, `undecided`) of a sample, and what it rests on.
+    """The `kind` (`reproducible`, `not reproducible`, `undecided`) of a sample, and what it rests
+    on.
 
-    `values` are those known, sorted, and `missing` counts the others. `variation` is the coefficient of variation, the
-    standard deviation over the mean, NaN of one value or about a mean of 0. `interval` is its 95 % interval, an end of it
-    infinite where the sample allows any variation, NaN where the variation is.
+    `values` are the known ones, sorted; `missing` counts the others. `variation` is the coefficient
+    of variation, the standard deviation over the mean, NaN from one value or if the mean is 0.
+    `interval` is its 95 % interval; an end is infinite if the sample allows any variation, and NaN
+    if the variation is.
     """
 
     kind: str
@@ -26,15 +28,16 @@ class Reproducibility:
 
     @property
     def n(self) -> int:
-        """How many values are known."""
+        """The number of known values."""
         return len(self.values)
 
 
 def judge_repeats(values, margin: float) -> Reproducibility:
-    """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation accepted.
+    """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation
+    accepted.
 
-    `not reproducible` when the whole interval of the variation lies above the margin, `reproducible` when
-    it lies below and there are FEWEST values or more: fewer can easily miss a state that is rare.
+    `not reproducible` if the whole interval of the variation lies above the margin; `reproducible`
+    if it lies below and there are FEWEST values or more. Fewer values can easily miss a rare state.
     """
     values = np.asarray(values, float)
     known = np.sort(values[np.isfinite(values)])

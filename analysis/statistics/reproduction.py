@@ -1,10 +1,12 @@
-"""Does a run give again what a reference gave? Judged on falls and ratios, which are the same on a faster machine.
+"""Does a run reproduce a reference? Judged on falls and ratios, which stay the same on a faster
+machine.
 
-What is compared is a log-ratio, or a difference of two: its mean over today's blocks less that over the reference's.
-The interval of that is Welch's, since today's machine may scatter otherwise; a single block today is taken to scatter
-as the reference's do. `reproduced`: the interval lies inside the margin, and the two answers do not exclude each
-other. `not reproduced`: it lies wholly beyond the margin, or the answers exclude each other and it excludes 0.
-Otherwise today's run is `too short to tell`.
+The compared value is a log-ratio, or a difference of two: its mean over today's blocks less that
+over the reference's. Its interval is Welch's, because today's machine may scatter differently. A
+single block today is assumed to scatter like the reference's. `reproduced`: the interval lies
+inside the margin, and the two answers do not exclude each other. `not reproduced`: it lies wholly
+beyond the margin, or the answers exclude each other and it excludes 0. Otherwise today's run is
+`too short to tell`.
 """
 
 import math
@@ -35,7 +37,7 @@ REPRODUCED, NOT_REPRODUCED, TOO_SHORT = "reproduced", "not reproduced", "too sho
 CONFIDENCE = 1 - 2 * LEVEL  # of the interval of a ratio
 _EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
 _FALLS = {FLAT, FALLS_OFF, RISES, SIZE_OPEN}
-# Answers of other statements that decide nothing.
+# Answers of other statements that leave them open.
 _OPEN = {"", UNDECIDED, REFUSED, "open"}
 
 
@@ -43,10 +45,11 @@ _OPEN = {"", UNDECIDED, REFUSED, "open"}
 class Reproduction:
     """Whether something was `reproduced`: the `kind` and the `reason`, one sentence.
 
-    `today` and `reference` are ratios (geometric means; of a fall 1 - fall), `interval` is that of their ratio, of
-    CONFIDENCE; what cannot be known is None. `blocks` counts today's, `answers` are the reference's and today's, empty
-    where nothing is judged. `p` is one-sided: of a difference that is no larger than the margin, or, where the answers
-    exclude each other, of none at all; None where nothing scatters.
+    `today` and `reference` are ratios (geometric means; for a fall, 1 - fall). `interval` is that
+    of their ratio, at CONFIDENCE. Unknown values are None. `blocks` counts today's. `answers` are
+    the reference's and today's, empty if nothing is judged. `p` is one-sided: of a difference no
+    larger than the margin or, if the answers exclude each other, of no difference at all; None if
+    nothing scatters.
     """
 
     kind: str
@@ -61,8 +64,8 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate on the log scale (NaN: there is none) with its standard error `se`, 0 where nothing scatters and None
-    where it is not known, from `n` repeats."""
+    """An estimate on the log scale (NaN: none) with its standard error `se`, from `n` repeats. `se`
+    is 0 if nothing scatters and None if unknown."""
 
     log: float
     se: float | None
@@ -70,7 +73,8 @@ class Estimate:
 
 
 def of_blocks(values, exact: bool = False) -> Estimate:
-    """The estimate from log values of shape (blocks,), NaN being left out; `exact` ones do not scatter, as in a simulation."""
+    """The estimate from log values of shape (blocks,); NaN is left out. `exact` values do not
+    scatter, as in a simulation."""
     values = np.asarray(values, float)
     values = values[np.isfinite(values)]
     n = len(values)
@@ -81,9 +85,10 @@ def of_blocks(values, exact: bool = False) -> Estimate:
 def reproduction(
     reference: Estimate, today: Estimate, margin: float, answers: tuple[str, str] = ("", "")
 ) -> Reproduction:
-    """Compare today's estimate with the reference's; `answers` are those that were given on each.
+    """Compare today's estimate with the reference's; `answers` are the answers on each.
 
-    Where today's standard error is not known, as of a single block, its blocks are taken to scatter as the reference's do.
+    If today's standard error is unknown, as from a single block, its blocks are assumed to scatter
+    like the reference's.
     """
     difference = today.log - reference.log
     error, freedom = _error(reference, today)
@@ -103,7 +108,7 @@ def reproduction(
 
 
 def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
-    """The standard error of the difference, None where it cannot be known, and its degrees of freedom."""
+    """The standard error of the difference, None if unknown, and its degrees of freedom."""
     if reference.se is None or math.isnan(today.log):
         return None, 1.0
     if reference.se == 0 and not today.se:
@@ -111,14 +116,14 @@ def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
     if today.se is None:
         return reference.se * math.sqrt(1 + reference.n / max(today.n, 1)), max(reference.n - 1, 1)
     squares = np.array([reference.se, today.se]) ** 2
-    # Welch and Satterthwaite's; one that does not scatter adds nothing.
+    # Welch and Satterthwaite's formula; a side without scatter adds nothing.
     each = squares**2 / np.maximum([reference.n - 1, today.n - 1], 1)
     return math.sqrt(squares.sum()), float(squares.sum() ** 2 / each.sum())
 
 
 def corrected(found: Sequence[Reproduction | None]) -> list[Reproduction | None]:
-    """The same, where all are told together: one that is not reproduced by itself, but not at the level by Holm's
-    correction over all that have a p, is too short to tell. None stays None."""
+    """The same, if all are reported together. One that is not reproduced by itself, but not at the
+    level of Holm's correction over all with a p, is too short to tell. None stays None."""
     told = list(found)
     judged = [(number, one) for number, one in enumerate(found) if one and one.p is not None]
     reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
@@ -132,7 +137,7 @@ def corrected(found: Sequence[Reproduction | None]) -> list[Reproduction | None]
 def are_excluding(answers: tuple[str, str]) -> bool:
     """Whether two answers cannot both be true: both are decided, and differ.
 
-    Of falls, one of open size agrees with both that it may be.
+    For falls, one of open size agrees with both answers that it may turn into.
     """
     if set(answers) & _FALLS:
         return set(answers) in _EXCLUDE

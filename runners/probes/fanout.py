@@ -3,9 +3,9 @@
 
 usage: fanout ADDRESS,ADDRESS... OPTION...   (options of every client, --json among them)
 
-Each row has the moment at which the client was started [s since the epoch] and its whole report on one
-line. All flows start and end here, also those that run towards this node (--reverse), so that one clock
-says how far apart they started.
+Each row has the start time of the client [s since the epoch] and its whole report on one line. The clients
+of all flows run here, including flows towards this node (--reverse), so one clock gives the differences
+between their start times.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from typing import List
 
 
 def main(words: List[str]) -> List[str]:
-    """Run the clients, print the table and return the complaint of each that failed."""
+    """Run the clients, print the table and return the error message of each client that failed."""
     addresses, options = words[0].split(","), words[1:]
     iperf3 = shutil.which("iperf3")
     if not iperf3:

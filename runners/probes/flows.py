@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Flows between the hosts of a platform, simulated by SimGrid: when all of a run's have arrived, and on average.
+"""Flows between the hosts of a platform, simulated by SimGrid: the time until all of a run have arrived, and the mean time.
 
 usage: flows BYTES   (in a folder with platform.xml and flows.txt)
 
 A line of flows.txt is a run: FROM-TO for each flow, by the hosts' numbers. All flows of a run start at once and carry
-so many bytes each; a run begins when the one before has ended. Debian's python3-simgrid is for Debian's Python alone.
+BYTES bytes each; a run begins when the one before has ended. Debian's python3-simgrid works only with Debian's Python.
 """
 
 import sys
@@ -14,7 +14,7 @@ from typing import List, Tuple
 
 from simgrid import Actor, Comm, Engine, Host, simgrid_version
 
-# A fluid: a flow has its fair share of the links on its way, and reaches it at once.
+# A fluid model: a flow gets its fair share of the links on its way, at once.
 OPTIONS = {
     "network/model": "CM02",
     "network/crosstraffic": "0",
@@ -24,7 +24,7 @@ OPTIONS = {
 
 
 def read(text: str) -> List[List[Tuple[str, str]]]:
-    """The names of the hosts at both ends of each flow, of each run."""
+    """For each run, the names of the hosts at both ends of each flow."""
     return [
         [tuple(f"node{end}" for end in flow.split("-")) for flow in run.split()]
         for run in text.splitlines()
@@ -32,7 +32,8 @@ def read(text: str) -> List[List[Tuple[str, str]]]:
 
 
 def simulate(runs: List[List[Tuple[str, str]]], size: int) -> None:
-    """Let the flows of each run go and print its row: makespan and mean of the flows' times, in s."""
+    """Simulate the flows of each run and print its row: makespan and mean of the flows' times, in
+    s."""
     for number, flows in enumerate(runs, start=1):
         begin = Engine.clock
         going = [
@@ -45,7 +46,8 @@ def simulate(runs: List[List[Tuple[str, str]]], size: int) -> None:
 
 
 def peak_memory() -> int:
-    """The most memory that this process had, in bytes; the kernel's maxrss would be that of whoever started it."""
+    """The peak memory of this process in bytes; the kernel's maxrss would include that of the
+    program that started it."""
     (line,) = (
         line
         for line in Path("/proc/self/status").read_text().splitlines()
@@ -55,7 +57,8 @@ def peak_memory() -> int:
 
 
 def main(size: int) -> None:
-    """Simulate what is in this folder and print the table, closed by what the simulator itself took."""
+    """Simulate the runs in this folder and print the table, followed by the simulator's own time
+    and memory."""
     settings = [f"--cfg={name}:{value}" for name, value in OPTIONS.items()]
     engine = Engine(["flows", "--log=root.thres:warning", *settings])
     engine.load_platform("platform.xml")

@@ -3,11 +3,11 @@
 
 usage: frame_limit ADDRESS LEAST MOST REQUESTS   (payloads in bytes, requests of a batch)
 
-Each payload is tried with batches of requests until more than half of all were answered (`carried`), a
-whole first batch was not, or five batches leave it `unclear`, which ends the search. What was not carried
-failed at the `local` interface's MTU, at a `router` that said so, or by `silent` loss.
-A reply is as large as its request, so a switch that drops frames silently does so in either direction;
-but Linux replies may be fragmented, so a router on the way back is seen from the other end only.
+Each payload is tried with batches of requests until more than half of all were answered (`carried`), none of
+the first batch was, or five batches leave it `unclear`, which ends the search. A payload that was not carried
+failed at the `local` interface's MTU, at a `router` that reported it, or by `silent` loss.
+A reply is as large as its request, so a switch that drops frames silently does so in either direction.
+Linux may fragment replies, however, so a router on the way back is only seen from the other end.
 """
 
 import json
@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 CARRIED, LOCAL, ROUTER, SILENT, UNCLEAR = "carried", "local", "router", "silent", "unclear"
 
-_ICMP_HEADER = 8  # of which ping counts the bytes in a reply, as those of its payload
+_ICMP_HEADER = 8  # ping counts these bytes in a reply, like those of the payload
 
 _BATCHES = 5
 _INTERVAL_S = (
@@ -30,7 +30,8 @@ _WAIT_S = "1"  # for replies to the last request; ping also tries so long when t
 _REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_seq=(\d+) .*)$", re.M)
 _SENT = re.compile(r"^(\d+) packets transmitted, ", re.M)
 _COMPLAINT = re.compile(r"^(?:ping: |From ).*$", re.M)
-_FULL = "ping: sendmsg: No buffer space available"  # lost in the sender's own queue: only a loss
+# Lost in the sender's own queue: counts as a loss.
+_FULL = "ping: sendmsg: No buffer space available"
 _TOO_LONG = re.compile(r"ping: local error: [Mm]essage too long, mtu=(\d+)$")
 _NEEDED = re.compile(r"From \S+(?: \(\S+\))? icmp_seq=\d+ Frag needed and DF set \(mtu = \d+\)$")
 
@@ -40,7 +41,8 @@ class Unusable(Exception):
 
 
 class Try(NamedTuple):
-    """A payload [B], its requests and whole replies, the outcome, and ping's first complaint."""
+    """A payload [B], its requests and complete replies, the outcome, and ping's first error
+    message."""
 
     payload: int
     requests: int
@@ -50,10 +52,11 @@ class Try(NamedTuple):
 
 
 def read(output: str, payload: int, mtu: int) -> Try:
-    """What ping's output (stdout, then stderr) says of a batch; raises Unusable when it was not sent.
+    """Parse ping's output (stdout, then stderr) for a batch; raises Unusable if the batch was not
+    sent.
 
-    A reply counts when it is as long as its request, and once. `mtu` is the interface's: one below it is what a router
-    told the kernel before, or what the route was given.
+    A reply counts, once, if it is as long as its request. `mtu` is the interface's. A lower MTU in
+    the output was reported to the kernel by a router earlier, or belongs to the route.
     """
     summary = _SENT.search(output)
     replies = _REPLY.findall(output)
@@ -72,7 +75,7 @@ def read(output: str, payload: int, mtu: int) -> Try:
 
 
 def _fault(complaint: str, mtu: int) -> str:
-    """Where a request was lost, by one of ping's complaints."""
+    """Where a request was lost, according to one of ping's error messages."""
     if complaint == _FULL:
         return SILENT
     too_long = _TOO_LONG.match(complaint)
@@ -82,7 +85,7 @@ def _fault(complaint: str, mtu: int) -> str:
 
 
 def attempt(send: Callable[[int], Try], payload: int) -> Try:
-    """Batches of `send` until a payload is carried or not, or `unclear` after five."""
+    """Call `send` for batches until a payload is carried or not, or is `unclear` after five."""
     requests = replies = 0
     for _ in range(_BATCHES):
         batch = send(payload)
@@ -95,9 +98,9 @@ def attempt(send: Callable[[int], Try], payload: int) -> Try:
 
 
 def search(send: Callable[[int], Try], least: int, most: int) -> List[Try]:
-    """The tries, in their order, that find the largest payload from `least` to `most` that is carried.
+    """The tries, in order, that find the largest payload from `least` to `most` that is carried.
 
-    They end early when `least` is not carried, `most` is, or a payload stays unclear.
+    They end early if `least` is not carried, `most` is carried, or a payload stays unclear.
     """
     tries = [attempt(send, least)]
     if tries[0].outcome != CARRIED:
@@ -114,8 +117,8 @@ def search(send: Callable[[int], Try], least: int, most: int) -> List[Try]:
 
 
 def source_towards(address: str) -> Tuple[str, int]:
-    """The address and the MTU [B] of the interface from which this node reaches an address; raises Unusable when it
-    does not."""
+    """The address and the MTU [B] of the interface through which this node reaches an address;
+    raises Unusable if it cannot."""
     (route,) = _ip("route", "get", address)
     (link,) = _ip("link", "show", "dev", route["dev"])
     return route["prefsrc"], link["mtu"]
@@ -132,7 +135,7 @@ def _ip(*words: str) -> List[Dict[str, Any]]:
 
 
 def version() -> str:
-    """ping's name for itself; raises Unusable unless it is that of iputils, which can forbid fragments."""
+    """ping's version; raises Unusable unless it is that of iputils, which can forbid fragments."""
     said = _ping(["-V"])
     if "iputils" not in said:
         first = (said.strip().splitlines() or ["nothing"])[0]
@@ -153,14 +156,14 @@ def _ping(arguments: List[str]) -> str:
 
 
 def table(tries: List[Try]) -> str:
-    """The lines of a table, headings included."""
+    """The lines of a table, including headings."""
     row = "{:7} {:9} {:8}  {:7}  {}"
     rows = [row.format(*one).rstrip() for one in tries]
     return "\n".join(["payload  requests  replies  outcome  said", *rows])
 
 
 def main(words: List[str]) -> None:
-    """Search and print the table; raises Unusable when nothing can be measured."""
+    """Search and print the table; raises Unusable if nothing can be measured."""
     try:
         address, least, most, requests = words[0], *map(int, words[1:])
     except (ValueError, IndexError):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs a program and ends it, with all that it started, when whoever asked is gone.
+"""Run a program, and end it with everything that it started when the caller is gone.
 
 usage: guard SILENCE FOLDER PORT PROGRAM ARGUMENT...
 
-That is when standard input ends, or nothing comes from there for SILENCE seconds. FOLDER is the program's working
-folder. A server of which PORT is not 0 is announced on standard error as soon as it listens. The exit code is the
-program's; 0 when it was ended so.
+The caller counts as gone when standard input ends, or is silent for SILENCE seconds. FOLDER is the program's working
+folder. If PORT is not 0, the program is a server, and standard error announces when it listens. The exit code is the
+program's, or 0 if the guard ended it.
 """
 
 import ctypes
@@ -30,7 +30,8 @@ _PROC = Path("/proc")
 
 
 def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
-    """Run the program to its end or ours; TAKEN without it when somebody else listens on its port."""
+    """Run the program until it ends or we do; return TAKEN without running it if another program
+    listens on its port."""
     if port and not _in_time(lambda: port not in listening()):
         print(f"port {port} is taken on this node: end what listens there", file=sys.stderr)
         return TAKEN
@@ -45,7 +46,7 @@ def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
     )
     line, awaited, heard = sys.stdin.fileno(), port, time.monotonic()
     while program.poll() is None:
-        # It sleeps until something happens, so that it disturbs no measurement.
+        # It sleeps until something happens, so as not to disturb a measurement.
         ready, _, _ = select.select([line, wakes], [], [], _PAUSE_S if awaited else silence_s)
         if awaited and awaited in listening():
             print(LISTENS, file=sys.stderr, flush=True)
@@ -61,10 +62,10 @@ def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
 
 
 def listening() -> Set[int]:
-    """The TCP ports on which somebody accepts connections, in this thread's network namespace."""
+    """The TCP ports that accept connections in this thread's network namespace."""
     ports = set()
     for table in (_PROC / "thread-self/net/tcp", _PROC / "thread-self/net/tcp6"):
-        # A kernel without IPv6 has only one of them.
+        # A kernel without IPv6 has only one of these files.
         for row in table.read_text().splitlines()[1:] if table.exists() else ():
             local, _, state = row.split()[1:4]
             if state == _LISTENING:
@@ -73,7 +74,7 @@ def listening() -> Set[int]:
 
 
 def _wakes_on(*signals: int) -> int:
-    """A file descriptor from which the number of each of these signals can be read when it came."""
+    """A file descriptor from which the numbers of these signals can be read when they arrive."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer)
@@ -83,7 +84,8 @@ def _wakes_on(*signals: int) -> int:
 
 
 def _end(program: "subprocess.Popen[bytes]") -> None:
-    """End what is left of the program and of what it started, daemons too: asked first, then killed."""
+    """End the rest of the program and everything that it started, even daemons: first ask, then
+    kill."""
 
     def nothing_after_kill() -> bool:
         left = _left(program)
@@ -101,19 +103,20 @@ def _end(program: "subprocess.Popen[bytes]") -> None:
 
 
 def _left(program: "subprocess.Popen[bytes]") -> List[int]:
-    """Our children, once those that have ended are buried; children's children become ours with their parents' end."""
+    """Our children, after reaping those that have ended. Grandchildren become our children when
+    their parents end."""
     with suppress(ChildProcessError):
         while True:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
                 break
             if ended.si_pid == program.pid:
-                program.poll()  # whose exit code is still asked for
+                program.poll()  # its exit code is still needed
             else:
                 os.waitpid(ended.si_pid, 0)
     children = []
     for stat in _PROC.glob("[0-9]*/stat"):
-        with suppress(OSError):  # it ended meanwhile
+        with suppress(OSError):  # it has ended meanwhile
             text = stat.read_text(errors="replace")
             if int(text.rpartition(")")[2].split()[1]) == os.getpid():
                 children.append(int(stat.parent.name))

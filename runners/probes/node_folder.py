@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a folder on a node; when whoever asked for it is gone, ends what still runs in it and removes it.
+"""Make a folder on a node. When the caller is gone, end the programs that still run in it and remove it.
 
 usage: node_folder SILENCE FOLDER
 
-That is when standard input ends, or nothing comes from there for SILENCE seconds.
+The caller counts as gone when standard input ends, or is silent for SILENCE seconds.
 """
 
 import json
@@ -19,10 +19,10 @@ from pathlib import Path
 
 
 def main(silence_s: float, folder: Path) -> None:
-    """Hold the folder; raises FileExistsError when it is another user's."""
+    """Hold the folder; raises FileExistsError if it belongs to another user."""
     for number in (signal.SIGTERM, signal.SIGHUP):  # a cancelled job, a lost connection
         signal.signal(number, lambda *_: sys.exit(0))
-    # Several nodes may share a file system: each leaves a mark, and the last to go removes all.
+    # Several nodes may share a file system. Each leaves a mark, and the last one to leave removes everything.
     mark = folder / f".held-by-{platform.node()}-{os.getpid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
@@ -42,11 +42,11 @@ def main(silence_s: float, folder: Path) -> None:
 
 
 def end_in(folder: Path) -> None:
-    """Kill our processes on this node that work in the folder, such as ranks that wait for a node they lost; not those
-    of a terminal, where somebody looks around."""
+    """Kill our processes on this node that work in the folder, such as ranks that wait for a lost
+    node. Processes of a terminal, in which a person may be looking around, are spared."""
     there = str(folder.resolve())
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is not ours
+        with suppress(OSError):  # it has ended, or belongs to another user
             terminal = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[4]
             if os.readlink(process / "cwd") == there and terminal == "0":
                 os.kill(int(process.name), signal.SIGKILL)

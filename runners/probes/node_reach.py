@@ -1,13 +1,13 @@
-"""Whether nodes reach each other: every port on every network, with full frames both ways.
+"""Test whether nodes reach each other: every port on every network, with full frames both ways.
 
 usage: python3 - NETWORKS PATIENCE_S PORT... < node_reach.py   (on all of the nodes at once)
 
-NETWORKS is JSON: by network, the address of each node by its name; a node knows its own as one that it can bind.
-It visits the ports of the others for PATIENCE_S at most, and serves its own until all have met, or a third longer.
-An answer may take that third: more than 1 s, after which the kernel repeats a request that was lost.
+NETWORKS is JSON: by network, the address of each node by name. A node recognises its own address because it can bind it.
+It visits the others' ports for at most PATIENCE_S, and serves its own until all have met, or a third of that longer.
+An answer may take this third. It is more than 1 s, after which the kernel repeats a lost request.
 
-Prints a JSON object that has, by network, `taken` (the ports that another program has here) and `others`: by node
-`ports`, why it was not reached at each, empty where it was.
+It prints a JSON object with, by network, `taken` (the ports that another program uses here) and `others`: for each node
+`ports`, with the reason why each port was not reached, empty if it was.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any, Dict, Mapping, Sequence
 
-# A switch whose MTU is smaller than the nodes' drops full frames without a word.
+# A switch with a smaller MTU than the nodes' silently drops full frames.
 _FULL_FRAMES = bytes(65536)
 _AGAIN_S = 0.1
 _LOST = (OSError, asyncio.IncompleteReadError)
@@ -71,7 +71,7 @@ async def visit(source: str, target: str, port: int, deadline: float, answer_s: 
                 await asyncio.wait_for(reader.readexactly(len(_FULL_FRAMES)), answer_s)
                 return ""
             except asyncio.TimeoutError:
-                return "full frames are lost"  # the kernel repeated them in vain
+                return "full frames are lost"  # the kernel repeated them without success
             finally:
                 writer.close()
         except asyncio.TimeoutError:
@@ -84,7 +84,7 @@ async def visit(source: str, target: str, port: int, deadline: float, answer_s: 
 
 
 def is_here(address: str) -> bool:
-    """Whether an address is one of this node's."""
+    """Whether an address belongs to this node."""
     with socket.socket() as attempt:
         try:
             attempt.bind((address, 0))

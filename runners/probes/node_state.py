@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a node is, has and counts, and how it is set, as one line of JSON; nothing else on it is changed.
+"""Print a node's properties, programs, counters and settings as one line of JSON. It changes nothing else on the node.
 
 usage: node_state TOOLS [FOLDER [FILES]]
 
-TOOLS is JSON: by name the candidates for each tool, of which the first that is there counts. With FOLDER it answers
-only where that is there, and first puts FILES into it, the text of each by its name. Numbers are in bytes and bit/s;
-those of every interface and RDMA port are counted since the node started. What the node does not tell is null, or not
-among the items; a Python before 3.9, on which the project's other code does not run, only tells its version.
+TOOLS is JSON: by name the candidates for each tool; the first existing one counts. With FOLDER it answers only if that
+exists, and first writes FILES into it, the text of each by name. Numbers are in bytes and bit/s; counters of interfaces
+and RDMA ports start with the node. What the node does not report is null or missing. The project's other code needs
+Python 3.9; an older Python prints only its version.
 """
 
 import hashlib
@@ -27,12 +27,12 @@ _RDMA_UNIT = 4  # InfiniBand's port_xmit_data and port_rcv_data count words of f
 
 
 def main(tools: str, folder: str = "", files: str = "{}") -> None:
-    """Print the state of this node; fails when the folder is not there."""
+    """Print the state of this node; fails if the folder does not exist."""
     if folder and not os.path.isdir(folder):
         sys.exit(f"{folder} is gone: the connection that kept it was lost")
     if sys.version_info >= (3, 9):
         for name, text in json.loads(files).items():
-            # Nodes that share a file system may do so at the same time.
+            # Nodes that share a file system may do this at the same time.
             part = Path(folder) / f".{name}-{platform.node()}-{os.getpid()}"
             part.write_text(text, encoding="utf-8")
             part.replace(Path(folder) / name)
@@ -44,7 +44,7 @@ def main(tools: str, folder: str = "", files: str = "{}") -> None:
 
 
 def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
-    """All that is asked of this node; `candidates` are of the tools, by their names."""
+    """The complete state of this node; `candidates` are those of the tools, by name."""
     memory = dict(re.findall(r"^(\w+):\s*(\d+) kB$", (_PROC / "meminfo").read_text(), re.M))
     release = _RELEASE.read_text(errors="replace") if _RELEASE.exists() else ""
     system = re.search(r'PRETTY_NAME="?([^"\n]+)', release)
@@ -70,7 +70,8 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
 
 
 def tool(candidates: Sequence[str]) -> Optional[Dict[str, Any]]:
-    """Where a program is, and the beginning of its file's SHA-256, None where one may run it and not read it."""
+    """A program's path and the beginning of its file's SHA-256, None if the file may be run but not
+    read."""
     paths = filter(None, (shutil.which(os.path.expanduser(candidate)) for candidate in candidates))
     path = next(paths, None)
     if not path:
@@ -81,13 +82,15 @@ def tool(candidates: Sequence[str]) -> Optional[Dict[str, Any]]:
 
 
 def link_rate(file: Path) -> Optional[int]:
-    """What a link negotiated; a virtual interface has none, and one that is down gives -1 or refuses to say."""
+    """The negotiated rate of a link. A virtual interface has none; an inactive one gives -1 or an
+    error."""
     mbit_s = read(file)
     return int(mbit_s) * 10**6 if mbit_s and int(mbit_s) > 0 else None
 
 
 def interfaces() -> Dict[str, Dict[str, Any]]:
-    """Addresses (with the length of their prefix), MTU [B], the interface below a VLAN, bytes sent and received."""
+    """Addresses (with prefix length), MTU [B], the interface below a VLAN, and bytes sent and
+    received."""
     output = subprocess.run(
         ["ip", "-json", "-stats", "address", "show"], stdout=subprocess.PIPE, check=True
     ).stdout
@@ -105,7 +108,8 @@ def interfaces() -> Dict[str, Dict[str, Any]]:
 
 
 def rdma_ports() -> Dict[str, Dict[str, Any]]:
-    """Bytes sent and received by each port (`mlx5_0:1`), which no interface counts, and its link layer."""
+    """Bytes sent and received by each port (`mlx5_0:1`), which no interface counts, and its link
+    layer."""
     found = {}
     for port in sorted(_SYS.glob("class/infiniband/*/ports/*")):
         sent, received = (read(port / f"counters/port_{way}_data") for way in ("xmit", "rcv"))
@@ -119,7 +123,7 @@ def rdma_ports() -> Dict[str, Dict[str, Any]]:
 
 
 def read(file: Path) -> Optional[str]:
-    """A file's text without surrounding blanks and with single ones inside; None when it cannot be read."""
+    """A file's text, stripped and with single blanks; None if it cannot be read."""
     try:
         return " ".join(file.read_text(errors="replace").split())
     except OSError:

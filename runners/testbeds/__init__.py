@@ -1,1 +1,1 @@
-"""Where commands are executed: one module for each kind of testbed."""
+"""The testbeds, which execute commands: one module for each kind."""

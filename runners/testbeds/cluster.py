@@ -1,8 +1,9 @@
-"""The user's own cluster, by ssh and mpirun or inside an allocation of Slurm: real nodes, so evidence is `measured`.
+"""The user's own cluster, by ssh and mpirun or inside a Slurm allocation: real nodes, so evidence
+is `measured`.
 
-Nodes that do not answer are lost: what needs more nodes than are left is unavailable, the rest runs on the others. The
-network asked for has to be the one used: bytes are differences of two states of a node, which are what
-runners/probes/node_state.py prints.
+Nodes that do not answer are lost. A trial that needs more nodes than are left is unavailable; the
+others run on the remaining nodes. The network asked for must be the one used. This is checked by
+the bytes between two states of a node, which runners/probes/node_state.py prints.
 """
 
 import ipaddress
@@ -28,7 +29,7 @@ from runners.testbeds.settings import agreed
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
-# What of a point this testbed reads.
+# The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {"interconnect": NAME}
 
 State = Mapping[str, Any]
@@ -37,27 +38,28 @@ _FOLDER, _STATE = (executables.PROBES / f"node_{name}.py" for name in ("folder",
 _GUARD = executables.PROBES / "guard.py"
 _SILENCE = f"{remote.SILENCE_S:g}"  # after so many seconds without a word they end
 _LAUNCHED_BY = {"ssh": "ssh", "slurm": "srun"}
-# Prefixes of the user's variables that change what programs send by.
+# Prefixes of the user's variables that change how programs communicate.
 _MPI_VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "UCX_", "OMP_")
 
-# A guard asks a program to end before it kills it, and ssh takes a while to notice a host that is gone.
+# A guard asks a program to end before killing it, and ssh needs some time to notice a lost host.
 _SECONDS_TO_END = 25.0
 _SECONDS_TO_SERVE = 30.0
-# Open MPI's own daemons notice a lost connection after 8 minutes by default; this makes it one.
+# By default Open MPI's daemons notice a lost connection after 8 minutes; this makes it one minute.
 _KEEPALIVE = {
     "oob_tcp_keepalive_time": "30",
     "oob_tcp_keepalive_intvl": "10",
     "oob_tcp_keepalive_probes": "3",
 }
 
-# What else a node sends during a trial [B]: answers to ssh, mpirun's own talk, monitoring.
+# Other traffic of a node during a trial [B]: answers to ssh, mpirun's own messages, monitoring.
 _BACKGROUND = 1e6
-# Of all bytes, beyond the background: more of it elsewhere, and it was not the network that was asked for.
+# Share of all bytes, beyond the background. If more goes elsewhere, the trial did not use the network asked for.
 _LARGEST_SHARE_ELSEWHERE = 0.05
 
 
 def unavailable(description: Mapping[str, Any]) -> List[str]:
-    """Each reason why the cluster cannot be used from here, in a line with the remedy; no node is asked."""
+    """Each reason why the cluster cannot be used from here, one line with the remedy. No node is
+    asked."""
     try:
         remote.require_hosts(description)
         find_mpirun(description)
@@ -70,9 +72,9 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
 
 
 def find_mpirun(description: Mapping[str, Any]) -> str:
-    """The path of mpirun on this machine, that of the cluster's modules unless one is configured.
+    """The path of mpirun on this machine: the configured one, else that of the cluster's modules.
 
-    Raises FalloffError with the remedy when there is none.
+    Raises FalloffError with the remedy if there is none.
     """
     configured, modules = description.get("tools", {}), description.get("modules")
     if "mpirun" in configured or not modules:
@@ -90,10 +92,12 @@ def find_mpirun(description: Mapping[str, Any]) -> str:
 def open_testbed(
     description: Mapping[str, Any], interconnects: Mapping[str, Any]
 ) -> Iterator["OnCluster"]:
-    """Make a folder on every host that answers; on leaving, also when this program dies, hosts remove it themselves.
+    """Make a folder on every host that answers. On leaving, or if this program dies, the hosts
+    remove it themselves.
 
-    `description` is a complete one with its hosts, `interconnects` are by the names of its networks. SIGTERM and
-    SIGHUP become SystemExit. Raises FalloffError when it cannot be used, no host answers, or one is not on a network.
+    `description` is complete, with its hosts; `interconnects` are by the names of its networks.
+    SIGTERM and SIGHUP become SystemExit. Raises FalloffError if the testbed cannot be used, no host
+    answers, or a host is not on a network.
     """
     title = f"testbed {description['name']}"
     reasons = unavailable(description)
@@ -113,7 +117,7 @@ def open_testbed(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node is on a network: its interface and its address there."""
+    """A node's interface on a network, and its address there."""
 
     interface: str
     address: str
@@ -121,10 +125,11 @@ class Place:
 
 @dataclass(frozen=True)
 class OnCluster:
-    """The testbed while it is open.
+    """The open testbed.
 
-    `folder` is ours on every host; `lost` has the reason for each host that is lost, which stays so, since its folder
-    and its part of a trial are gone; `places` are by host and network, `paths` by tool.
+    `folder` is ours on every host. `lost` has the reason for each lost host; a host stays lost,
+    because its folder and its part of a trial are gone. `places` are by host and network, `paths`
+    by tool.
     """
 
     description: Mapping[str, Any]
@@ -138,31 +143,32 @@ class OnCluster:
     evidence = "measured"
 
     def load(self, trial: Trial) -> float:
-        """The share of the cluster that a trial takes [1]: all of it, since trials share the network."""
+        """The share of the cluster that a trial takes [1]: all of it, because trials share the
+        network."""
         return 1.0
 
     @property
     def name(self) -> str:
-        """The testbed's name, as its description gives it."""
+        """The testbed's name in its description."""
         return self.description["name"]
 
     @property
     def alive(self) -> List[str]:
-        """The hosts that are not lost, node 1 first."""
+        """The hosts that are not lost, starting with node 1."""
         return [host for host in self.description["hosts"] if host not in self.lost]
 
     def losses(self) -> str:
-        """Who is lost and why, in words."""
+        """The lost hosts and why, in words."""
         return "; ".join(f"{host} is lost: {reason}" for host, reason in self.lost.items())
 
     def lose(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
-        """Hosts whose answer is an error are lost from now on."""
+        """Mark hosts whose answer is an error as lost from now on."""
         for host, answer in answers.items():
             if "error" in answer:
                 self.lost[host] = answer["error"]
 
     def prepare(self) -> None:
-        """Find every host on the networks, and put there the programs that are ours.
+        """Find every host on the networks, and copy our own programs there.
 
         Raises FalloffError naming every host that is not on one of them.
         """
@@ -188,17 +194,17 @@ class OnCluster:
         files: Mapping[str, str] = {},
         candidates: Mapping[str, Sequence[str]] = {},
     ) -> Dict[str, State]:
-        """The states of those of the hosts that answer and still have our folder, into which `files` are put by name;
-        `candidates` are for tools. The other hosts are lost from now on."""
+        """The states of those hosts that answer and still have our folder, into which `files` are
+        put by name; `candidates` are those of tools. The other hosts are lost from now on."""
         words = [json.dumps(candidates), self.folder, json.dumps(files)]
         answers = remote.ask({**self.description, "hosts": hosts}, _STATE, words)
         self.lose(answers)
         return {host: answer for host, answer in answers.items() if "error" not in answer}
 
     def require(self, needs: Sequence[str]) -> None:
-        """Find these tools on every host, each at the same path: mpirun takes but one.
+        """Find these tools on every host, each at the same path, because mpirun accepts only one.
 
-        Raises FalloffError with the remedy for each of them that is not.
+        Raises FalloffError with the remedy for each tool that is missing.
         """
         configured, faults = self.description.get("tools", {}), []
         candidates = {
@@ -229,10 +235,11 @@ class OnCluster:
             raise FalloffError("\n".join(faults))
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
-        """Run the commands as `programs.run` does, on the first hosts that answer, read back and count.
+        """Run the commands as `programs.run` does, on the first hosts that answer; read settings
+        back and count bytes.
 
-        Counters are `bytes_sent` and `bytes_received` [B] on the trial's network, over all hosts, NaN for those that
-        took no part. The testbed's own failures become the transcript's `fault`.
+        Counters are `bytes_sent` and `bytes_received` [B] on the trial's network, over all hosts,
+        NaN for hosts that took no part. The testbed's own failures become the transcript's `fault`.
         """
         found, needed = programs.Found(), max(command.nodes for command in commands)
         files = {name: text for command in commands for name, text in command.files.items()}
@@ -266,7 +273,8 @@ class OnCluster:
         return found.transcript(self, trial)
 
     def argv(self, command: Command, hosts: Sequence[str], network: str) -> List[str]:
-        """A command's whole line on this machine: mpirun under a guard, or the program's own guard on its host."""
+        """A command's whole line on this machine: mpirun under a guard, or the program's own guard
+        on its host."""
         tool, interpreter = command.argv[0], remote.python(self.description)
         program = (
             [interpreter, f"{self.folder}/{tool}.py"] if _is_probe(tool) else [self.paths[tool]]
@@ -281,7 +289,8 @@ class OnCluster:
         return remote.argv(self.description, hosts[command.node - 1], words)
 
     def provenance(self) -> Dict[str, Any]:
-        """Every node with its state, who is lost, mpirun's version, and what of the environment sways MPI."""
+        """Every node with its state, the lost ones, mpirun's version, and the environment variables
+        that affect MPI."""
         version = subprocess.run([self.mpirun, "--version"], capture_output=True, text=True).stdout
         states = self.states(self.alive)
         return {
@@ -308,7 +317,8 @@ class OnCluster:
         network: str,
         ran: List[programs.Ran],
     ) -> None:
-        """Run commands, each under runners/probes/guard.py: it ends with this program, its connection and its trial."""
+        """Run commands, each under runners/probes/guard.py, which ends it with this program, its
+        connection and its trial."""
         with remote.Heartbeat() as heart:
 
             def start(command: Command) -> programs.Started:
@@ -327,20 +337,20 @@ class OnCluster:
     def _mpirun(
         self, command: Command, hosts: Sequence[str], network: Mapping[str, Any]
     ) -> List[str]:
-        """mpirun by its path: it then finds its own daemons on the hosts in the same place."""
+        """mpirun by its path, so that it finds its own daemons on the hosts in the same place."""
         each, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
-        # All programs use the same cores of a node, however many processes share them.
+        # All programs use the same cores of a node, however many processes share these.
         threads = max(self.description.get("threads", 1) * usual // each, 1)
         variables = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
         variables.update(network.get("environment", {}))
         exported = [f"{name}={value}" for name, value in variables.items()]
         exported += ["PATH", "LD_LIBRARY_PATH"] if self.description.get("modules") else []
         parameters = dict(_KEEPALIVE)
-        if self.description["launcher"] != "slurm":  # in an allocation mpirun asks Slurm by itself
-            # From here to every host, never from host to host, where nobody's keys need to be.
+        if self.description["launcher"] != "slurm":  # in an allocation mpirun asks Slurm itself
+            # From here to every host, never from host to host, so hosts need no keys.
             agent = " ".join(remote.ssh(self.description))
             parameters.update(plm="rsh", plm_rsh_agent=agent, plm_rsh_no_tree_spawn="1")
-        if "mpi" not in network:  # TCP there, whatever faster transport Open MPI would find
+        if "mpi" not in network:  # use TCP there, even if Open MPI would find a faster transport
             where = network.get("subnet", network.get("interface"))
             parameters.update(pml="ob1", btl="self,vader,tcp", btl_tcp_if_include=where)
         binding = self.description.get("binding", []) if each == usual else ["--bind-to", "none"]
@@ -357,7 +367,7 @@ class OnCluster:
         ]
 
     def _stated(self, network: str) -> Dict[str, Any]:
-        """The settings that the description states for a network; whatever it does not state may be as it is."""
+        """The settings that the description states for a network; others may have any value."""
         stated = dict(self.description.get("tcp", {}))
         if "mtu" in self.networks[network]:
             stated["mtu"] = self.networks[network]["mtu"]
@@ -367,7 +377,7 @@ class OnCluster:
         }
 
     def _first_to_answer(self, count: int, files: Mapping[str, str]) -> Dict[str, State]:
-        """The states of the first so many hosts that answer; fewer when no more are left."""
+        """The states of the first `count` hosts that answer; fewer if no more are left."""
         while True:
             chosen = self.alive[:count]
             answers = self.states(chosen, files)
@@ -380,9 +390,10 @@ def _is_probe(tool: str) -> bool:
 
 
 def place(state: State, network: Mapping[str, Any]) -> Place:
-    """The node's interface on a network of a cluster's description, and the address that others reach it by.
+    """The node's interface on a network of a cluster's description, and the address by which others
+    reach it.
 
-    Raises FalloffError when it has none there.
+    Raises FalloffError if it has none there.
     """
     subnet = ipaddress.ip_network(network.get("subnet", "0.0.0.0/0"))
     for name, interface in state["interfaces"].items():
@@ -398,10 +409,11 @@ def place(state: State, network: Mapping[str, Any]) -> Place:
 
 
 def carried(before: State, after: State, network: Mapping[str, Any], at: Place) -> Dict[str, float]:
-    """Bytes `sent` and `received` by a node on the network, and those `elsewhere` that it sent on others.
+    """Bytes `sent` and `received` by a node on the network, and those `elsewhere` that it sent on
+    others.
 
-    RDMA bypasses the interface's counters. An InfiniBand port counts what its IP interface sends too.
-    Raises FalloffError when a counter that is needed is missing.
+    RDMA bypasses the interface's counters. An InfiniBand port also counts what its IP interface
+    sends. Raises FalloffError if a needed counter is missing.
     """
     interfaces, ports = _grown(before, after, "interfaces"), _grown(before, after, "rdma")
     port = network.get("rdma")
@@ -416,7 +428,7 @@ def carried(before: State, after: State, network: Mapping[str, Any], at: Place) 
     lower = after["interfaces"][at.interface]["lower"]
     elsewhere = [ports[name]["sent"] for name in ports if name != port]
     for name, interface in after["interfaces"].items():
-        # What a VLAN sends the interface below it counts too; without an address it is a member of another.
+        # The interface below a VLAN also counts the VLAN's bytes; an interface without an address belongs to another one.
         same = name in (at.interface, lower) or interface["lower"] == at.interface
         if interface["addresses"] and not same:
             elsewhere.append(interfaces[name]["sent"])
@@ -428,7 +440,7 @@ def carried(before: State, after: State, network: Mapping[str, Any], at: Place) 
 
 
 def _grown(before: State, after: State, kind: str) -> Dict[str, Dict[str, float]]:
-    """By how much the counters grew of every interface or port that was there all the time."""
+    """How much the counters grew on every interface or port that existed all the time."""
     return {
         name: {
             way: after[kind][name][way] - before[kind][name][way] for way in ("sent", "received")
@@ -439,9 +451,10 @@ def _grown(before: State, after: State, kind: str) -> Dict[str, Dict[str, float]
 
 
 def used(network: str, nodes: Sequence[Mapping[str, float]]) -> Optional[str]:
-    """The network's name when it carried what these nodes sent, else in words how much went elsewhere.
+    """The network's name if it carried what these nodes sent, else in words how much went
+    elsewhere.
 
-    None when too little was sent to tell. `nodes` are from `carried`.
+    None if too little was sent to decide. `nodes` are from `carried`.
     """
     sent, elsewhere = (sum(node[way] for node in nodes) for way in ("sent", "elsewhere"))
     background = _BACKGROUND * len(nodes)

@@ -1,4 +1,5 @@
-"""What the description of a cluster in data/testbeds may say: every fault in words, and what follows from it."""
+"""Check the description of a cluster in data/testbeds: list every fault in words, and derive
+further values."""
 
 import ipaddress
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
@@ -33,8 +34,8 @@ def _is_subnet(value: Any) -> bool:
         return False
 
 
-# Texts end in command lines on other machines, and some of them in lists with commas or blanks between.
-# Open MPI hands them to a shell on every node, so that none may have a letter that means something there.
+# Texts become parts of command lines on other machines, some in lists separated by commas or blanks.
+# Open MPI passes them to a shell on every node, so they must not contain letters with a meaning there.
 _WORD = text(r"[A-Za-z0-9_./,:=+@%^-]+", "words of letters, digits and _./,:=+@%^-")
 _PATH = text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks")
 _NAME = text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name")
@@ -108,8 +109,8 @@ RULES: Dict[str, Any] = {
 
 
 def complete(description: Mapping[str, Any]) -> Dict[str, Any]:
-    """A description without faults, with `nodes`, `interconnects` and, if it can be known, the `value` of a node's
-    Rpeak [flop/s]."""
+    """A description without faults, with `nodes`, `interconnects` and, if known, the `value` of a
+    node's Rpeak [flop/s]."""
     whole = {**description, "interconnects": list(description["networks"])}
     if description["launcher"] == "ssh":
         whole["nodes"] = len(description["hosts"])
@@ -120,9 +121,10 @@ def complete(description: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def rpeak(description: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
-    """Rpeak of a node as {value [flop/s], unit, source}: stated, or cores x flop per cycle x clock.
+    """Rpeak of a node as {value [flop/s], unit, source}: the stated one, or cores x flop per cycle
+    x clock.
 
-    None when a part of that is missing or unknown.
+    None if a part of that is missing or unknown.
     """
     stated = description.get("rpeak", {})
     if stated.get("value", UNKNOWN) != UNKNOWN:
@@ -136,14 +138,16 @@ def rpeak(description: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
 
 
 def faults(description: Mapping[str, Any]) -> List[str]:
-    """Everything that is wrong with a cluster's description, a sentence each; empty when nothing is."""
+    """Everything that is wrong with a cluster's description, one sentence each; empty if nothing
+    is."""
     found = checked(RULES, description)
-    # Where a part is not what it should be, another would seem to be missing.
+    # If a part has the wrong form, another part would seem to be missing.
     return found or [sentence for is_fault, sentence in _missing(description) if is_fault]
 
 
 def shape(description: Mapping[str, Any], kinds: Iterable[str]) -> List[str]:
-    """What is wrong with what every kind of testbed says: its kind, number of nodes and networks, a sentence each."""
+    """Faults in the parts that every kind of testbed has, one sentence each: its kind, number of
+    nodes and networks."""
     rules = {
         "name": _NAME,
         "kind": one_of(kinds),
@@ -163,7 +167,8 @@ def shape(description: Mapping[str, Any], kinds: Iterable[str]) -> List[str]:
 
 
 def _missing(description: Mapping[str, Any]) -> List[Tuple[bool, str]]:
-    """What has to be said and may be missing, and what may contradict itself: whether it does, and the sentence."""
+    """Required parts that may be missing, and parts that may contradict each other: whether they
+    do, and the sentence."""
     keys, hosts = description.keys(), description.get("hosts", [])
     networks, peak = description.get("networks", {}), description.get("rpeak", {})
     by_ssh = description.get("launcher") == "ssh"

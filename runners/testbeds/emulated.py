@@ -1,9 +1,11 @@
-"""The emulated testbed: nodes of this machine in network namespaces, joined by a graph, with real TCP and real MPI.
+"""The emulated testbed: nodes on this machine in network namespaces, joined by a graph, with real
+TCP and real MPI.
 
-A trial's `interconnect` makes the graph a star: every node on one switch, or with `rails` on several. Its `path` is a
-graph of data/paths.toml. On a paced testbed (`[node] flop_s`) a node computes as fast as that says, whatever this
-machine is capable of; elsewhere its programs stay on one processor. Where `[cpu] baseline_s` asks for it, the machine's
-CPU time is accounted for: what comes in is received by threads of the node's, and nothing else takes precedence.
+A trial's `interconnect` makes the graph a star: every node on one switch, or with `rails` on
+several. Its `path` is a graph of data/paths.toml. On a paced testbed (`[node] flop_s`) a node
+computes at the stated rate, however fast this machine is; otherwise its programs stay on one
+processor. If `[cpu] baseline_s` is set, the machine's CPU time is attributed to nodes: kernel
+threads receive for each node, and nothing else takes precedence.
 """
 
 import os
@@ -23,7 +25,7 @@ from runners.testbeds.network import Network
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 
-# What of a point this testbed reads.
+# The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {
     **dict.fromkeys(("interconnect", "path", "aggregation", "congestion_control"), NAME),
     **dict.fromkeys(("mtu", "ranks_per_node"), COUNT),
@@ -32,23 +34,23 @@ POINT: Mapping[str, Rule] = {
     "dilation": POSITIVE,
 }
 
-# Of root of the machine, and of root of a user namespace: every machine has that folder, and a session's is its own.
+# For root of the machine, and for root of a user namespace: every machine has that folder, and a session has its own.
 _ROOTS = {True: Path("/run/falloff"), False: Path("/dev/shm/falloff")}
 _OFFLOADS = ("tso", "gso", "gro")
-# What a socket may be given of what a program asks for; the same on the whole machine.
+# The most that a program's socket may be given; the same on the whole machine.
 _LARGEST_WINDOWS = tuple(Path("/proc/sys/net/core") / limit for limit in ("rmem_max", "wmem_max"))
 
 _TOOLS = ("ip", "tc", "ethtool", "nsenter", "unshare", "taskset", "chrt", "hostname")
-# Debian's users have these not on their PATH, and what is in them needs no root in a user namespace.
+# These are not on a Debian user's PATH. In a user namespace their programs do not need root.
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 def unavailable(description: Mapping[str, Any]) -> List[str]:
-    """Each reason why this testbed cannot run here, a line with the remedy.
+    """Each reason why this testbed cannot run here, one line with the remedy.
 
-    Who is not root is asked to be root of a user namespace, where the kernel allows one. The folders of system tools
-    are added to PATH, of this process and of all that it starts.
+    Other users than root need to be root of a user namespace, if the kernel allows one. The folders
+    of system tools are added to PATH, for this process and everything that it starts.
     """
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     path += [folder for folder in _SYSTEM_FOLDERS if folder not in path]
@@ -74,12 +76,14 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
 def open_testbed(
     description: Mapping[str, Any], networks: Mapping[str, Any]
 ) -> Iterator["Emulated"]:
-    """The testbed, which makes a network when a trial asks for it; on leaving all is taken down, whatever happens.
+    """The testbed, which makes a network when a trial asks for it. On leaving, everything is taken
+    down, whatever happens.
 
-    SIGTERM and SIGHUP become SystemExit; what is left behind kill -9 goes by itself (runners/testbeds/lease.py).
-    `description` is a file of data/testbeds; `networks` has tables of data/interconnects.toml and data/paths.toml. Raises FalloffError
-    when it cannot run here, with the remedies, or when a path is no graph. The caller is root, of the machine or of a
-    user namespace: `session.run` sees to that.
+    SIGTERM and SIGHUP become SystemExit. Remains after kill -9 are removed automatically
+    (runners/testbeds/lease.py). `description` is a file of data/testbeds; `networks` has tables of
+    data/interconnects.toml and data/paths.toml. Raises FalloffError, with the remedies, if it
+    cannot run here, or if a path is not a graph. The caller must be root, of the machine or of a
+    user namespace; `session.run` sees to that.
     """
     reasons = unavailable(description)
     if not reasons and os.geteuid() != 0:
@@ -101,13 +105,15 @@ def open_testbed(
 
 
 def without_taps(networks: Mapping[str, Any]) -> str:
-    """Why paths among these networks cannot be made here, with the remedy; raises FalloffError when one is no graph."""
+    """Why paths among these networks cannot be made here, with the remedy; raises FalloffError if a
+    path is not a graph."""
     paths = [graph.graph(table) for table in filter(_is_path, networks.values())]
     return network.without_taps() if any(path.has_taps for path in paths) else ""
 
 
 def check_planted(description: Mapping[str, Any]) -> None:
-    """Raise FalloffError unless [slow] has shares above 0, at most 1, of what its nodes and their links are to have."""
+    """Raise FalloffError unless [slow] has shares above 0 and at most 1, the remaining speed of its
+    nodes and links."""
     slow, numbers = description.get("slow", {}), range(1, description["nodes"] + 1)
     share: Rule = (
         lambda value: isinstance(value, (int, float)) and 0 < value <= 1,
@@ -127,10 +133,10 @@ def _is_path(table: Mapping[str, Any]) -> bool:
 
 @dataclass
 class Emulated:
-    """The testbed while it is open: networks are below `state`.
+    """The open testbed; its networks are below `state`.
 
-    `threaded`: threads of the nodes' receive. `real_time`: ranks on paced nodes run before all other programs, where
-    this machine lets them.
+    `threaded`: kernel threads receive for the nodes. `real_time`: ranks on paced nodes run before
+    all other programs, if this machine allows it.
     """
 
     state: Path
@@ -144,22 +150,23 @@ class Emulated:
 
     @property
     def net(self) -> Optional[Network]:
-        """The network that is up for this thread, if any."""
+        """The network that is up for this thread, None if there is none."""
         return getattr(self._up, "net", None)
 
     def load(self, trial: Trial) -> float:
-        """The share of this machine that a trial takes [1]: all of it, since one must not disturb another, unless the
-        scale model's rule says that time is slowed so much that the machine serves others beside it."""
+        """The share of this machine that a trial takes [1]: all of it, because trials must not
+        disturb each other. It is less if the scale model's rule slows time so much that the machine
+        can serve other trials beside it."""
         return scale.load(self.description, trial.point)
 
     @property
     def name(self) -> str:
-        """The testbed's name, as its description gives it."""
+        """The testbed's name in its description."""
         return self.description["name"]
 
     @property
     def flop_s(self) -> Optional[float]:
-        """How fast a node computes [flop/s]; None: as fast as it can."""
+        """The rate at which a node computes [flop/s]; None: as fast as it can."""
         return self.description.get("node", {}).get("flop_s")
 
     @property
@@ -167,11 +174,11 @@ class Emulated:
         return self.description.get("rails", 1)
 
     def use(self, name: str, way: graph.Way = graph.ONE_LINK, slowness: float = 1) -> Network:
-        """The network of that name, with what a way of using its links needs: the one that is up where it has the same
-        places and links, else a new one in its place.
+        """The network of that name, for a way of using its links. The current network is kept if it
+        has the same places and links; otherwise a new one replaces it.
 
-        Links are so many times slower (`slowness`) than described. Raises FalloffError when there is no such network,
-        or it cannot be built.
+        Links are `slowness` times slower than described. Raises FalloffError if there is no such
+        network, or it cannot be built.
         """
         if name not in self.networks:
             raise FalloffError(f"network {name!r} is unknown; there are {', '.join(self.networks)}")
@@ -193,12 +200,14 @@ class Emulated:
         return net
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
-        """Have the trial's network, run the commands in order, read back and count; may be called by several threads.
+        """Set up the trial's network, run the commands in order, read settings back and count.
+        Several threads may call it.
 
-        Commands stop at the first that fails. Servers, and whatever else still runs, end with the trial. Counters are
-        those of `Network.bytes_between`; cpu_time [s] of each node's programs (NaN where MPI ranks ran) and of the
-        threads that receive for it; the numbers of `_shares` on a testbed that accounts for CPU time; and pace_... on
-        paced nodes. The testbed's own failures become the transcript's `fault`.
+        Commands stop at the first that fails. Servers, and everything else that still runs, end
+        with the trial. Counters are those of `Network.bytes_between`; cpu_time [s] of each node's
+        programs (NaN if MPI ranks ran) and of the threads that receive for it; the numbers of
+        `_shares` on a testbed that accounts for CPU time; and pace_... on paced nodes. The
+        testbed's own failures become the transcript's `fault`.
         """
         found, point = programs.Found(), trial.point
         with found.faults():
@@ -231,14 +240,15 @@ class Emulated:
             found.counters.update(probed)
             found.effective.update(net.effective())
             if "window_bytes" in found.requested:
-                # The kernel gives a socket no more than the machine's limit, without a word.
+                # The kernel silently limits a socket to the machine's limit.
                 asked = found.requested["window_bytes"]
                 found.effective["window_bytes"] = min(asked, _largest_window() or asked)
             self._judge_ranks(found, net)
         return found.transcript(self, trial)
 
     def provenance(self) -> Dict[str, Any]:
-        """Whose root it was, and how large a window [B] a program can be given."""
+        """Whether it ran as root of the machine or of a namespace, and the largest window [B] that
+        a program can get."""
         paced = {"realtime": self.real_time} if self.flop_s else {}
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
@@ -247,7 +257,8 @@ class Emulated:
         }
 
     def _slowness(self, point: Settings) -> float:
-        """How many times slower than described a point has its nodes and links: its `dilation` over the described."""
+        """How many times slower than described a point's nodes and links are: its `dilation` over
+        the described one."""
         if "dilation" not in point:
             return 1
         described = self.description.get("node", {}).get("dilation")
@@ -260,9 +271,9 @@ class Emulated:
     def _configure(
         self, net: Network, point: Settings, way: graph.Way, seed: int, slowness: float
     ) -> Dict[str, Any]:
-        """Configure the network as a point says; returns what is asked for.
+        """Configure the network for a point; returns the settings asked for.
 
-        A seed of the block: the luck of the hash is the same for all that is compared within one.
+        The seed belongs to the block, so that everything compared within a block has the same hash.
         """
         tcp = dict(self.description["tcp"])
         tcp["congestion_control"] = point.get("congestion_control", tcp["congestion_control"])
@@ -278,10 +289,12 @@ class Emulated:
         return {**asked, "window_bytes": window} if window else asked
 
     def _burst_s(self, rate_bit_s: Optional[float], slowness: float) -> Optional[float]:
-        """How long a link may send after a pause before its rate holds [s]; None where the testbed does not say.
+        """How long a link may send after a pause before its rate holds [s]; None if the testbed
+        does not say.
 
-        `burst_s` is of the described scale of time: as many bytes at each. `burst_bytes` are as many at each rate, too, but
-        what the wire carries in `late_s`, which this machine's timers need.
+        `burst_s` is on the described scale of time: it means the same number of bytes at each
+        dilation. `burst_bytes` is the same number of bytes at each rate, but at least what the wire
+        carries in `late_s`, because this machine's timers need that.
         """
         shaper = self.description.get("shaper", {})
         if "burst_bytes" in shaper:
@@ -291,7 +304,8 @@ class Emulated:
         return shaper["burst_s"] * slowness if "burst_s" in shaper else None
 
     def _pacing(self, point: Settings, seed: int, slowness: float) -> Mapping[str, str]:
-        """What paces the ranks of a point; empty where nodes compute as fast as they can."""
+        """The variables that pace the ranks of a point; empty if nodes compute as fast as they
+        can."""
         if self.flop_s:
             flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
             return pace.environment(flop_s, point, seed)
@@ -301,7 +315,7 @@ class Emulated:
         return {}
 
     def _judge_ranks(self, found: programs.Found, net: Network) -> None:
-        """Whether every node that was to have a rank had one, and kept its pace where it has one."""
+        """Whether every node that should have a rank had one, and kept its pace if it has one."""
         mpi = [(command, execution) for command, execution, _ in found.ran if command.ranks]
         if not mpi:
             return
@@ -324,17 +338,19 @@ def _clocks(net: Network) -> Dict[str, float]:
 
 
 def _largest_window() -> Optional[int]:
-    """The most [B] that a program's socket is given; None where the kernel does not say, as in a user namespace."""
+    """The largest buffer [B] that a program's socket gets; None if the kernel does not say, as in a
+    user namespace."""
     limits = [int(limit.read_text()) for limit in _LARGEST_WINDOWS if limit.exists()]
     return min(limits, default=None)
 
 
 def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> Dict[str, float]:
-    """Whose the machine's CPU time was, in s.
+    """How the machine's CPU time [s] was shared.
 
-    host_cpu_time is that of all processors, network_cpu_time of all between the nodes, baseline_cpu_time what the
-    machine did by itself, at `idle` CPU-seconds a second, and unattributed_cpu_time the rest: below 0 where the machine
-    had too much else to do for its baseline to mean anything.
+    host_cpu_time is that of all processors, network_cpu_time that of everything between the nodes,
+    baseline_cpu_time what the machine uses by itself, at `idle` CPU-seconds a second, and
+    unattributed_cpu_time the rest. The rest is below 0 if the machine was too busy for its baseline
+    to be meaningful.
     """
     shares = {
         "host_cpu_time": grown["host_cpu_time"],

@@ -1,6 +1,8 @@
-"""A network as a graph of nodes, hubs, switches and routers: its links, routes and addresses, and what joins two links.
+"""A network as a graph of nodes, hubs, switches and routers: its links, routes and addresses, and
+what joins two links.
 
-A graph comes from a table of data/paths.toml, or from `star` for an interconnect. Nothing here touches the machine.
+A graph comes from a table of data/paths.toml, or from `star` for an interconnect. Nothing here
+touches the machine.
 """
 
 from dataclasses import dataclass, field
@@ -8,9 +10,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from runners.record import FalloffError, Settings
 
-# Nodes are in namespaces of their own, so every testbed can use the same addresses.
+# Nodes have their own namespaces, so every testbed can use the same addresses.
 _SUBNET = "10.81.{}.0/24"
-_FIRST_ROUTER = 254  # routers' addresses, downwards
+_FIRST_ROUTER = 254  # routers' addresses count down from here
 
 _TABLE_KEYS = {
     *("name", "short", "source", "rate_bit_s", "mtu", "offloads", "bonded", "largest_packet_bytes"),
@@ -21,10 +23,11 @@ _LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu"}
 
 @dataclass(frozen=True)
 class Link:
-    """A full-duplex link between two places; `rates` [bit/s on the wire, None: not shaped] are of what each sends.
+    """A full-duplex link between two places; `rates` [bit/s on the wire, None: not shaped] are what
+    each place sends at.
 
-    A link to a hub is a station there, whose rate is the hub's. `delay_s` [s] is one way. `mtu` [B] bounds that of both
-    ends, None: it does not.
+    A link to a hub is a station there and has the hub's rate. `delay_s` [s] is one way. `mtu` [B]
+    limits both ends; None: no limit.
     """
 
     places: Tuple[str, str]
@@ -34,14 +37,15 @@ class Link:
 
 
 class End(NamedTuple):
-    """One end of a link: which link, and which of its two places."""
+    """One end of a link: the link, and which of its two places."""
 
     link: int
     side: int
 
 
 class Route(NamedTuple):
-    """How a place reaches a node: out of which end, and the router that it hands packets to (None: nobody)."""
+    """How a place reaches a node: the end that packets leave by, and the router that they are
+    handed to (None: none)."""
 
     node: int
     out: End
@@ -50,12 +54,14 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """How a node uses its links (rails count from 1): `routes` has, for each subnet, the rails that lead there.
+    """How a node uses its links (rails count from 1): `routes` has, for each subnet, the rails that
+    lead there.
 
-    No rail at all means the first that leads to the peer. Where several lead there, `hash_policy` says by what the
-    kernel chooses: 0 by the two addresses, so that all that goes to one peer takes one rail (without a bonding driver
-    the nearest to a hash at layer 2), 1 by the ports too (layer 3+4). `is_mptcp`: programs get MPTCP for TCP.
-    `is_striped`: Open MPI uses all subnets. `is_bonded`: one interface sends over both in turn.
+    No rail at all means the first that leads to the peer. If several lead there, `hash_policy` says
+    how the kernel chooses. With 0 it uses the two addresses, so everything to one peer takes one
+    rail (without a bonding driver this is the closest to a layer 2 hash). With 1 it also uses the
+    ports (layer 3+4). `is_mptcp`: programs get MPTCP for TCP. `is_striped`: Open MPI uses all
+    subnets. `is_bonded`: one interface sends over both links in turn.
     """
 
     routes: Tuple[Tuple[int, ...], ...] = ((),)
@@ -86,9 +92,9 @@ _WAYS = {
 
 
 def way(point: Settings, rails: int) -> Way:
-    """The way that a point asks for by its `aggregation`; one link where it asks for none.
+    """The way that a point asks for by its `aggregation`; one link if it asks for none.
 
-    Raises FalloffError when there is no such way, or it needs more links a node than there are.
+    Raises FalloffError if there is no such way, or it needs more links per node than there are.
     """
     aggregation = point.get("aggregation", "one_link")
     if aggregation not in _WAYS:
@@ -101,10 +107,11 @@ def way(point: Settings, rails: int) -> Way:
 
 @dataclass(frozen=True)
 class Graph:
-    """Switches and routers by name with their MTU [B], links, and hubs; a node is a place named n1, n2 ...
+    """Switches and routers by name with their MTU [B], links, and hubs; a node is a place named n1,
+    n2 ...
 
-    A hub has a name and a rate [bit/s on the wire], which all that are linked to it share, both ways; it is no place.
-    `bonded` is whether each node sends over its links in turn.
+    A hub has a name and a rate [bit/s on the wire], which all links to it share, both ways; it is
+    not a place. `bonded` is whether each node sends over its links in turn.
     """
 
     switches: Mapping[str, int]
@@ -128,18 +135,20 @@ class Graph:
 
     @property
     def shape(self) -> Any:
-        """What is built of it, and not only configured: two graphs of one shape differ in rates and MTUs."""
+        """The part that must be built, not only configured: two graphs of one shape differ only in
+        rates and MTUs."""
         links = [(link.places, link.delay_s) for link in self.links]
         return links, list(self.switches), list(self.routers), dict(self.hubs), self.bonded
 
     @property
     def has_taps(self) -> bool:
-        """Whether programs carry its frames, between TAP interfaces."""
+        """Whether programs carry its frames between TAP interfaces."""
         return self.bonded or bool(self.hubs) or any(link.delay_s for link in self.links)
 
     @property
     def is_star(self) -> bool:
-        """Whether each node has one link, by which it sees all others with nothing but switches between them."""
+        """Whether each node has one link, through which it reaches all others with only switches in
+        between."""
         return (
             not (self.routers or self.has_taps)
             and all(len(self.ends(name(node))) == 1 for node in self.nodes)
@@ -148,12 +157,12 @@ class Graph:
 
     @property
     def rails(self) -> int:
-        """How many links each node has; 1 where they differ."""
+        """The number of links of each node; 1 if the numbers differ."""
         counts = {len(self.ends(name(node))) for node in self.nodes}
         return counts.pop() if len(counts) == 1 else 1
 
     def is_node(self, place: str) -> bool:
-        """Whether a place is a node, and no switch, router or hub."""
+        """Whether a place is a node, not a switch, router or hub."""
         return place not in self.switches and place not in self.routers and place not in self.hubs
 
     def ends(self, place: str) -> List[End]:
@@ -161,7 +170,7 @@ class Graph:
         return self._ends_by_place().get(place, [])
 
     def place(self, end: End) -> str:
-        """Where an end is."""
+        """The place of an end."""
         return self.links[end.link].places[end.side]
 
     def peer(self, end: End) -> str:
@@ -173,22 +182,24 @@ class Graph:
         return [End(end.link, 1 - end.side) for end in self.ends(hub)]
 
     def label(self, end: End) -> str:
-        """The name of an end for people: its place, with the other place unless it is a node's only one."""
+        """The name of an end for display: its place, with the other place unless this is a node's
+        only link."""
         place = self.place(end)
         if self.is_node(place) and len(self.ends(place)) == 1:
             return place
         return f"{place} to {self.peer(end)}"
 
     def routes(self, start: str, out: Optional[End] = None) -> List[Route]:
-        """The shortest way from a node or router to every other node; nodes and the start itself pass nothing on.
+        """The shortest way from a node or router to every other node; nodes and the start itself do
+        not forward.
 
         With `out` it begins at that end of the start.
         """
         reached: Dict[str, Route] = {}
-        # Places to go on from: the end that led out of the start, and the router met first.
+        # Places to continue from, with the end that led out of the start and the first router on the way.
         frontier: List[Tuple[str, Optional[End], Optional[str]]] = [(start, None, None)]
         seen, ends_by_place = {start}, self._ends_by_place()
-        for place, first, via in frontier:  # it grows meanwhile: breadth first
+        for place, first, via in frontier:  # grows during the loop: breadth first
             for end in [out] if out and place == start else ends_by_place[place]:
                 peer = self.peer(end)
                 if peer in seen:
@@ -211,12 +222,13 @@ class Graph:
 
 
 def name(node: int) -> str:
-    """The name of a node as a place, which is its hostname too."""
+    """The name of a node as a place; it is also its hostname."""
     return f"n{node}"
 
 
 def subnet(number: int) -> str:
-    """The subnet of that number (from 1): nodes have an address in the first, and in others as their way asks."""
+    """The subnet with that number (from 1): nodes have an address in the first, and in others as
+    their way requires."""
     return _SUBNET.format(number - 1)
 
 
@@ -239,10 +251,11 @@ def star(
     bonded: bool = False,
     slow: Mapping[str, float] = {},
 ) -> Dict[str, Any]:
-    """The table of a network of one switch, or of so many (`rails`), to each of which every node has a link.
+    """The table of a network with one switch, or with `rails` switches, each linked to every node.
 
-    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B]. `slow` maps a node's number
-    to the share of that rate that its links have. Raises FalloffError where there is no rate.
+    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B]. `slow`
+    maps a node's number to the share of that rate that its links have. Raises FalloffError if there
+    is no rate.
     """
     rate = interconnect.get("rate_bit_s")
     rates = {number: {"rate_bit_s": rate and rate * share} for number, share in slow.items()}

@@ -1,4 +1,4 @@
-"""What the machine's processors did and for whom, and which of them a node stays on."""
+"""The work of the machine's processors and for whom it was done, and the processor of each node."""
 
 import os
 import time
@@ -8,13 +8,13 @@ from typing import Dict, Iterator, List
 
 HIGHEST_PRIORITY = -20
 
-# Columns of /proc/stat, see proc(5), in which a processor does nothing for this machine: idle, iowait and steal.
+# Columns of /proc/stat, see proc(5), for time in which a processor does nothing for this machine: idle, iowait and steal.
 _REST = (3, 4, 7)
 _ALL_USERS = 4294967295
 
 
 def is_root_of_machine() -> bool:
-    """Whether we are root of the whole machine, and not of a user namespace."""
+    """Whether we are root of the whole machine, not of a user namespace."""
     return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == [
         "0",
         "0",
@@ -23,17 +23,19 @@ def is_root_of_machine() -> bool:
 
 
 def processor(node: int) -> int:
-    """The processor that a node stays on: all of this machine's in turn."""
+    """The processor that a node stays on; nodes take this machine's processors in turn."""
     available = sorted(os.sched_getaffinity(0))
     return available[(node - 1) % len(available)]
 
 
 def clock() -> Dict[str, float]:
-    """The time now [s] as `elapsed` and `host_cpu_time` [s] so far, both since a moment in the past.
+    """The time now [s] as `elapsed`, and `host_cpu_time` [s] so far, both since a moment in the
+    past.
 
-    The latter is the time that all processors together did not rest, interrupts included, which the kernel measures by
-    the clock. What it calls work is sampled at its ticks, which miss work of less than a tick that begins with a timer,
-    such as a shaper's: up to a third of a transfer's.
+    The latter is the time in which the processors together were not idle, interrupts included. The
+    kernel measures idle time by the clock. The time that it reports as work is sampled at ticks,
+    which miss work shorter than a tick that begins with a timer, such as a shaper's: up to a third
+    of a transfer's work.
     """
     lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
     total, *rows = [line.split()[1:] for line in lines if line.startswith("cpu")]
@@ -43,7 +45,7 @@ def clock() -> Dict[str, float]:
 
 
 def load(seconds: float) -> float:
-    """CPU-seconds that the machine works in a second, measured for so many seconds."""
+    """The machine's CPU-seconds per second, measured for `seconds` seconds."""
     before = clock()
     time.sleep(seconds)
     after = clock()
@@ -53,14 +55,15 @@ def load(seconds: float) -> float:
 
 
 def thread_time(thread: int) -> float:
-    """CPU time [s] so far of a thread, or of a process that has only one; 0 when it has ended."""
+    """CPU time [s] so far of a thread, or of a single-threaded process; 0 if it has ended."""
     with suppress(OSError):
         return int(Path(f"/proc/{thread}/schedstat").read_text().split()[0]) / 1e9
     return 0.0
 
 
 def kernel_threads(prefix: str) -> Dict[str, List[int]]:
-    """The ids of the kernel's threads whose name begins so, by its first 15 letters, which are all that it keeps."""
+    """The ids of the kernel's threads with this prefix of their name; the kernel keeps only 15
+    letters."""
     found: Dict[str, List[int]] = {}
     for process in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
@@ -72,8 +75,8 @@ def kernel_threads(prefix: str) -> Dict[str, List[int]]:
 
 @contextmanager
 def precedence() -> Iterator[None]:
-    """Give this thread, and what it starts meanwhile, the highest priority where the machine lets us, so that nothing
-    else slows a node down."""
+    """Give this thread, and everything that it starts meanwhile, the highest priority if the
+    machine allows it, so that nothing else slows a node down."""
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, HIGHEST_PRIORITY)

@@ -1,7 +1,8 @@
-"""A testbed's own folder for its state, and what becomes of it when its owner is gone.
+"""A testbed's own folder for its state, and its removal when the owner is gone.
 
-A process beside the owner, the undertaker, sleeps until the owner ends, and then removes what it left. It reads from a
-pipe whose other end only the owner has, which the kernel closes also after kill -9.
+A process beside the owner, the undertaker, sleeps until the owner ends, and then removes what is
+left. It reads from a pipe whose other end only the owner holds; the kernel closes it even after
+kill -9.
 """
 
 import fcntl
@@ -25,11 +26,11 @@ _PAUSE_S = 0.05
 
 @contextmanager
 def held(demolish: Callable[[Path], None], root: Path) -> Iterator[Path]:
-    """A fresh folder under `root`, whose name serves as tag for everything its owner makes.
+    """A fresh folder under `root`, whose name tags everything that its owner makes.
 
-    The owner holds a lock that the kernel drops however it ends. `demolish(folder)` removes all
-    that a testbed made, the folder included; it is called on leaving, and on entering for each
-    folder whose owner is gone.
+    The owner holds a lock that the kernel drops however the owner ends. `demolish(folder)` removes
+    everything that a testbed made, including the folder. It is called on leaving, and on entering
+    for each folder whose owner is gone.
     """
     root.mkdir(exist_ok=True)
     with _turn(root):
@@ -51,7 +52,8 @@ def held(demolish: Callable[[Path], None], root: Path) -> Iterator[Path]:
 
 
 def _remove(demolish: Callable[[Path], None], folder: Path) -> None:
-    """Demolish until it is gone: a program or a trial's thread that has just begun adds to it, or removes its own part."""
+    """Demolish repeatedly until the folder is gone: a program or a trial's thread that has just
+    started may add to it, or remove its own part."""
     deadline = time.monotonic() + _PATIENCE_S
     while folder.exists():
         try:
@@ -63,27 +65,27 @@ def _remove(demolish: Callable[[Path], None], folder: Path) -> None:
 
 
 def _undertaker(demolish: Callable[[Path], None], folder: Path) -> "subprocess.Popen[bytes]":
-    """The process that demolishes a folder when this one has ended and could not."""
+    """The process that demolishes a folder if this process ends without doing so."""
     return subprocess.Popen(
         [sys.executable, "-m", __name__, demolish.__module__, demolish.__name__, str(folder)],
         cwd=_CODE,
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,  # what the owner printed to ends with the owner
+        stdout=subprocess.DEVNULL,  # the owner's standard output ends with the owner
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # no signal of the owner's terminal is for it
+        start_new_session=True,  # signals from the owner's terminal do not reach it
     )
 
 
 @contextmanager
 def _turn(root: Path) -> Iterator[None]:
-    """One at a time: a folder that is being made or removed must not look like an abandoned one."""
+    """Take turns: a folder that is being made or removed must not look abandoned."""
     with open(root / "turn", "w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _lock(path: Path) -> Optional[IO[str]]:
-    """The file, locked until it is closed; None when somebody else has it."""
+    """The file, locked until it is closed; None if another process holds the lock."""
     file = open(path, "w", encoding="utf-8")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,9 +97,10 @@ def _lock(path: Path) -> Optional[IO[str]]:
 
 @contextmanager
 def signals_exit() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP a SystemExit, so that what is held is let go; Python lets only the main thread do so.
+    """Turn SIGTERM and SIGHUP into SystemExit, so that everything held is released. Python allows
+    this only in the main thread.
 
-    One that is ignored, as `nohup` has it, stays so.
+    A signal that is ignored, as under `nohup`, stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -118,9 +121,9 @@ def main(module: str, name: str, folder: Path) -> None:
     """Be the undertaker of a folder: wait until standard input ends."""
     demolish = getattr(import_module(module), name)
     sys.stdin.buffer.read()
-    with suppress(FalloffError, OSError):  # such as no lock, where the owner itself has removed it
+    with suppress(FalloffError, OSError):  # for example no lock, because the owner has removed it
         with _turn(folder.parent), open(folder / "lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel may let go of it later than of the pipe
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel may release it later than the pipe
             _remove(demolish, folder)
 
 

@@ -1,7 +1,8 @@
-"""What messages take on an emulated network as it is set up for a trial: tokens that ranks exchange before its program runs.
+"""Message times on an emulated network as set up for a trial: ranks exchange tokens before the
+trial's program runs.
 
-A program's trial is refused where long messages do not get what the link carries: its buffers were too small then, and
-not the link but they would be measured.
+A trial is refused if long messages do not get the rate of the link. Its buffers were then too
+small, and it would measure them instead of the link.
 """
 
 from statistics import mean
@@ -13,19 +14,21 @@ from runners.testbeds.network import Network
 from runners.testbeds.programs import Ran
 
 KEPT = "kept"
-SHORT, LONG = 4, 262144  # B: a pivot of HPL's, and a large share of rows
-# Of the payload that a link carries: a hundredth is a long message's own latency.
+SHORT, LONG = 4, 262144  # B: a pivot of HPL, and a large share of rows
+# Share of the payload that a link carries: a long message's own latency takes one hundredth.
 _LEAST_SHARE = 0.95
 _OF_FRAME = 1448 / 1538  # TCP payload of a frame on the wire
 _WARM_UP_S, _SHORTEST_S, _EXCHANGES, _LIMIT_S = 0.1, 0.2, 4, 60
-_MEDIAN_COLUMN = 10  # of the rows that the tokens' program prints, in microseconds
+_MEDIAN_COLUMN = 10  # in the rows that the token program prints, in microseconds
 
 
 def probe(net: Network, around: nodes.Surroundings, ranks: int) -> Dict[str, float]:
-    """Exchange short and long messages between nodes 1 and 2, and between 3 and 4 where these have ranks, too.
+    """Exchange short and long messages between nodes 1 and 2, and also between 3 and 4 if these
+    have ranks.
 
-    Returns `short_message_time` [s], one way, the mean of the pairs' medians, and where the link has a rate `link_share` [1]: the
-    rate of the long messages, by the same mean, over the payload that the link carries. Raises FalloffError when the tokens fail.
+    Returns `short_message_time` [s], one way, the mean of the pairs' medians. If the link has a
+    rate, it also returns `link_share` [1]: the rate of the long messages, by the same mean, over
+    the payload that the link carries. Raises FalloffError if the tokens fail.
     """
     rate = net.table.get("rate_bit_s")
     found = {"short_message_time": _round_trip(net, around, ranks, SHORT, _SHORTEST_S) / 2}
@@ -37,7 +40,7 @@ def probe(net: Network, around: nodes.Surroundings, ranks: int) -> Dict[str, flo
 
 
 def verdict(found: Dict[str, float]) -> str:
-    """KEPT, or in a sentence how much of its rate the link gives to long messages."""
+    """KEPT, or a sentence with the share of its rate that the link gives to long messages."""
     share = found.get("link_share", 1.0)
     if share >= _LEAST_SHARE:
         return KEPT

@@ -1,7 +1,7 @@
-"""Network namespaces: made, entered and released, and the end of everything that runs in them.
+"""Network namespaces: make, enter and release them, and end everything that runs in them.
 
-`ip netns` is not used: `ip netns exec` remounts /sys, and its names are one list for the whole machine. A namespace is
-here a file `net` in a folder of its testbed's state.
+`ip netns` is not used: `ip netns exec` remounts /sys, and its names are shared by the whole
+machine. Here a namespace is a file `net` in a folder of its testbed's state.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Invocation(NamedTuple):
-    """A tool to run inside a namespace, with what it reads from standard input."""
+    """A tool to run inside a namespace, with its standard input."""
 
     space: Path
     argv: Sequence[str]
@@ -32,7 +32,8 @@ class Invocation(NamedTuple):
 
 
 def create(*spaces: Path) -> None:
-    """Make each folder and in it a network and a UTS namespace whose hostname is the folder's name."""
+    """Make each folder, and in it a network and a UTS namespace whose hostname is the folder's
+    name."""
     running = []
     for space in spaces:
         space.mkdir()
@@ -60,7 +61,7 @@ def inside(space: Path) -> List[str]:
 
 @contextmanager
 def entered(space: Path) -> Iterator[None]:
-    """Be in the network namespace, this thread only: /proc and new processes show it."""
+    """Enter the network namespace with this thread only; /proc and new processes show it."""
     with open("/proc/thread-self/ns/net", "rb") as home, open(space / "net", "rb") as target:
         _set(target.fileno())
         try:
@@ -75,9 +76,9 @@ def _set(namespace: int) -> None:
 
 
 def run(invocations: Sequence[Invocation]) -> List[str]:
-    """Run tools side by side, each in its namespace, and return what they print, in the same order.
+    """Run tools side by side, each in its namespace, and return their outputs in the same order.
 
-    Raises FalloffError with the tool's own words when one fails.
+    Raises FalloffError with the tool's own message if one fails.
     """
     pipe, running = subprocess.PIPE, []
     for invocation in invocations:
@@ -96,13 +97,14 @@ def run(invocations: Sequence[Invocation]) -> List[str]:
 
 
 def listening(space: Path) -> Set[int]:
-    """The TCP ports on which somebody accepts connections in the namespace."""
+    """The TCP ports that accept connections in the namespace."""
     with entered(space):
         return guard.listening()
 
 
 def processes(spaces: Sequence[Path]) -> Set[int]:
-    """The ids of all processes in these namespaces, but this one's; those that have ended are not listed."""
+    """The ids of all processes in these namespaces, except this one; those that have ended are not
+    listed."""
     inodes = {os.stat(space / "net").st_ino for space in spaces}
     found = set()
     for process in filter(str.isdigit, os.listdir("/proc")):
@@ -113,14 +115,16 @@ def processes(spaces: Sequence[Path]) -> Set[int]:
 
 
 def kill(spaces: Sequence[Path], spared: Collection[int] = ()) -> None:
-    """Kill every process in these namespaces but those that are spared; raises FalloffError when one does not die."""
+    """Kill every process in these namespaces except the spared ones; raises FalloffError if one
+    does not die."""
     kill_all(lambda: processes(spaces).difference(spared))
 
 
 def kill_all(left: Callable[[], Collection[int]]) -> None:
-    """Kill the processes that are `left` until none is, those too that are being forked meanwhile.
+    """Kill the processes that `left` returns until there are none, including those being forked
+    meanwhile.
 
-    Raises FalloffError when one does not die.
+    Raises FalloffError if one does not die.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while found := left():
@@ -135,20 +139,23 @@ def kill_all(left: Callable[[], Collection[int]]) -> None:
 
 
 def kept(folder: Path) -> List[Path]:
-    """The folders below `folder`, at any depth, that keep a namespace alive: also one that was not completed."""
+    """The folders below `folder`, at any depth, that keep a namespace alive, even an incomplete
+    one."""
     return [Path(mount).parent for mount in _mounts(folder) if mount.endswith("/net")]
 
 
 def release(folder: Path) -> None:
-    """End what runs in the namespaces that are kept below `folder`, and unmount all there, which ends them."""
+    """End the programs in the namespaces that are kept below `folder`, and unmount everything
+    there, which ends the namespaces."""
     kill(kept(folder))
     for mount in reversed(_mounts(folder)):
-        # umount(8) reads the list of all mounts for each: a minute for the 36 nodes of a dozen trials side by side.
+        # umount(8) reads the list of all mounts each time, which took a minute for the 36 nodes of a dozen trials side by side.
         if _libc.umount2(os.fsencode(mount), 0) and ctypes.get_errno() != errno.EINVAL:
             raise OSError(ctypes.get_errno(), "unmounting", mount)
 
 
 def _mounts(folder: Path) -> List[str]:
-    """What is mounted below a folder, in the order in which it was: one that lies on another comes later."""
+    """The mounts below a folder, in the order of mounting: a mount on top of another comes
+    later."""
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     return [line.split()[1] for line in lines if line.split()[1].startswith(f"{folder}{os.sep}")]

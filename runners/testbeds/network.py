@@ -1,6 +1,8 @@
-"""A graph made real: a namespace for each place, veth pairs, delay lines, shared wires, bonds and bridges.
+"""Build a graph: a namespace for each place, veth pairs, delay lines, shared wires, bonds and
+bridges.
 
-It is built once, configured for every trial, and read back: what is asked for has the names under which it is found.
+It is built once, configured for every trial, and read back. The settings asked for have the same
+names as those read back.
 """
 
 import errno
@@ -21,25 +23,25 @@ TUN = "/dev/net/tun"
 MPTCP = Path("/proc/sys/net/mptcp/enabled")
 _INTERFACES = Path("/proc/thread-self/net/dev")
 
-# Programs that carry frames run in a namespace of their own, so that they are found when their owner is dead.
+# Programs that carry frames run in their own namespace, so that they can be found when their owner is dead.
 _CARRIERS = "carriers"
 
-# The largest that TCP hands down, and that segments are merged to on receipt, where nothing else is asked for.
+# The default for the largest packet that TCP hands down, and to which received segments are merged.
 _LARGEST_PACKET = 65536
-# Segments are never merged, while the interface still has a NAPI, which veth has only with GRO and whose work can be a
-# thread's.
+# Segments are never merged, but the interface still has a NAPI, which veth has only with GRO. A thread can do its
+# work.
 _NEVER_MERGED = 1
-# TCP hands down super-packets whatever a device's offloads are, unless the device takes no more than this.
+# TCP hands down super-packets whatever a device's offloads, unless the device accepts no more than this.
 _SEGMENTS = {True: 65535, False: 1}
 
-# Its own talk would be counted with the frames of a trial.
+# Its own messages would be counted with the frames of a trial.
 _WITHOUT_IPV6 = Path("/proc/sys/net/ipv6/conf/all/disable_ipv6")
 _ALL_SUBNETS = "10.81.0.0/16"
 
 # Ends of links are numbered from 0 on, nodes' bonds from this number.
 _BONDS = 0xFF00
 
-# What to do where a TAP interface cannot be made, by why.
+# Remedies if a TAP interface cannot be made, by the reason.
 _TUN_REMEDIES = {
     errno.EACCES: "`chmod 0666 /dev/net/tun` as root, or run it with sudo",
     errno.EPERM: "start the container with `--device /dev/net/tun`",
@@ -50,7 +52,7 @@ Bytes = Dict[End, Tuple[float, float]]
 
 
 def without_taps() -> str:
-    """Why no TAP interface can be made here, with the remedy; empty where one can."""
+    """Why no TAP interface can be made here, with the remedy; empty if one can."""
     try:
         os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
@@ -64,10 +66,11 @@ def without_taps() -> str:
 
 @dataclass
 class Network:
-    """A graph while it is up: below `state`, whose name tags all interfaces, is a folder for each place.
+    """A graph that is up. `state`, whose name tags all interfaces, has a folder for each place.
 
-    `tool` gives a program's path by its name; `carriers` are those that carry frames; `threads` the kernel's that receive, by place, none where nobody
-    asked for them or the kernel has none; `shapers` what was last asked of each end.
+    `tool` gives a program's path by name. `carriers` are the programs that carry frames. `threads`
+    are the kernel threads that receive, by place; there are none if not requested or not supported.
+    `shapers` are the settings last asked of each end.
     """
 
     state: Path
@@ -84,7 +87,8 @@ class Network:
         return self.state / place
 
     def device(self, end: End) -> str:
-        """The interface of an end; no other on the machine has its name, by which the kernel's threads are known."""
+        """The interface of an end. Its name is unique on the machine, because it identifies the
+        kernel's threads."""
         return self._named(2 * end.link + end.side)
 
     def devices(self, place: str) -> List[str]:
@@ -92,7 +96,8 @@ class Network:
         return [self.device(end) for end in self.graph.ends(place)]
 
     def outlet(self, end: End) -> str:
-        """The interface that a route out of an end leads by: the end's own, or the bond that it is part of."""
+        """The interface for a route out of an end: the end's own, or the bond that it belongs
+        to."""
         place = self.graph.place(end)
         return self._named(_BONDS + int(place[1:])) if self._is_bonded(place) else self.device(end)
 
@@ -100,7 +105,7 @@ class Network:
         return list(dict.fromkeys(map(self.outlet, self.graph.ends(place))))
 
     def _named(self, number: int) -> str:
-        # In 10 letters: the kernel cuts the names of its threads off behind that.
+        # 10 letters, because the kernel cuts the names of its threads there.
         return f"{self.state.name}{number:04x}"
 
     def _is_bonded(self, place: str) -> bool:
@@ -119,13 +124,14 @@ class Network:
         seed: int = 0,
         burst_s: Optional[float] = None,
     ) -> Dict[str, Any]:
-        """Give every end its rate, MTU and offloads, every node TCP settings, addresses and routes; say what was asked.
+        """Give every end its rate, MTU and offloads, every node TCP settings, addresses and routes;
+        return the settings asked for.
 
         `mtu` [B] is that of the nodes' interfaces; `tcp` has congestion_control, no_metrics_save,
-        slow_start_after_idle, rmem and wmem; `offloads` has tso, gso and gro. `seed` decides which addresses or ports
-        are hashed to which link, where the kernel lets it be chosen (0: the kernel's own). What is returned has the
-        names under which `effective` finds it. Raises FalloffError when MPTCP is asked for and not there, or a tool
-        refuses.
+        slow_start_after_idle, rmem and wmem; `offloads` has tso, gso and gro. `seed` decides which
+        addresses or ports are hashed to which link, if the kernel lets it be chosen (0: the
+        kernel's own). The returned settings have the names under which `effective` finds them.
+        Raises FalloffError if MPTCP is asked for but missing, or a tool fails.
         """
         if way.is_mptcp and not MPTCP.exists():
             raise FalloffError("the kernel has no MPTCP (CONFIG_MPTCP): leave out that aggregation")
@@ -159,7 +165,8 @@ class Network:
         return self._summary(ends, nodes)
 
     def effective(self) -> Dict[str, Any]:
-        """The settings read back: a value where all ends agree, else which have which."""
+        """The settings read back: a value if all ends agree, else a list of which ends have
+        which."""
         places = self.graph.places
         found = settings.interfaces([(self.space(place), self.devices(place)) for place in places])
         ends = {}
@@ -180,7 +187,8 @@ class Network:
     def _summary(
         self, ends: Mapping[End, Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]]
     ) -> Dict[str, Any]:
-        """Of a port only what is the link's own counts with a node's settings; MTUs of both are kept apart."""
+        """For a port only the link's own settings count with a node's; the MTUs of both are kept
+        apart."""
         holders: Dict[str, Dict[str, Any]] = {}
         for end, values in ends.items():
             place = self.graph.place(end)
@@ -195,12 +203,13 @@ class Network:
 
     @property
     def _largest_packet(self) -> int:
-        """The most [B] of TCP's data that passes a device as one packet, to be cut into frames where it leaves."""
+        """The most TCP data [B] that passes a device as one packet, to be cut into frames where it
+        leaves."""
         return self.table.get("largest_packet_bytes", _LARGEST_PACKET)
 
     def _mtu(self, end: End, mtu: int) -> int:
-        """The MTU of an end's interface, `mtu` being that of the nodes: a port takes in no frame beyond its own, and
-        nobody is told."""
+        """The MTU of an end's interface; `mtu` is that of the nodes. A port silently drops any
+        frame above its own."""
         mtu = {**self.graph.switches, **self.graph.routers}.get(self.graph.place(end), mtu)
         return min(mtu, self.graph.links[end.link].mtu or mtu)
 
@@ -233,15 +242,15 @@ class Network:
         outlets, ends = self._outlets(place), self.graph.ends(place)
         lines = [f"address flush dev {outlet}" for outlet in outlets]
         lines.append(f"route flush root {_ALL_SUBNETS}")
-        # By whichever link packets leave they have the address of the subnet: otherwise newer kernels (6.18) prefer,
-        # to what the hash says, the interface that has the packet's source address.
+        # Packets have the subnet's address, whichever link they leave by. Otherwise newer kernels (6.18) would ignore
+        # the hash and prefer the interface with the packet's source address.
         for number, rails in enumerate(way.routes, start=1):
             source = address_of(self.graph, place, number)
             by = [self.outlet(ends[rail - 1]) for rail in rails] or outlets[:1]
             for outlet in dict.fromkeys(by):
                 lines.append(f"address add {source}/24 dev {outlet} noprefixroute")
-        # Congestion control by route: outside the first namespace the kernel lets tcp_congestion_control be set only to
-        # what the whole machine's tcp_allowed_congestion_control names.
+        # Set congestion control by route: outside the first namespace the kernel accepts for tcp_congestion_control only
+        # names in the machine's tcp_allowed_congestion_control.
         for number, rails in enumerate(way.routes, start=1):
             source = address_of(self.graph, place, number)
             for node, hops in self._hops(place, rails).items():
@@ -250,7 +259,7 @@ class Network:
         if self.graph.is_star:
             lines += self._neighbours(place)
         if way.is_mptcp:
-            # A node tells every peer its further addresses; whoever connected then adds a subflow to each.
+            # A node announces its further addresses to every peer; the connecting side then adds a subflow to each.
             further = range(2, len(way.routes) + 1)
             limits = f"subflow {len(further)} add_addr_accepted {len(further)}"
             lines += ["mptcp endpoint flush", f"mptcp limits set {limits}"]
@@ -261,8 +270,9 @@ class Network:
         return lines
 
     def _neighbours(self, place: str) -> List[str]:
-        """The lines that tell a node of a star where each other is. What it had to ask for would count among the 1024
-        neighbours that the kernel remembers on the whole machine: 36 nodes have 1260, and are then refused connections."""
+        """The lines that tell a node of a star the hardware address of each other node. Entries
+        that it had to ask for would count among the 1024 neighbours that the kernel keeps for the
+        whole machine. 36 nodes have 1260, and would be refused connections."""
         (outlet,), others = self._outlets(place), set(self._nodes) - {place}
         addresses = {
             address_of(self.graph, other, 1): _hardware_address(*self.graph.ends(other))
@@ -274,7 +284,8 @@ class Network:
         ]
 
     def _hops(self, place: str, rails: Sequence[int]) -> Dict[int, List[Route]]:
-        """By node, the ways out of a place that lead there: the shortest, or that of each of these links."""
+        """By node, the ways out of a place that lead there: the shortest, or that over each of
+        these links."""
         ends, hops = self.graph.ends(place), {}
         for out in [ends[rail - 1] for rail in rails] or [None]:
             for route in self.graph.routes(place, out):
@@ -293,13 +304,14 @@ class Network:
         )
 
     def _numbers(self, place: str) -> Dict[str, int]:
-        """By interface, the link (from 1) that a place reaches by it; the last of those that are bonded."""
+        """By interface, the link (from 1) that a place reaches through it; for bonded links the
+        last."""
         return {
             self.outlet(end): number for number, end in enumerate(self.graph.ends(place), start=1)
         }
 
     def _routes(self, node: str, way: Way) -> str:
-        """Over which links a node is to reach each subnet, in words."""
+        """The links over which a node should reach each subnet, in words."""
         numbers, routes = self._numbers(node), {}
         for number, rails in enumerate(way.routes, start=1):
             for other, hops in self._hops(node, rails).items():
@@ -307,7 +319,7 @@ class Network:
         return settings.routes_text(routes)
 
     def byte_counts(self) -> Bytes:
-        """Bytes received and sent so far by each end's interface, Ethernet headers included."""
+        """Bytes received and sent so far by each end's interface, including Ethernet headers."""
         counts = {}
         for place in self.graph.places:
             with netns.entered(self.space(place)):
@@ -320,8 +332,9 @@ class Network:
         return counts
 
     def bytes_between(self, before: Bytes, after: Bytes) -> Dict[str, List[float]]:
-        """What crossed the interfaces in between [B]: bytes_sent and bytes_received by each node, bytes_sent_rail_1 and
-        so on where all nodes have several links, and bytes_through each hub, then switch, then router."""
+        """The bytes that crossed the interfaces in between [B]: bytes_sent and bytes_received by
+        each node, bytes_sent_rail_1 and so on if all nodes have several links, and bytes_through
+        each hub, then switch, then router."""
         received, sent = ({end: after[end][i] - before[end][i] for end in after} for i in (0, 1))
         ends = list(map(self.graph.ends, self._nodes))
         passed = list(map(self.graph.stations, self.graph.hubs))
@@ -337,18 +350,19 @@ class Network:
         return counters
 
     def receiving_times(self) -> List[float]:
-        """CPU time [s] so far of the kernel's threads that receive for each node."""
+        """CPU time [s] so far of the kernel threads that receive for each node."""
         return [sum(map(host.thread_time, self.threads.get(node, ()))) for node in self._nodes]
 
     def carrying_time(self) -> float:
-        """CPU time [s] so far of all that lies between the nodes: programs, and threads of switches and routers."""
+        """CPU time [s] so far of everything between the nodes: programs, and threads of switches
+        and routers."""
         threads = [carrier.process.pid for carrier in self.carriers if carrier.poll() is None]
         for place, of_place in self.threads.items():
             threads += [] if self.graph.is_node(place) else of_place
         return sum(map(host.thread_time, threads))
 
     def demolish(self) -> None:
-        """Remove all of it, processes in its namespaces included."""
+        """Remove the whole network, including processes in its namespaces."""
         for carrier in self.carriers:
             programs.end(carrier)
         demolish(self.state)
@@ -376,14 +390,15 @@ class Network:
             self._bond(node)
 
     def _taps(self, ends: Sequence[End]) -> List[str]:
-        """The words for a program that makes the interfaces of these ends."""
+        """The arguments for a program that makes the interfaces of these ends."""
         taps = []
         for end in ends:
             taps += [f"{self.space(self.graph.place(end))}/net", self.device(end)]
         return taps
 
     def _carry(self, program: str, words: Sequence[str], place: str, interface: str) -> None:
-        """Start a program that carries frames, and wait until it has made its last interface, at a place."""
+        """Start a program that carries frames at a place, and wait until it has made its last
+        interface."""
         if lacking := without_taps():
             raise FalloffError(lacking)
         space = self.space(_CARRIERS)
@@ -415,19 +430,22 @@ class Network:
         netns.run(invocations)
 
     def _bond(self, node: str) -> None:
-        """Join a node's links by a program, which sends over them in turn as the kernel's bonding driver does."""
+        """Join a node's links with a program that sends over them in turn, like the kernel's
+        bonding driver."""
         space, devices, (bond,) = self.space(node), self.devices(node), self._outlets(node)
         self._carry("channel_bond", [f"{space}/net", bond, *devices], node, bond)
-        # Else the kernel would answer for the bond's address by the interface that the question came in by.
+        # Otherwise the kernel would answer for the bond's address on the interface that received the question.
         lines = [f"link set {device} arp off" for device in devices]
         netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
 
     def receive_by_threads(self) -> None:
-        """Have a thread of the kernel's, before all other work, receive what comes in by each interface: its place's.
+        """Receive in one kernel thread per interface, with precedence over all other work, so that
+        CPU time is charged to the right place.
 
-        What stays in nobody's name is the shaper's: its timer sends in whatever program it interrupts. Softirq time
-        beside a trial's CPU time, one run each on a busy machine, an upper bound: 16 % at 1 Gbit/s and MTU 9000, 26 %
-        at 1500, below 2 % where nothing is shaped. Where the sender makes super-packets, veth uses no thread.
+        The shaper's work is charged to nobody, because its timer sends in whichever program it
+        interrupts. As an upper bound, softirq time relative to a trial's CPU time, from one run
+        each on a busy machine, was 16 % at 1 Gbit/s and MTU 9000, 26 % at 1500, and below 2 %
+        without a shaper. If the sender makes super-packets, veth uses no thread.
         """
         places = {
             place: list(dict.fromkeys([*self.devices(place), *self._outlets(place)]))
@@ -435,7 +453,7 @@ class Network:
         }
         for place, devices in places.items():
             space, sysfs = self.space(place), self.space(place) / "sys"
-            # sysfs shows the interfaces of the namespace that mounts it.
+            # sysfs shows the interfaces of the namespace in which it was mounted.
             sysfs.mkdir()
             netns.run(
                 [
@@ -462,7 +480,8 @@ class Network:
 
 
 def _hardware_address(end: End) -> str:
-    """The Ethernet address of an end's interface: one that is administered locally, and no other of its network has."""
+    """The Ethernet address of an end's interface: locally administered, and unique in its
+    network."""
     return f"02:00:00:{end.side:02x}:{end.link >> 8:02x}:{end.link & 255:02x}"
 
 
@@ -471,12 +490,12 @@ def build(
 ) -> Network:
     """Make the network of a table in a new folder below `folder`.
 
-    `tool` gives the path of a program by its name where one is needed. With `threaded` what comes in is received by
-    threads of the kernel's own, whose CPU time is then a place's. Raises FalloffError as it and `graph.graph` do, or when
-    a program that carries frames ends at once.
+    `tool` gives the path of a program by name where one is needed. With `threaded`, kernel threads
+    receive, and their CPU time counts for the place. Raises FalloffError as `graph.graph` does, or
+    if a tool fails or a program that carries frames ends at once.
     """
     wanted = graph.graph(table)
-    # A letter first: Open MPI takes the name of an interface that begins with a digit for an address.
+    # It starts with a letter, because Open MPI takes an interface name that begins with a digit for an address.
     state = folder / (secrets.choice(string.ascii_lowercase) + secrets.token_hex(3)[1:])
     state.mkdir()
     net = Network(state, table, wanted, tool, threaded)
@@ -493,6 +512,7 @@ def build(
 
 
 def demolish(state: Path) -> None:
-    """Remove all that was made below a folder, of a dead owner too: processes, namespaces and files."""
+    """Remove everything that was made below a folder, even by a dead owner: processes, namespaces
+    and files."""
     netns.release(state)
     shutil.rmtree(state)

@@ -1,4 +1,5 @@
-"""A trial's commands on the nodes of a network: where each runs, in which surroundings, and what it used."""
+"""Run a trial's commands on the nodes of a network: where each runs, in which environment, and what
+it used."""
 
 import math
 import os
@@ -17,12 +18,12 @@ from runners.testbeds.programs import Ran
 _RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# Before all ordinary programs: a rank that wakes up behind another otherwise waits for the scheduler's tick, 4 ms.
+# Before all ordinary programs. Otherwise a rank that wakes up behind another waits for the scheduler's tick, 4 ms.
 _PRIORITY = "10"
 REAL_TIME = ("chrt", "-f", _PRIORITY)
-# Runs only when nothing else wants the processor, which then does not go to sleep: waking a virtual one takes long.
+# Runs only if nothing else wants the processor, to keep it awake: waking a virtual processor takes long.
 _AWAKE = ("chrt", "-i", "0")
-# Its argument is its owner's process: it ends when that has ended, however it did, were it before the first line.
+# Its argument is its owner's process id. It ends when the owner has ended, in any way and even before its first line.
 _LOOP = """
 import os, sys
 try:  # where the kernel shares processors out by session, an idle session would get as much as a busy one
@@ -36,22 +37,23 @@ while os.getppid() == int(sys.argv[1]):
 """
 
 _MPI = {
-    # TCP between nodes, whatever faster transport Open MPI would find on the one machine below.
+    # TCP between nodes, even if Open MPI would find a faster transport on the one real machine.
     "pml": "ob1",
     "btl": "tcp,self",
     "plm": "rsh",
     "plm_rsh_no_tree_spawn": "1",
-    # Ranks that wait must not take the processor that other nodes share with them.
+    # Waiting ranks must not occupy the processor that they share with other nodes.
     "mpi_yield_when_idle": "1",
 }
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the programs of a trial run in: the testbed's description, the way of using links, and what paces MPI ranks.
+    """The environment of a trial's programs: the testbed's description, the way of using links, and
+    what paces MPI ranks.
 
-    `pacing` are variables for pace.so; where it is empty, ranks are not paced, and a node's programs stay on its
-    processor. With `real_time` ranks go before all other programs.
+    `pacing` are variables for pace.so. If it is empty, ranks are not paced, and a node's programs
+    stay on its processor. With `real_time` ranks go before all other programs.
     """
 
     description: Mapping[str, Any]
@@ -65,7 +67,7 @@ def execute(
 ) -> None:
     """Run commands as `programs.run` does; afterwards nothing that they started is left.
 
-    Raises FalloffError as `programs.run` does, or when a node is not there.
+    Raises FalloffError as `programs.run` does, or if a node does not exist.
     """
     folder = net.state / "work"
     shutil.rmtree(folder, ignore_errors=True)
@@ -93,13 +95,14 @@ def execute(
     finally:
         for loop in loops:
             programs.end(loop)
-        # A program that carries frames is where it made its last interface.
+        # A program that carries frames is in the namespace of its last interface.
         carriers = [carrier.process.pid for carrier in net.carriers]
         netns.kill([net.space(name(node)) for node in net.graph.nodes], carriers)
 
 
 def cpu_times(ran: Sequence[Ran], nodes: range) -> List[float]:
-    """CPU time [s] of each node's programs; NaN on nodes with ranks, since only mpirun is waited for."""
+    """CPU time [s] of each node's programs; NaN on nodes with ranks, because only mpirun is waited
+    for."""
     used = dict.fromkeys(nodes, 0.0)
     for command, _, cpu_time in ran:
         if command.ranks:
@@ -110,12 +113,12 @@ def cpu_times(ran: Sequence[Ran], nodes: range) -> List[float]:
 
 
 def occupied(net: Network) -> int:
-    """How many nodes a rank came into since the trial began."""
+    """The number of nodes with a rank since the trial began."""
     return sum(bool((net.space(name(node)) / "guests").read_text()) for node in net.graph.nodes)
 
 
 def _prepare(net: Network, around: Surroundings) -> None:
-    """Put into the state folder what rank.py looks for there; nobody has come in yet."""
+    """Put into the state folder the files that rank.py needs; no rank has come in yet."""
     shares = around.description.get("slow", {}).get("nodes", {})
     for node in net.graph.nodes:
         space, by_address = net.space(name(node)), net.state / address(node)
@@ -132,7 +135,7 @@ def _prepare(net: Network, around: Surroundings) -> None:
 
 
 def _linked(net: Network, name: str, file: Union[str, Path]) -> str:
-    """The path of a link in the state folder to a file whose own path may have blanks."""
+    """The path of a link in the state folder to a file whose own path may contain blanks."""
     link = net.state / name
     if not link.is_symlink():
         link.symlink_to(file)
@@ -140,12 +143,13 @@ def _linked(net: Network, name: str, file: Union[str, Path]) -> str:
 
 
 def _library(net: Network, name: str) -> str:
-    """The path by which a library is preloaded: the dynamic linker splits LD_PRELOAD at blanks and colons."""
+    """The path for preloading a library, since the dynamic linker splits LD_PRELOAD at blanks and
+    colons."""
     return _linked(net, name, net.tool(name))
 
 
 def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
-    """The whole command line: into a node, by mpirun if there are ranks, the program."""
+    """The whole command line: enter a node, mpirun if there are ranks, the program."""
     nodes = len(net.graph.nodes)
     if command.nodes > nodes:
         raise FalloffError(
@@ -173,20 +177,21 @@ def _mpirun(
 ) -> List[str]:
     """mpirun for nodes that share a kernel but have no sshd.
 
-    Nodes are listed by address, so that no resolver is asked for their names. The tool's own name is
-    bare: called by a path, mpirun sends a shell script to the agent instead of plain words.
+    Nodes are listed by address, so that no resolver is asked for their names. The tool's own name
+    has no path: if called by a path, mpirun sends a shell script to the agent instead of plain
+    words.
     """
     each = command.ranks_per_node
-    # No site packages, no settings of the user's.
+    # No site packages, no settings of the user.
     alone = [f"{net.state}/python", "-I", "-S", f"{net.state}/rank.py"]
     parameters = {
         **_MPI,
         "plm_rsh_agent": " ".join([*alone, "agent", str(net.state)]),
         "btl_tcp_if_include": ",".join(around.way.networks),
-        "oob_tcp_if_include": around.way.networks[0],  # mpirun's own talk
+        "oob_tcp_if_include": around.way.networks[0],  # mpirun's own messages
     }
     if each > 1:
-        parameters["btl"] += ",vader"  # shared memory between the ranks of a node
+        parameters["btl"] += ",vader"  # shared memory between the ranks on a node
     for key, value in around.description.get("mpi", {}).items():
         parameters[key] = str(int(value) if isinstance(value, bool) else value)
     hosts = [f"{address(node)}:{each}" for node in range(1, 1 + -(-command.ranks // each))]
@@ -203,9 +208,9 @@ def _mpirun(
 
 
 def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
-    """All that programs get of an environment, so that no setting of the user's leaks into a result.
+    """The complete environment of the programs, so that no setting of the user leaks into a result.
 
-    Open MPI reads settings from HOME too, so that is the working folder. `mpirun` may be empty.
+    Open MPI also reads settings from HOME, so HOME is the working folder. `mpirun` may be empty.
     """
     environment = {
         "PATH": f"{os.path.dirname(mpirun)}:{_SYSTEM_PATH}" if mpirun else _SYSTEM_PATH,
@@ -214,7 +219,7 @@ def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
         "LC_ALL": "C",
         "OPENBLAS_NUM_THREADS": "1",  # a second thread would take another node's processor
     }
-    if "LD_LIBRARY_PATH" in os.environ:  # where a module system puts an MPI of its own
+    if "LD_LIBRARY_PATH" in os.environ:  # a module system puts its own MPI there
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
     return environment
 

@@ -1,4 +1,4 @@
-"""Execute programs, each with its output kept, its time limited and its CPU time counted."""
+"""Execute programs: keep each one's output, limit its time and count its CPU time."""
 
 import math
 import os
@@ -34,7 +34,7 @@ _STEP_S = 0.002
 
 
 class Ran(NamedTuple):
-    """A command that was executed, and the CPU time [s] of its program and of those that it waited for."""
+    """An executed command, and the CPU time [s] of its program and of those that it waited for."""
 
     command: Command
     execution: Execution
@@ -43,7 +43,7 @@ class Ran(NamedTuple):
 
 @dataclass
 class Found:
-    """What is known of a trial so far."""
+    """What is known about a trial so far."""
 
     ran: List[Ran] = field(default_factory=list)
     requested: Dict[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Found:
 
     @contextmanager
     def faults(self) -> Iterator[None]:
-        """Keep the testbed's own failure as the trial's `fault`."""
+        """Store the testbed's own failure as the trial's `fault`."""
         try:
             yield
         except (FalloffError, OSError, subprocess.CalledProcessError) as error:
@@ -68,10 +68,10 @@ class Found:
 
 @dataclass
 class Started:
-    """A program that was started: its tool and argv, and the unnamed files that its output goes to.
+    """A started program: its tool and argv, and the unnamed files for its output.
 
-    `cpu_time` [s] is that of the program and of those that it waited for; NaN until it has ended. One that runs
-    elsewhere ends when we `hang_up`; it is given `patience_s` seconds for that.
+    `cpu_time` [s] is that of the program and of those that it waited for; NaN until it has ended. A
+    program that runs elsewhere ends when we `hang_up`, within `patience_s` seconds.
     """
 
     tool: str
@@ -95,7 +95,8 @@ class Started:
         return self._collect(os.WNOHANG)
 
     def wait(self, limit_s: Optional[float] = None) -> Optional[int]:
-        """Wait for its end, at most so many seconds, and return the exit code, None when it still runs.
+        """Wait for its end, at most `limit_s` seconds, and return the exit code, None if it still
+        runs.
 
         Without a limit this process sleeps, so that it disturbs no measurement.
         """
@@ -103,11 +104,12 @@ class Started:
         while self._collect(0 if deadline is None else os.WNOHANG) is None:
             if deadline is not None and time.monotonic() > deadline:
                 break
-            time.sleep(_STEP_S)  # or another thread has collected it, and is about to say so
+            # It still runs, or another thread has collected it and is about to store the result.
+            time.sleep(_STEP_S)
         return self.process.returncode
 
     def _collect(self, options: int) -> Optional[int]:
-        """The exit code; subprocess would forget the CPU time."""
+        """The exit code; subprocess would lose the CPU time."""
         if self.process.returncode is None:
             with suppress(ChildProcessError):
                 ended, status, used = os.wait4(self.process.pid, options)
@@ -123,7 +125,8 @@ class Started:
                 os.kill(self.process.pid, number)
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """End it: hang up where it runs elsewhere, else send it the signal; kill it when it does not end in time."""
+        """End it: hang up if it runs elsewhere, otherwise send it the signal. Kill it if it does
+        not end in time."""
         if self.hang_up:
             self.hang_up()
         else:
@@ -143,8 +146,8 @@ def start(
 ) -> Started:
     """Start a program in `folder`, in the network namespace of `space` from its first moment.
 
-    Output goes to files: a child of it that lives on could hold a pipe open, or fill it. `stdin` is as
-    subprocess.Popen takes it.
+    Output goes to files, because a surviving child could keep a pipe open, or fill it. `stdin` is
+    passed to subprocess.Popen.
     """
     stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
     place: ContextManager[None] = netns.entered(space) if space else nullcontext()
@@ -157,13 +160,14 @@ def start(
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            start_new_session=True,  # Ctrl-C is for the testbed, which then ends its programs
+            start_new_session=True,  # Ctrl-C goes to the testbed, which then ends its programs
         )
     return Started(tool, argv, process, stdout, stderr, *begun)
 
 
 def finish(started: Started, limit_s: float) -> Execution:
-    """Wait for a program, at most `limit_s` seconds; then it is ended. What it started itself is not."""
+    """Wait for a program, at most `limit_s` seconds, then end it. Programs that it started itself
+    are not ended."""
     timer = threading.Timer(limit_s, started.end, [signal.SIGKILL])
     timer.daemon = True  # a signal that comes while it starts would wait for its end
     try:
@@ -177,14 +181,15 @@ def finish(started: Started, limit_s: float) -> Execution:
 
 
 def end(started: Started) -> Execution:
-    """End a server. That we ended it is as it should be: exit code 0, but its own if it ended before."""
+    """End a server. Being ended by us is normal, so its exit code is 0, or its own if it had ended
+    before."""
     exit_code = started.poll()
     started.end()
     return _execution(started, 0 if exit_code is None else exit_code)
 
 
 def _text(file: IO[bytes]) -> str:
-    # The file's position is the program's, which may still write.
+    # The file position belongs to the program, which may still write.
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
@@ -195,10 +200,11 @@ def run(
     ran: List[Ran],
     patience_s: float = _PATIENCE_S,
 ) -> None:
-    """Run commands in order up to the first that fails, adding to `ran` in the order of their start.
+    """Run commands in order up to the first that fails, adding to `ran` in the order of their
+    start.
 
-    A server is waited for until it `listens`. Afterwards all servers are ended. Raises FalloffError when one does not
-    listen within `patience_s` seconds.
+    A server is waited for until it `listens`. Afterwards all servers are ended. Raises FalloffError
+    if one does not listen within `patience_s` seconds.
     """
     servers: List[Tuple[Command, Started]] = []
     try:
@@ -218,7 +224,7 @@ def run(
             if execution.exit_code != 0:
                 break
     finally:
-        # The last to start ends first: a client ends before its server, which would make it fail.
+        # End the last one first: a client must end before its server, or it would fail.
         for command, started in reversed(servers):
             ran.append(Ran(command, end(started), started.cpu_time))
         ran.sort(key=lambda one: one.execution.start)
@@ -238,7 +244,7 @@ def _execution(started: Started, exit_code: Optional[int], timed_out: bool = Fal
 
 
 def becomes(started: Started, ready: Callable[[], bool], patience_s: float = _PATIENCE_S) -> bool:
-    """Wait until a program is ready; whether it is before it ends, and in time."""
+    """Wait until a program is ready; return whether it was before it ended, and in time."""
     deadline = time.monotonic() + patience_s
     while started.poll() is None and time.monotonic() < deadline:
         if ready():

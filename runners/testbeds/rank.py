@@ -1,12 +1,12 @@
-"""What mpirun starts in place of rsh and of a rank; it stands alone, so that the interpreter starts in milliseconds.
+"""mpirun starts this instead of rsh and of a rank. It imports nothing of ours, so the interpreter starts in milliseconds.
 
 rank.py agent STATE HOST COMMAND ...      become the command, inside the node whose address is HOST
 rank.py join STATE PROGRAM [ARGUMENT ...] become the program, on the processor of the node that it is on
 
-By rsh's convention the command is one string for a shell. Open MPI's, without a prefix, is a plain list of words, so it
-is split as a shell would split it. A rank knows its node by its hostname: a line in the node's file `guests` says that
-it came in, and where there is a file `processor` it stays on that, and a file `share` says how much
-of the others' rate a paced node has.
+By rsh's convention the command is one string for a shell. Open MPI's command, without a prefix, is a plain list of words,
+so it is split as a shell would split it. A rank knows its node by its hostname. It adds a line to the node's file
+`guests`. If there is a file `processor`, it stays on that processor. A file `share` holds the share of the others' rate
+that a paced node has.
 """
 
 import os

@@ -1,7 +1,8 @@
 """Programs on the hosts of a cluster, started by ssh or, inside an allocation, by Slurm's srun.
 
-Nothing is installed there: scripts of runners/probes travel on standard input. When a cable is cut, nothing tells a
-host that waits for the other side's next word. So words come regularly, and a program ends when none has come for long.
+Nothing is installed there: scripts of runners/probes travel on standard input. If a cable is cut, a
+host that waits for the other side's next word never learns of it. So we send words regularly, and a
+program ends after a long silence.
 """
 
 import json
@@ -16,34 +17,35 @@ from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Set
 
 from runners.record import FalloffError
 
-# Longer than ssh takes to notice that a host is gone and than any pause of a busy machine.
+# Longer than ssh needs to notice a lost host, and than any pause of a busy machine.
 SILENCE_S = 60.0
 _BEAT_S = 5.0
-_AT_ONCE = 32  # an ssh server takes only so many unauthenticated connections, a controller only so many steps
+_AT_ONCE = 32  # an ssh server limits unauthenticated connections, a controller limits steps
 _SSH_OPTIONS = (
     "BatchMode=yes",  # never ask
     "ConnectTimeout=10",
-    "ServerAliveInterval=5",  # notice a host that is gone
+    "ServerAliveInterval=5",  # notice a lost host
     "ServerAliveCountMax=3",
     "LogLevel=ERROR",
 )
 
-# Its words come after it as arguments, so that no data becomes part of a shell's script. A login shell, because that
-# is where module systems define `module`.
+# Its words follow as arguments, so that no data becomes part of a shell script. It is a login shell, because module
+# systems define `module` there.
 _WITH_MODULES = 'n=$1; shift; module load "${@:1:n}" >&2 || exit 1; shift "$n"; exec "$@"'
 
-# Reads a script of so many bytes from standard input and leaves what follows to the script.
+# Reads a script of a given number of bytes from standard input, and leaves the rest of the input to the script.
 _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 'exec'))"
 
 
-# Of a cluster, complete and with its hosts.
+# The description of a cluster, complete and with its hosts.
 Description = Mapping[str, Any]
-# What a script prints, or {"error": why it does not}.
+# A script's output, or {"error": the reason why there is none}.
 Answer = Dict[str, Any]
 
 
 def require_hosts(description: Description) -> None:
-    """Raise FalloffError when there are no hosts; under Slurm, what runs in the allocation adds them."""
+    """Raise FalloffError if there are no hosts. Under Slurm, the program in the allocation adds
+    them."""
     if not description.get("hosts"):
         raise FalloffError(
             f"testbed {description['name']} has hosts only inside an allocation of Slurm: run with --submit"
@@ -51,7 +53,7 @@ def require_hosts(description: Description) -> None:
 
 
 def ssh(description: Description) -> List[str]:
-    """ssh with our options; known hosts are respected."""
+    """ssh with our options; it respects known hosts."""
     file = description.get("ssh", {}).get("config")
     config = ["-F", os.path.expanduser(file)] if file else []
     return ["ssh", *config, *(word for option in _SSH_OPTIONS for word in ("-o", option))]
@@ -63,19 +65,21 @@ def python(description: Description) -> str:
 
 
 def argv(description: Description, host: str, words: Sequence[str]) -> List[str]:
-    """The command line, for this machine, of a program on a host, with the cluster's modules loaded there."""
+    """This machine's command line for a program on a host, with the cluster's modules loaded
+    there."""
     program = with_modules(description, words)
     if description["launcher"] == "slurm":
-        # Beside other steps of the job, whose cores and memory it shares: a server and its client are two.
+        # It shares cores and memory with other steps of the job: a server and its client are two steps.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
         one = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
         return ["srun", *one, *beside, "--", *program]
-    # ssh joins its words and the shell of the user there splits them again: each is quoted for it.
+    # ssh joins its words and the user's shell there splits them again, so each word is quoted.
     return [*ssh(description), "--", host, shlex.join(program)]
 
 
 def with_modules(description: Description, words: Sequence[str]) -> List[str]:
-    """A command line that loads the cluster's environment modules first; the words themselves without any."""
+    """A command line that loads the cluster's environment modules first; the words unchanged if
+    there are none."""
     modules = description.get("modules")
     if not modules:
         return list(words)
@@ -85,7 +89,8 @@ def with_modules(description: Description, words: Sequence[str]) -> List[str]:
 def ask(
     description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
 ) -> Dict[str, Answer]:
-    """Run a script of runners/probes to its end on all hosts; by host its answer, as `held` gives it."""
+    """Run a script of runners/probes to its end on all hosts; returns each host's answer as `held`
+    does."""
     with held(description, script, arguments, limit_s) as answers:
         return answers
 
@@ -94,14 +99,16 @@ def ask(
 def held(
     description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
 ) -> Iterator[Dict[str, Answer]]:
-    """Keep a script of runners/probes running on all hosts; gives by host the first JSON object that it prints on a line.
+    """Keep a script of runners/probes running on all hosts; yields by host the first JSON object
+    that it prints on a line.
 
-    A host that does not answer so within `limit_s` seconds, or fails, has {"error": the reason} instead. A script that
-    goes on ends when its standard input does, on leaving or when this program dies; until then words come there, and
-    when none has come for SILENCE_S a connection was lost.
+    A host that does not answer within `limit_s` seconds, or fails, has {"error": the reason}
+    instead. A script that keeps running ends when its standard input does, on leaving or if this
+    program dies. Until then words arrive there; after SILENCE_S without one the connection counts
+    as lost.
     """
     pipe, text = subprocess.PIPE, script.read_bytes()
-    # The script's text comes first on its standard input.
+    # The script's text is the first part of its standard input.
     bootstrap = _BOOTSTRAP.format(size=len(text), name=script.name)
     words = [python(description), "-c", bootstrap, *arguments]
     running: List["subprocess.Popen[bytes]"] = []
@@ -110,7 +117,7 @@ def held(
         def begin(host: str) -> Answer:
             line = argv(description, host, words)
             try:
-                # A session of its own: Ctrl-C is for this program, which then ends what it holds.
+                # In its own session, so that Ctrl-C goes to this program, which then ends what it holds.
                 process = subprocess.Popen(
                     line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
                 )
@@ -139,7 +146,7 @@ def held(
 
 
 def _first_answer(process: "subprocess.Popen[bytes]", text: bytes, limit_s: float) -> Answer:
-    """Give the script's text, and wait for an answer; a login shell may greet on standard output before it."""
+    """Send the script's text, and wait for an answer; a login shell may print a greeting first."""
     late, printed = threading.Event(), b""
     timer = threading.Timer(limit_s, lambda: (late.set(), process.kill()))
     timer.daemon = True  # a signal that comes while it starts would wait for its end
@@ -167,7 +174,8 @@ def _last_line(output: bytes) -> str:
 
 
 class Heartbeat:
-    """Words to programs elsewhere, regularly while the block lasts; all methods may be called by several threads."""
+    """Send words to programs elsewhere, regularly while the block lasts. Several threads may call
+    all methods."""
 
     def __init__(self) -> None:
         self._lines: Set[IO[bytes]] = set()
@@ -183,23 +191,24 @@ class Heartbeat:
         self._thread.join()
 
     def keep(self, line: IO[bytes]) -> None:
-        """Say a word on this standard input from now on."""
-        os.set_blocking(line.fileno(), False)  # who does not read must not keep the others waiting
+        """Send words to this standard input from now on."""
+        # A program that does not read must not delay the others.
+        os.set_blocking(line.fileno(), False)
         with self._lock:
             self._lines.add(line)
 
     def close(self, line: IO[bytes]) -> None:
-        """Close a standard input, kept or not: its program is to end now."""
+        """Close a standard input, kept or not: its program should end now."""
         with self._lock:
             self._lines.discard(line)
-        with suppress(OSError):  # a word that could not be said any more
+        with suppress(OSError):  # a word that could not be sent any more
             line.close()
 
     def beat(self) -> None:
-        """Say a word on all lines."""
+        """Send a word on all lines."""
         with self._lock:
             for line in self._lines:
-                with suppress(OSError):  # who has ended, or does not read
+                with suppress(OSError):  # a program that has ended, or does not read
                     os.write(line.fileno(), b"\n")
 
     def _live(self) -> None:

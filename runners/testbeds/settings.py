@@ -1,4 +1,5 @@
-"""How interfaces and nodes are to be set, and what they are really set to, in the same words."""
+"""The settings that interfaces and nodes should have, and those that they have, in the same
+words."""
 
 import json
 import math
@@ -12,22 +13,22 @@ from runners.testbeds import netns
 SYSCTLS = Path("/proc/sys/net/ipv4")
 UNSHAPED = "unshaped"
 
-# The shaper's queue, as deep as the packet memory that a switch has for a port: 8 ms at 1 Gbit/s.
-# A smaller one loses the start of a TCP flow to drops, a larger one is only delay.
+# The shaper's queue is as deep as a switch's packet memory for a port: 8 ms at 1 Gbit/s.
+# A smaller queue drops packets at the start of a TCP flow; a larger queue only adds delay.
 _QUEUE = "1mb"
-# Holds two of the 64 KiB super-packets that segmentation offload passes down: at one, 10 Gbit/s is never reached.
+# Holds two of the 64 KiB super-packets that segmentation offload passes down: with one, 10 Gbit/s is never reached.
 _BURST = 128 * 1024
-# Without super-packets it holds what the wire carries while the kernel's timer is late, and two frames at least: on
+# Without super-packets it holds what the wire carries while the kernel's timer is late, and at least two frames. On
 # a busy machine 1 ms lost up to a quarter of 50 Mbit/s, 4 ms less than a hundredth.
 _LATE_S = 4e-3
 # Bytes of a frame that are on the wire but not in what tc counts: preamble 8, checksum 4, gap 12.
 _UNCOUNTED = 24
 _HEADER = 14
 _SMALLEST_ON_WIRE = 84
-# tc shows a burst in whole microseconds of the rate, and cuts off the rest of a byte.
+# tc shows a burst in whole microseconds at the rate, and drops fractions of a byte.
 _SHOWN_S = 2e-6
 
-# Settings of IPv4 of a node, and how each is read.
+# A node's IPv4 settings, and how each is read.
 _SYSCTLS: Dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tcp_no_metrics_save", "tcp_slow_start_after_idle"), lambda text: text != "0"),
     **dict.fromkeys(("tcp_rmem", "tcp_wmem"), lambda text: " ".join(text.split())),
@@ -44,8 +45,9 @@ _FEATURES = {
 class Shaper:
     """What is asked of an end: bit/s on the wire (None: unshaped) for frames of an MTU in bytes.
 
-    `super_packets` is whether tc sees packets of many frames, to be cut up behind it. With `burst_s` [s] the burst is
-    one full frame and what the wire carries in that time; it is free bytes on every message, so it should be small.
+    `super_packets` is whether tc sees packets of many frames, which are cut up after it. With
+    `burst_s` [s] the burst is one full frame plus what the wire carries in that time. Every message
+    gets these bytes for free, so the burst should be small.
     """
 
     rate_bit_s: Optional[float]
@@ -55,7 +57,8 @@ class Shaper:
 
     @property
     def tbf_rate_bit_s(self) -> Any:
-        """The rate for tc, in whole bytes as tc keeps it, with which frames leave as fast as on Ethernet.
+        """The rate for tc, in whole bytes as tc keeps it, at which frames leave as fast as on
+        Ethernet.
 
         tc counts MTU + 14 bytes for a full frame that occupies MTU + 38 on the wire, so the rate is
         smaller by that ratio. Without super-packets tc adds the difference to every frame itself.
@@ -68,7 +71,7 @@ class Shaper:
 
     @property
     def burst_bytes(self) -> Any:
-        """How much leaves at once after a pause, before the rate holds again."""
+        """The bytes that leave at once after a pause, before the rate holds again."""
         if self.rate_bit_s is None:
             return UNSHAPED
         frame = self.mtu + _HEADER + _UNCOUNTED
@@ -85,11 +88,13 @@ class Shaper:
         return f"{stab}tbf rate {self.tbf_rate_bit_s}bit burst {self.burst_bytes} limit {_QUEUE}"
 
     def settings(self) -> Dict[str, Any]:
-        """What must be found when it is read back; the burst where one was asked for."""
+        """The settings that must be found when reading back; with the burst if one was asked
+        for."""
         return self.effective(self.tbf_rate_bit_s, self.burst_bytes)
 
     def effective(self, rate_bit_s: Any, burst_bytes: Any) -> Dict[str, Any]:
-        """What was found, under the names of `settings`; the burst as asked for, where tc can show no difference."""
+        """The settings found, under the names of `settings`. The burst is the one asked for if tc
+        can show no difference."""
         found = {"tbf_rate_bit_s": rate_bit_s}
         if self.burst_s is None:
             return found
@@ -100,20 +105,21 @@ class Shaper:
 
 
 def is_known(key: str) -> bool:
-    """Whether this kernel has a setting of IPv4."""
+    """Whether this kernel has an IPv4 setting."""
     return (SYSCTLS / key).exists()
 
 
 def write(space: Path, values: Mapping[str, Any]) -> None:
-    """Give settings of IPv4 in a namespace these values, truth values as 0 and 1."""
+    """Set IPv4 settings in a namespace to these values; booleans become 0 and 1."""
     with netns.entered(space):
         for key, value in values.items():
             (SYSCTLS / key).write_text(str(int(value) if isinstance(value, bool) else value))
 
 
 def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, Any]:
-    """The settings of IPv4 that a testbed's `tcp` asks for, by their names in the kernel, and those that decide over which
-    link a flow goes, where the kernel knows them: the seed since Linux 6.11."""
+    """The IPv4 settings that a testbed's `tcp` asks for, by their names in the kernel, and those
+    that decide which link a flow takes, if the kernel knows them: the seed exists since Linux
+    6.11."""
     hashing = {"fib_multipath_hash_policy": hash_policy, "fib_multipath_hash_seed": seed}
     asked = {**{f"tcp_{key}": value for key, value in tcp.items()}, **hashing}
     return {
@@ -125,10 +131,11 @@ def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, An
 def interfaces(
     ends: Sequence[Tuple[Path, Sequence[str]]],
 ) -> Dict[Tuple[str, str], Dict[str, Any]]:
-    """Shaper, MTU and offloads by (name of the namespace, interface), for namespaces with interfaces.
+    """Shaper, MTU and offloads by (name of the namespace, interface), for namespaces with
+    interfaces.
 
-    The shaper is `rate_bit_s` and `burst_bytes`, as tc has them, or a word for what is there instead;
-    `largest_packet_bytes` [B] is what may pass as one packet of several frames.
+    The shaper is `rate_bit_s` and `burst_bytes`, in tc's form, or a word for another discipline;
+    `largest_packet_bytes` [B] is the most that may pass as one packet of several frames.
     """
     spaces = [space for space, _ in ends]
     addressing = netns.run(
@@ -154,7 +161,7 @@ def _interface(
     row: Mapping[str, Any], qdiscs: Sequence[Mapping[str, Any]], features: Mapping[str, Any]
 ) -> Dict[str, Any]:
     offloads = {short: features[long]["active"] for short, long in _FEATURES.items()}
-    # What may not grow beyond a frame is not aggregated, though the feature be on.
+    # Packets that may not exceed a frame are not aggregated, even if the feature is on.
     offloads["gro"] = offloads["gro"] and row.get("gro_max_size", math.inf) > row["mtu"]
     limits = ["gso_max_size", "gso_ipv4_max_size"] if offloads["tso"] or offloads["gso"] else []
     limits += ["gro_max_size", "gro_ipv4_max_size"] if offloads["gro"] else []
@@ -172,9 +179,9 @@ def _interface(
 
 
 def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
-    """The TCP settings of nodes by their names; congestion control is that of their routes.
+    """The TCP settings of nodes by name; congestion control is that of their routes.
 
-    `routes` has for each address the interfaces that lead there.
+    `routes` has the interfaces that lead to each address.
     """
     listings = netns.run(
         [netns.Invocation(space, ["ip", "-json", "route", "show"]) for space in spaces]
@@ -200,7 +207,7 @@ def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
 
 
 def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
-    """By which of its links a node reaches each subnet, in words; `routes` has them by address."""
+    """The links by which a node reaches each subnet, in words; `routes` has them by address."""
     by_subnet = defaultdict(set)
     for to, links in routes.items():
         by_subnet[to.partition("/")[0].rpartition(".")[0]].add(
@@ -213,7 +220,7 @@ def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
 
 
 def agreed(found: Mapping[str, Mapping[str, Any]], key: str) -> Any:
-    """The value of a setting when all that have it agree, else a sentence on who has which."""
+    """The value of a setting if all agree, else a sentence that says who has which."""
     holders: Dict[Any, List[str]] = {}
     for holder, values in found.items():
         if key in values:

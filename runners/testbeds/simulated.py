@@ -1,8 +1,9 @@
-"""The simulated testbed: HPL's own code on a modelled cluster, by SimGrid's SMPI, and flows of data alone.
+"""The simulated testbed: HPL's own code on a modelled cluster, by SimGrid's SMPI, and flows of data
+alone.
 
-HPL and our DGEMM loop run as they are, with all of their messages; what they would compute is charged as
-time by a model of the node (runners/src/simulated.h). The network is a fluid model: links have a rate and a
-latency and are shared fairly; there is no loss, no incast and no protocol.
+HPL and our DGEMM loop run unchanged, with all of their messages. Their computation is replaced by
+time from a model of the node (runners/src/simulated.h). The network is a fluid model: links have a
+rate and a latency and are shared fairly; there is no loss, no incast and no protocol.
 """
 
 import math
@@ -24,23 +25,23 @@ from runners.testbeds import lease, netns, programs, smpi
 _ROOT = executables.HOME / "build" / "simulated"
 _CLOCK = "noclock.so"
 
-# What of a point this testbed reads.
+# The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {
     **dict.fromkeys(("interconnect", "vary", "placement"), NAME),
     "random_seed": WHOLE,
 }
 
-# Which simulated program stands for which tool.
+# The simulated program that stands for each tool.
 STANDS_FOR = {
     "xhpl": "xhpl_simulated",
     "xhpl_payload": "xhpl_simulated",
     "dgemm": "dgemm_simulated",
     "flows": "flows",
     "xhpl_recorded": "xhpl_recorded",
-    "replay": "smpirun",  # SMPI has a program of its own for traces
+    "replay": "smpirun",  # SMPI has its own program for traces
 }
 
-# What the flows' script names as its interpreter: SimGrid's package is for Debian's own Python.
+# The interpreter named in the flows' script: SimGrid's package is for Debian's own Python.
 _IMPORT = ("/usr/bin/python3", "-c", "import simgrid")
 
 _RANK = re.compile(r"^ *\d+ +(\d+\.\d{6}) +(\d+) +(\d+)$", re.M)
@@ -69,8 +70,9 @@ def open_testbed(
 ) -> Iterator["Simulated"]:
     """A working folder for the simulator, removed on leaving; SIGTERM and SIGHUP become SystemExit.
 
-    What is left behind kill -9 goes by itself, the simulator that may still run there too. `description` is a file of data/testbeds. Raises FalloffError when SimGrid is not here, or a network that
-    is asked for is not described.
+    Remains after kill -9 are removed automatically, including a running simulator. `description` is
+    a file of data/testbeds. Raises FalloffError if SimGrid is missing, or a requested network is
+    not described.
     """
     reasons = unavailable(description)
     if reasons:
@@ -86,10 +88,12 @@ def open_testbed(
 
 
 def _demolish(folder: Path) -> None:
-    """Kill every process that works in a folder or below, smpirun and the simulator that it starts, and remove it.
+    """Kill every process that works in a folder or below, such as smpirun and its simulator, and
+    remove the folder.
 
-    Goes on until neither is left: when a campaign is interrupted, the threads of its other simulations still start
-    processes and remove files of their own here. Raises FalloffError when a process does not die.
+    It repeats until neither is left: when a campaign is interrupted, the threads of its other
+    simulations still start processes and remove their own files here. Raises FalloffError if a
+    process does not die.
     """
     while folder.exists():
         netns.kill_all(lambda: working_in(folder))
@@ -101,7 +105,7 @@ def working_in(folder: Path) -> List[int]:
     """The ids of the processes that work in a folder or below."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ended meanwhile, or is another user's
+        with suppress(OSError):  # it has ended meanwhile, or belongs to another user
             place = Path(os.readlink(process / "cwd").removesuffix(" (deleted)"))
             if folder in (place, *place.parents):
                 processes.append(int(process.name))
@@ -110,7 +114,7 @@ def working_in(folder: Path) -> List[int]:
 
 @dataclass(frozen=True)
 class Simulated:
-    """The testbed while it is open: every simulation has a folder of its own in `folder`."""
+    """The open testbed: every simulation has its own folder in `folder`."""
 
     folder: Path
     description: Mapping[str, Any]
@@ -118,19 +122,20 @@ class Simulated:
     evidence = "simulated"
 
     def load(self, trial: Trial) -> float:
-        """The share of this machine that a trial takes [1]: one processor, since no simulation disturbs another."""
+        """The share of this machine that a trial takes [1]: one processor, because no simulation
+        disturbs another."""
         return 1 / (os.cpu_count() or 1)
 
     @property
     def name(self) -> str:
-        """The testbed's name, as its description gives it."""
+        """The testbed's name in its description."""
         return self.description["name"]
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
-        """Simulate the commands in order, up to the first that fails; may be called by several threads.
+        """Simulate the commands in order, up to the first that fails. Several threads may call it.
 
-        Of an MPI program the ranks are placed as the point's `placement` says. Counters are what each rank of the
-        last one sent, `bytes_sent` [B], on its node.
+        The ranks of an MPI program are placed as the point's `placement` says. Counters are the
+        bytes that the ranks of the last program sent, `bytes_sent` [B], by node.
         """
         found, point = programs.Found(), trial.point
         with found.faults():
@@ -178,10 +183,11 @@ class Simulated:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
-        # smpirun and the dynamic linker split paths at blanks: those of the folder, where all of it runs, are relative.
+        # smpirun and the dynamic linker split paths at blanks, so paths are relative to the folder in which everything runs.
         (folder / _CLOCK).symlink_to(Path(self._tool(_CLOCK)).absolute())
         environment = {"PATH": os.environ["PATH"], "TMPDIR": ".", "LC_ALL": "C"}
-        if tool == "xhpl_recorded":  # the simulation's clock; the processor's is this machine's
+        # Use the simulation's clock; the processor's belongs to this machine.
+        if tool == "xhpl_recorded":
             environment["FALLOFF_RECORD_CLOCK"] = "wall"
         try:
             return programs.finish(
@@ -192,8 +198,8 @@ class Simulated:
 
 
 def _counters(stdout: str, nodes: int, order: Sequence[int]) -> Dict[str, List[float]]:
-    """Bytes that each node sent, by the shim's closing table and the node of each rank in it; NaN on nodes without a
-    rank, empty without a table."""
+    """Bytes that each node sent, from the shim's closing table and the node of each rank in it; NaN
+    on nodes without a rank, empty without a table."""
     table = _TABLE.search(stdout)
     if not table:
         return {}

@@ -1,4 +1,5 @@
-"""SimGrid's SMPI: the numbers of a simulation, the modelled platform, and the command line that runs an MPI program on it."""
+"""SimGrid's SMPI: the numbers of a simulation, the modelled platform, and the command line for an
+MPI program on it."""
 
 import math
 from dataclasses import replace
@@ -17,19 +18,19 @@ _CLUSTER = (
     '<cluster id="{id}"{router} prefix="node" suffix="" radical="{first}-{last}" speed="1Gf"'
     ' bw="{bandwidth:.12g}Bps" lat="{half_latency:.12g}s" sharing_policy="SPLITDUPLEX"/>'
 )
-# A zone that holds nothing but a router, through which all routes of its level lead.
+# A zone with only a router, through which all routes of its level lead.
 _ROUTER = '<zone id="{zone}" routing="None"><router id="{router}"/></zone>'
 _LINK = '<link id="{name}" bandwidth="{bandwidth:.12g}Bps" latency="0s" sharing_policy="{policy}"/>'
 _ROUTE = '<zoneRoute src="{}" gw_src="{}" dst="{}" gw_dst="{}" symmetrical="NO">{}</zoneRoute>'
 
 _OPTIONS = {
-    # Time passes only by what the shim charges and by messages, never by what this machine needs.
+    # Only the shim's charges and messages advance the time, never the time that this machine needs.
     "smpi/host-speed": "1Gf",
     "smpi/simulate-computation": "no",
-    # Reading the clock or asking for a message costs nothing: each would be an event of its own.
+    # Reading the clock or testing for a message costs nothing; otherwise each would be an event.
     "smpi/wtime": "0",
     "smpi/iprobe": "0",
-    # Rate and latency are those of the platform, not of the cluster on which SimGrid was calibrated.
+    # Rate and latency are the platform's, not those of the cluster on which SimGrid was calibrated.
     "smpi/bw-factor": "0:1.0",
     "smpi/lat-factor": "0:1.0",
     "network/weight-S": "0",
@@ -37,15 +38,15 @@ _OPTIONS = {
     "smpi/display-timing": "no",
 }
 
-# Up to so many bytes a message leaves before its receiver is ready, as with TCP's buffers, where a network does not say.
+# Default size up to which a message leaves before its receiver is ready, as with TCP's buffers [B].
 EAGER_BYTES = 65536
 _EAGER = ("smpi/async-small-thresh", "smpi/send-is-detached-thresh")
 
-# What a network's table has beside numbers: a tree of switches, factors by the size of a message ([from bytes, of latency, of
+# Fields of a network's table that are not numbers: a tree of switches, factors by message size ([from bytes, of latency, of
 # bandwidth]), and factors of the latency by the number of nodes that exchange messages at once ([nodes, factor]).
 _NO_NUMBER = ("tree", "by_size", "load")
-# In place of a program: replay `traces`, one on each node, and charge what they compute; SMPI says at the end what time it
-# is. Collectives take SimGrid's own algorithms: those of Open MPI abort the replay of some programs (free(): invalid
+# Instead of a program: replay `traces`, one on each node, and charge their computing time. SMPI prints the time at the
+# end. Collectives use SimGrid's own algorithms: those of Open MPI abort the replay of some programs (free(): invalid
 # pointer in an MPI_Allreduce of 8 bytes on 16 ranks, SimGrid 3.32).
 REPLAY = (
     "--cfg=smpi/simulate-computation:yes",
@@ -56,11 +57,12 @@ REPLAY = (
 def model(
     description: Mapping[str, Any], interconnect: str, vary: str = "none"
 ) -> Tuple[Dict[str, float], Dict[str, Any]]:
-    """The node's rates and the network as a testbed describes them, but for what is varied of them.
+    """The node's rates and the network as a testbed describes them, with the changes in `vary`.
 
-    `vary` is `none` or `NAME=VALUE`, or several with commas between: a rate, or `bandwidth`, `latency` or `eager_bytes` of the
-    network, with `low` or `high` for the end of its described range, or a number in its unit. Raises FalloffError when
-    one is neither, or named twice.
+    `vary` is `none` or `NAME=VALUE`, or several separated by commas. NAME is a rate, or
+    `bandwidth`, `latency` or `eager_bytes` of the network. VALUE is `low` or `high` for the end of
+    its described range, or a number in its unit. Raises FalloffError if one is neither, or is named
+    twice.
     """
     rates, network = dict(description["rates"]), dict(description["network"][interconnect])
     network.setdefault("eager_bytes", {"value": EAGER_BYTES})
@@ -87,12 +89,14 @@ def model(
 
 
 def platform(nodes: int, network: Mapping[str, Any]) -> str:
-    """The platform file of `nodes` nodes on one switch, each with a full-duplex link of its own, or on a tree.
+    """The platform file of `nodes` nodes on one switch, each with its own full-duplex link, or on a
+    tree.
 
-    `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], of which half is on each
-    end's link; or a `tree`, the table of
-    `two_level.from_table`, whose rates hold between the switches and whose node count is that of a whole cluster, not
-    of this job. With `load` the latency is that of so many nodes at once. Raises FalloffError as `two_level.from_table` does.
+    `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], half of
+    which is on each end's link. Or it has a `tree`, the table of `two_level.from_table`. The tree's
+    rates hold between the switches, and its node count is that of a whole cluster, not of this job.
+    With `load` the latency depends on the number of nodes that communicate at once. Raises
+    FalloffError as `two_level.from_table` does.
     """
     bandwidth = network["bandwidth"]
     latency = network["latency"] * _load(nodes, network.get("load", []))
@@ -103,7 +107,8 @@ def platform(nodes: int, network: Mapping[str, Any]) -> str:
 
 
 def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
-    """The latency's factor on so many nodes, linear between those given, beyond them that of the nearest."""
+    """The latency's factor on `nodes` nodes: linear between the given node counts, beyond them that
+    of the nearest."""
     fewer = [row for row in factors if row[0] <= nodes] or list(factors[:1])
     more = [row for row in factors if row[0] >= nodes] or list(factors[-1:])
     if not factors:
@@ -113,17 +118,18 @@ def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
 
 
 def _tree(network: TwoLevel) -> List[str]:
-    """Two levels of switches: stars of nodes on the ports of a line card, line cards on the core's fabric.
-
-    An edge switch's uplinks are one link of their joint rate: traffic spreads over them evenly. All traffic between
-    edge switches takes its share of what the core forwards, and only that between line cards takes their ways to the
+    """Two levels of switches: stars of nodes on the ports of a line card, line cards on the core's
     fabric.
+
+    An edge switch's uplinks are one link of their total rate, because traffic spreads over them
+    evenly. All traffic between edge switches shares the core's forwarding rate. Only traffic
+    between line cards uses their ways to the fabric.
     """
-    # A link that never blocks would still join all of its flows into one system of equations, and slow them down.
+    # A link that never blocks would still join all of its flows into one system of equations, and slow the simulation.
     if math.isinf(network.card_bandwidth):
         network = replace(network, edges_per_card=network.edges)
     forwards = math.isfinite(network.core_bandwidth)
-    # Every byte takes it once: on the way up, whichever way it goes from there.
+    # Every byte uses it once: on the way up, wherever it goes from there.
     forwarding = '<link_ctn id="forwarding"/>' if forwards else ""
     uplinks = network.uplinks * network.uplink_bandwidth
     slots, slot_routes = [], []
@@ -160,7 +166,8 @@ def _tree(network: TwoLevel) -> List[str]:
 def _switch(
     name: str, first: int, last: int, bandwidth: float, latency: float, router: str = ""
 ) -> str:
-    """A switch with these nodes; one of several has a router, by which it is joined to the others."""
+    """A switch with these nodes. If there are several switches, each has a router that joins it to
+    the others."""
     return _CLUSTER.format(
         id=name,
         router=f' router_id="{router}"' if router else "",
@@ -178,7 +185,8 @@ def _full_duplex(name: str, bandwidth: float) -> str:
 def _routes(
     lower: Tuple[str, str], upper: Tuple[str, str], link: str, on_the_way_up: str = ""
 ) -> List[str]:
-    """Up and down between two zones, each a name with its router's, over a full-duplex link."""
+    """Routes up and down between two zones, each a name with its router's, over a full-duplex
+    link."""
     up, down = (f'<link_ctn id="{link}" direction="{way}"/>' for way in ("UP", "DOWN"))
     return [_ROUTE.format(*lower, *upper, up + on_the_way_up), _ROUTE.format(*upper, *lower, down)]
 
@@ -195,11 +203,13 @@ def smpirun(
     by_size: Sequence[Sequence[float]] = (),
     eager_bytes: float = EAGER_BYTES,
 ) -> List[str]:
-    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`; `program` may be REPLAY.
+    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`;
+    `program` may be REPLAY.
 
-    `clock` is the path of noclock.so, without blanks: with it SMPI does not ask the kernel for CPU times that it then
-    ignores. `by_size` has the factors of latency and bandwidth from some sizes of message on, from 0 bytes. Longer
-    messages than `eager_bytes` wait for their receivers.
+    `clock` is the path of noclock.so, without blanks: with it SMPI does not ask the kernel for CPU
+    times that it then ignores. `by_size` has the factors of latency and bandwidth from certain
+    message sizes on, starting with 0 bytes. Messages longer than `eager_bytes` wait for their
+    receivers.
     """
     options = {**_OPTIONS, **dict.fromkeys(_EAGER, f"{eager_bytes:.0f}")}
     for column, name in ((1, "smpi/lat-factor"), (2, "smpi/bw-factor")) if by_size else ():

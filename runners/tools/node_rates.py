@@ -1,4 +1,5 @@
-"""What one node delivers to DGEMM, DTRSM, STREAM and row swaps: the rates of the model of a simulated node.
+"""The rates of one node at DGEMM, DTRSM, STREAM and row swaps, which are the rates of a simulated
+node's model.
 
 Their names are those of runners/src/simulated.h.
 """
@@ -36,11 +37,11 @@ UNITS = {
     "strided_s": "s",
 }
 
-# Of the longest length. Above it, rates differ from ones that grow with k for ever by less than a fifth over all
-# lengths, and F would be more than five times what the longest loop delivered: not measured but extrapolated.
+# Multiple of the longest length. Beyond it, rates differ by less than a fifth from rates that grow with k for ever,
+# over all lengths, and F would be more than five times the longest loop's rate: extrapolated, not measured.
 _LONGEST_HALF = 4
 
-# A node with a small share of a core, and large arrays to be touched first.
+# For a node with a small share of a core, and large arrays that must be touched first.
 _LIMIT_S = 900.0
 
 _HEAD = re.compile(
@@ -52,14 +53,14 @@ _ROW = re.compile(
     r"^ *(\d{1,9}) +([a-z]+) +(\d{1,18}) +(\d{1,9}) +(\d{1,9}) +(\d{1,9}\.\d{6}) +(\d{1,18})$", re.M
 )
 
-# Of each measurement; longer on a testbed, whose nodes have neighbours.
+# Duration of each measurement; longer on a testbed, whose nodes have neighbours.
 _HERE_S = 0.1
 _ON_TESTBED_S = 0.5
 
 _PROCESSORS = Path("/sys/devices/system/cpu")
-_LEAST_ARRAY_MIB = 64  # also where the kernel names no caches
+_LEAST_ARRAY_MIB = 64  # even if the kernel names no caches
 
-# Operations, bytes or elements of one repetition. STREAM counts what the loop names, read or written.
+# Operations, bytes or elements of one repetition. STREAM counts the operands in the loop, read or written.
 _WORK = {
     "dgemm": lambda m, n, k: 2 * m * n * k,
     "thin": lambda m, n, k: 2 * m * n * k,
@@ -75,8 +76,8 @@ _Turn = Mapping[str, Mapping[_Sizes, float]]
 
 
 def commands(point: Settings) -> List[Command]:
-    """One run on node 1: `duration_s` for each of the measurements, each five times, and
-    STREAM's arrays of `array_mib` MiB."""
+    """One run on node 1, with `duration_s` for each measurement, each made five times, and STREAM
+    arrays of `array_mib` MiB."""
     argv = ("node_rates", str(point["duration_s"]), str(point["array_mib"]))
     return [Command(argv, timeout_s=_LIMIT_S)]
 
@@ -91,11 +92,11 @@ def results(text: str) -> List[Result]:
 def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float, float]:
     """F and h of r(k) = F k / (k + h): the rate of long loops, and the length k that halves it.
 
-    In 1/k that is a line, 1/r = 1/F + (h/F) / k, after Hockney's n_1/2 (Hockney and Jesshope, Parallel
-    Computers, 1981). The sum of squares of r (1/F + (h/F) / k) - 1 is least, which weighs all rates alike.
-    h is not below 0, where short loops would be the faster ones, and at most four times the longest length, so
-    that rates of a disturbed node, which grow as fast as k or faster, have a finite F above 0 too. Two or more
-    different lengths are needed.
+    In 1/k this is a line, 1/r = 1/F + (h/F) / k, after Hockney's n_1/2 (Hockney and Jesshope,
+    Parallel Computers, 1981). The sum of squares of r (1/F + (h/F) / k) - 1 is minimised, which
+    weighs all rates equally. h is at least 0, because below it short loops would be faster, and at
+    most four times the longest length. So F is finite and above 0 even for rates of a disturbed
+    node, which grow as fast as k or faster. At least two different lengths are needed.
     """
     inverse = [rate / length for rate, length in zip(rates, lengths)]
     rr, ri, ii = _dot(rates, rates), _dot(rates, inverse), _dot(inverse, inverse)
@@ -105,7 +106,7 @@ def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float
     longest = _LONGEST_HALF * max(lengths)
     if 0 <= slope <= longest * intercept:
         return 1 / intercept, slope / intercept
-    half = 0.0 if slope < 0 else longest  # the bound that is met: the fit is then of F alone
+    half = 0.0 if slope < 0 else longest  # the bound that was hit; then only F is fitted
     scaled = [rate + half * per for rate, per in zip(rates, inverse)]
     return _dot(scaled, scaled) / sum(scaled), half
 
@@ -137,9 +138,10 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
 
 
 def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
-    """The seven rates by name, each over the turns of a run, in the order and units of UNITS; and the run's settings.
+    """The seven rates by name, each over the turns of a run, in the order and units of UNITS; and
+    the run's settings.
 
-    Raises Unreadable, as `results` does, for an output that is cut off or contradicts itself.
+    Raises Unreadable, like `results`, for an output that is cut off or contradicts itself.
     """
     head = whole("node_rates", text, _HEAD)
     count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
@@ -193,7 +195,7 @@ def run_here() -> str:
 
 
 def run_on(testbed: Any, interconnect: str) -> str:
-    """The same on node 1 of an opened testbed; raises FalloffError when the trial is not valid."""
+    """The same on node 1 of an opened testbed; raises FalloffError if the trial is not valid."""
     point = {"interconnect": interconnect, **_settings(_ON_TESTBED_S)}
     trial = Trial("rates", "survey", "node_rates", 0, 1, point)
     transcript = testbed.run(trial, commands(point))
@@ -207,7 +209,7 @@ def run_on(testbed: Any, interconnect: str) -> str:
 def as_toml(output: str, machine: str = "") -> str:
     """A table [rates.NAME] for each rate: its median over the turns of the run, and their range.
 
-    `machine` is what they are of, by default this one. Raises as `results` does.
+    `machine` names the measured machine, by default this one. Raises like `results`.
     """
     if not machine:
         host = provenance.host()
@@ -223,10 +225,11 @@ def as_toml(output: str, machine: str = "") -> str:
 
 
 def array_mib(processors: Path = _PROCESSORS) -> int:
-    """The size of each of STREAM's arrays in MiB: four times all last-level caches of the machine together,
-    as STREAM's rules ask for, and never small.
+    """The size of each STREAM array in MiB: four times all last-level caches of the machine
+    together, as STREAM's rules require, and never small.
 
-    `processors` is the kernel's folder of processors, with cpu*/cache/index*/{level,size,shared_cpu_list}.
+    `processors` is the kernel's folder of processors, with
+    cpu*/cache/index*/{level,size,shared_cpu_list}.
     """
     sizes: Dict[int, Dict[str, int]] = {}
     for cache in processors.glob("cpu[0-9]*/cache/index[0-9]*"):

@@ -18,7 +18,7 @@ from runners.record import (
     Tool,
 )
 
-# SMPI's trace replay prints it once, when the last rank has ended.
+# SMPI's trace replay prints this once, when the last rank has ended.
 _END = re.compile(r"Simulation time (\d{1,9}\.\d{6})$", re.M)
 
 # Half a unit of the last printed digit is 1e-4 of it.
@@ -26,7 +26,8 @@ _SHORTEST_S = 5e-3
 
 
 def commands(point: Settings) -> List[Command]:
-    """One replay on as many nodes as the point says; raises FalloffError where there is no recording and none can be made."""
+    """One replay on the point's number of nodes; raises FalloffError if there is no recording and
+    none can be extrapolated."""
     recorded = recording.of(point["program"], point["nodes"])
     argv = ("replay", point["program"])
     files = recording.traces(recorded)
@@ -34,7 +35,7 @@ def commands(point: Settings) -> List[Command]:
 
 
 def results(text: str) -> List[Result]:
-    """The one replay of an output: replay_time [s]."""
+    """The replay in an output: replay_time [s]."""
     times = _END.findall(text)
     if len(times) != 1:
         ended = f"the replay ended {len(times)} times, once was expected"
@@ -50,7 +51,7 @@ parse = parser("replay", results)
 SETTINGS = {
     "nodes": COUNT,
     "program": NAME,
-    "recording": NAME,  # its checksum: the trials of another recording are others
+    "recording": NAME,  # its checksum, because another recording means other trials
     "timeout_s": POSITIVE,
 }
 

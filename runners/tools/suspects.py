@@ -20,11 +20,11 @@ from runners.record import (
 )
 from runners.tools import dgemm
 
-LEAST_NODES = 4  # with fewer a slow link cannot be told from a slow node
+LEAST_NODES = 4  # with fewer nodes a slow link cannot be told from a slow node
 
-# Starting the ranks, and choosing DGEMM's order.
+# Time to start the ranks and to choose DGEMM's order.
 _START_S = 60.0
-# A window ends with the message that is under way; on the slowest of links that takes a while.
+# A window ends with the message in transit; on the slowest links that takes a while.
 _SLOWEST = 5.0
 
 _RATE = r"\d\.\d{6}e[+-]\d{2,3}"
@@ -61,10 +61,11 @@ def commands(point: Settings) -> List[Command]:
 def results(text: str) -> List[Result]:
     """The one result of an output, with its settings.
 
-    dgemm_rate [Gflop/s] and stream_rate [B/s] are lists over nodes, `hosts` their names with commas between them.
-    pair_latency [s] and pair_bandwidth [B/s] are lists over nodes of lists over their partners: the row sends, the
-    column receives. A latency is of both ways; None is where a node would meet itself. Raises Unreadable when the
-    output is not whole or contradicts itself.
+    dgemm_rate [Gflop/s] and stream_rate [B/s] are lists over nodes; `hosts` are their names,
+    separated by commas. pair_latency [s] and pair_bandwidth [B/s] are lists over nodes of lists
+    over their partners: the row sends, the column receives. A latency is for both ways. Entries
+    where a node would meet itself are None. Raises Unreadable if the output is incomplete or
+    contradicts itself.
     """
     head = whole("suspects", text, _HEAD)
     count, order, turn, message = (int(head[group]) for group in (1, 2, 4, 5))
