@@ -5,6 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from top500_lists import FIELDS, HEADINGS, ROWS, aligned, text
 
@@ -108,6 +109,40 @@ def test_without_the_lists_nothing_is_checked(tmp_path):
     for study in (none, other):
         assert "cannot be checked here" in words(study) and "53.26" in words(study)
     assert top500.families_table(none) is None and len(top500.families_table(other).rows) == 3
+
+
+def test_each_familys_law_comes_back(tmp_path):
+    """Planted: an efficiency that falls by Amdahl's law, and one that does not; too few systems have no law."""
+    chance, shares = np.random.default_rng(5), []
+    cores = np.geomspace(500, 50_000, 30).round()
+    for place, (gige, fast) in enumerate(zip(cores, cores[::-1]), 1):
+        falling = 0.7 / (1 + 2e-5 * (gige - 1)) * (1 + 0.005 * chance.standard_normal())
+        flat = 0.8 * (1 + 0.005 * chance.standard_normal())
+        for share, size, network in (
+            (falling, gige, "Gigabit Ethernet"),
+            (flat, fast, "Infiniband"),
+        ):
+            system = (
+                2 * place,
+                f"S{place}",
+                "V",
+                "C",
+                int(size),
+                1e5 * share,
+                1e5,
+                network,
+                network,
+            )
+            shares.append(system)
+    few = ROWS["2008-11"][2]
+    table = top500.laws_table(
+        top500.analyse(read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=[*shares, few])))
+    )
+    assert {row[3] for row in table.rows} == {"Amdahl's law", "constant"} and len(table.rows) == 2
+    (slow,) = (row for row in table.rows if row[3] == "Amdahl's law")
+    assert "Gigabit Ethernet" in slow[1] and slow[2] == "30" and float(slow[4]) > 0.5
+    first, last = (float(share) for share in re.findall(r"([\d.]+).%", slow[5]))
+    assert first == pytest.approx(69.3, abs=1) and last == pytest.approx(35.0, abs=1)
 
 
 def test_unusable_rates_leave_no_efficiency(tmp_path):

@@ -15,11 +15,13 @@ import pandas as pd
 
 from analysis import paths, published
 from analysis.exhibit import Basis, Table
+from analysis.fitting.scaling_laws import best_of_systems
 from analysis.quoting import quoted
 from analysis.top500_lists import Lists, families
 from analysis.wording import UNKNOWN, counted, fixed, paragraphs, percent, percent_range
 
 UNITS = {"%": 0.01, "1": 1.0}
+LEAST_SYSTEMS = 10  # of a family, for a law to be fitted to them
 BASIS = Basis("published")
 FOLDER = paths.TOP500.relative_to(paths.ROOT)
 # For a printed number: which quantity's extreme selects the system, and which of its quantities is printed.
@@ -251,6 +253,31 @@ def families_table(study: Top500) -> Table | None:
     columns = ("List", "Family", "Systems", "Share", "Median", "Lowest to highest")
     caption = "Share of the systems and efficiency, Rmax / Rpeak, by the interconnect's family"
     return Table("list-families", columns, "llrrrl", rows, caption, BASIS) if rows else None
+
+
+def laws_table(study: Top500) -> Table | None:
+    """The law of efficiency over cores that each family's systems support best; None where no family has enough systems."""
+    rows = []
+    for (month, family), systems in study.shown.dropna(subset=["efficiency", "cores"]).groupby(
+        ["list", "family"]
+    ):
+        cores = systems.cores.to_numpy(float)
+        found = len(systems) >= LEAST_SYSTEMS and best_of_systems(
+            cores, systems.efficiency.to_numpy()
+        )
+        if found:
+            law, weight = found
+            ends = np.array([cores.min(), cores.max()])
+            at = [
+                f"{percent(value)} on {number:.0f}"
+                for number, value in zip(ends, law.model.function(ends, **law.estimates))
+            ]
+            place = month_name(month), families()[family], str(len(systems))
+            spread = percent(law.sigma)
+            rows.append((*place, law.model.title, fixed(weight, 2), " to ".join(at), spread))
+    columns = ("List", "Family", "Systems", "Law", "Weight", "Efficiency on cores", "Scatter (sd)")
+    caption = "The law of efficiency over cores that each family's systems support best, with its AICc weight; single systems allow no test of it"
+    return Table("list-laws", columns, "llrlrlr", rows, caption, BASIS) if rows else None
 
 
 def month_name(month: str) -> str:

@@ -2,6 +2,7 @@
 node counts that they did not see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 
@@ -188,6 +189,23 @@ def held_out(
     return pd.DataFrame(rows)
 
 
+def best_of_systems(sizes: np.ndarray, efficiency: np.ndarray) -> tuple[Fit, float] | None:
+    """The law that single systems support best, and its weight; None where none can be fitted.
+
+    `sizes` are nodes or cores, `efficiency` [1], both of shape (systems,). Without repeats there is no test for lack of fit, and the
+    law of HPL's messages is left out: it takes each system's process grid.
+    """
+    fits = []
+    for law in map(_law, LAWS[:-1]):
+        with suppress(FalloffError):
+            fits.append(fit(law, sizes, efficiency))
+    weights = _akaike_weights(fits)
+    if np.isnan(weights).all():
+        return None
+    best = int(np.nanargmax(weights))
+    return fits[best], weights[best]
+
+
 def with_settings(points: xr.Dataset) -> xr.DataArray:
     """The share of the nodes' known rate [1] at a campaign's points, with what the law of HPL's
     messages needs over nodes.
@@ -261,10 +279,15 @@ def _fitted(model: Model, known: xr.DataArray) -> Law:
 
 
 def _weighted(laws: list[Law]) -> tuple[Law, ...]:
-    """The laws with Akaike's weights, among those that have a criterion."""
-    criteria = np.array([law.pooled.aicc if law.pooled else None for law in laws], float)
+    """The laws with Akaike's weights among those that have a criterion."""
+    weights = _akaike_weights([law.pooled for law in laws])
+    return tuple(replace(law, weight=weight) for law, weight in zip(laws, weights))
+
+
+def _akaike_weights(fits: Sequence[Fit | None]) -> list[float]:
+    """The weight of each fit among those with an AICc, NaN of the others."""
+    criteria = np.array([each.aicc if each else None for each in fits], float)
     if not np.isfinite(criteria).any():
-        return tuple(laws)
+        return [np.nan] * len(fits)
     weights = np.exp(-(criteria - np.nanmin(criteria)) / 2)
-    weights /= np.nansum(weights)
-    return tuple(replace(law, weight=float(weight)) for law, weight in zip(laws, weights))
+    return (weights / np.nansum(weights)).tolist()
