@@ -1,0 +1,164 @@
+"""sockperf: half the round trip of small messages over TCP, with its percentiles (ping-pong and under-load of sockperf 3.x)."""
+
+import re
+from typing import List, Mapping
+
+from runners.description_rules import COUNT, POSITIVE
+from runners.outputs import absent
+from runners.parsing import ENDS, attempt, parser, parts, usable
+from runners.record import (
+    Command,
+    Contradictory,
+    Cut,
+    Failed,
+    Mark,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+    Unsupported,
+)
+
+PORT = 5211
+# The server needs to start, and the client warms up and waits for late replies.
+_MARGIN_S = 20.0
+
+_ESCAPE = re.compile(r"\x1b\[[\d;]*m")
+_TITLE = re.compile(r"^sockperf: == version #(\d[\w.]*?)(?:-[\w.]+)? ==", re.M)
+_NUMBER = r"(\d{1,12}\.\d{1,9})"
+_MEAN = re.compile(rf"====> avg-latency={_NUMBER}")
+_SUMMARY = re.compile(rf"^sockperf: Summary: Latency is {_NUMBER} usec$", re.M)
+_COUNTS = re.compile(
+    r"^sockperf: \[Valid Duration\] .*SentMessages=(\d{1,15}); ReceivedMessages=(\d{1,15})$", re.M
+)
+_LOST = re.compile(r"^sockperf: # dropped messages = (\d{1,15});", re.M)
+_TOTAL = re.compile(r"^sockperf: Total (\d{1,15}) observations;", re.M)
+_PLACE = re.compile(
+    rf"^sockperf: ---> (?:percentile (\d{{1,2}}\.\d{{3}}) =|<(MAX|MIN)> observation =) +{_NUMBER}\n",
+    re.M,
+)
+_RATE = re.compile(r"^sockperf: Summary: Message Rate is ", re.M)
+_ERROR = re.compile(r"sockperf: ERROR: (.+)$", re.M)
+_PERCENTILES = {"50.000": "p50", "99.000": "p99", "99.900": "p999"}
+
+SETTINGS = {
+    "sender": COUNT,
+    "receiver": COUNT,
+    "message_bytes": COUNT,
+    "duration_s": POSITIVE,
+}
+FACTORS = {**ENDS, "message_bytes": Quantity("size of the messages that were asked for", "B")}
+READINGS = {
+    "half_round_trip": Quantity("mean half round trip of a message", "s"),
+    "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
+    "half_round_trip_p99": Quantity("half round trip that 99 % of the messages do not exceed", "s"),
+    "half_round_trip_p999": Quantity(
+        "half round trip that 99.9 % of the messages do not exceed", "s"
+    ),
+    "half_round_trip_max": Quantity("largest half round trip of a message", "s"),
+    "messages_lost": Quantity("share of the messages without a reply", "1"),
+}
+
+
+def commands(point: Settings) -> List[Command]:
+    """A server on the receiver, and messages of `message_bytes` back and forth from the sender for `duration_s` seconds."""
+    address, limit = f"{{node{point['receiver']}}}", point["duration_s"] + _MARGIN_S
+    to = ("--tcp", "-i", address, "-p", str(PORT))
+    serve = Command(
+        ("sockperf", "server", *to),
+        node=point["receiver"],
+        timeout_s=limit,
+        background=True,
+        listens=PORT,
+    )
+    size = ("-t", str(point["duration_s"]), "-m", str(point["message_bytes"]))
+    ask = Command(("sockperf", "ping-pong", *to, *size), node=point["sender"], timeout_s=limit)
+    return [serve, ask]
+
+
+def results(text: str) -> List[Result]:
+    """One result for each run in an output, with its `version`: the mean, three percentiles and the largest of half the
+    round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
+    text = _ESCAPE.sub("", text.replace("\r", ""))
+    found = [
+        attempt(lambda body=body: _readings(body), {"version": title[1]})
+        for title, body in parts(text, _TITLE)
+    ]
+    if not found:
+        raise absent("sockperf", text, "an output of sockperf")
+    return usable(found, "an output of sockperf without a usable result: ")
+
+
+def _readings(run: str) -> List[Reading]:
+    summary, mean = _SUMMARY.findall(run), _MEAN.findall(run)
+    if _RATE.search(run):
+        raise Unsupported("sockperf's throughput test is not read, only ping-pong and under-load")
+    if not summary:
+        error = _ERROR.search(run)
+        if error:
+            raise Failed(f"sockperf says: {error[1].strip()[:100]}")
+        raise Cut("sockperf's summary is missing: the run was stopped or its output cut off")
+    counts, lost, total = (found.findall(run) for found in (_COUNTS, _LOST, _TOTAL))
+    places = _places(run)
+    if "MIN" not in places:
+        raise Cut("sockperf's last line, of the least observation, is missing")
+    if any(len(found) != 1 for found in (summary, mean, counts, lost, total)):
+        raise Contradictory("sockperf prints each of its counts once: lines are missing or mixed")
+    if summary != mean:
+        raise Contradictory(f"sockperf's mean is {mean[0]} and {summary[0]} us")
+    sent, received, observed = (int(number) for number in (*counts[0], total[0]))
+    if observed == 0:
+        raise Failed("sockperf got no reply in the time that counts")
+    if not observed <= received <= sent:
+        raise Contradictory(f"{observed} observations of {received} replies to {sent} messages")
+    _require_order(places, float(mean[0]))
+    if int(lost[0]) > sent:
+        raise Contradictory(f"{lost[0]} of {sent} messages were dropped")
+    named = {f"half_round_trip_{ours}": places[theirs] for theirs, ours in _PERCENTILES.items()}
+    times = {"half_round_trip": float(mean[0]), **named, "half_round_trip_max": places["MAX"]}
+    return [
+        *(Reading(name, time / 1e6, "s") for name, time in times.items()),
+        Reading("messages_lost", int(lost[0]) / sent, "1"),
+    ]
+
+
+def _places(run: str) -> Mapping[str, float]:
+    """The observations [us] by their percentile, MIN and MAX; raises Contradictory where one stands twice."""
+    rows = [(percentile or end, float(time)) for percentile, end, time in _PLACE.findall(run)]
+    if len(dict(rows)) < len(rows):
+        raise Contradictory("two values for one percentile: runs of sockperf are mixed")
+    return dict(rows)
+
+
+def _require_order(places: Mapping[str, float], mean: float) -> None:
+    """Raise Unreadable unless all percentiles that are read are there and none is below a smaller one."""
+    if missing := [name for name in (*_PERCENTILES, "MAX") if name not in places]:
+        raise Contradictory(
+            f"sockperf's percentile {missing[0]} is missing, smaller ones are there"
+        )
+    middle = sorted((name for name in places if name not in ("MIN", "MAX")), key=float)
+    ascending = [places[name] for name in ("MIN", *middle, "MAX")]
+    if ascending != sorted(ascending):
+        raise Contradictory("sockperf's percentiles do not ascend")
+    if not places["MIN"] <= mean <= places["MAX"]:
+        raise Contradictory(f"sockperf's mean of {mean} us is not between its extremes")
+
+
+def seconds(point: Settings, testbed: Mapping[str, object]) -> float:
+    """How long a run takes, but for its warm-up [s]."""
+    return point.get("duration_s", 0)
+
+
+TOOL = Tool(
+    "sockperf",
+    commands,
+    parser("sockperf", results),
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=(Mark(r"^sockperf: (?:\x1b\[[\d;]*m)?== version #", "an output of sockperf"),),
+    packages=("sockperf",),
+    seconds=seconds,
+)
