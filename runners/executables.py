@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import List, Mapping
 
 from runners.record import FalloffError
+from runners.tools import all_tools
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 # The folder for runs, datasets and reports, which may be outside the code.
@@ -49,5 +50,10 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
     found = shutil.which(str(built / name)) or shutil.which(name)
     if not found:
         remedy = "run `make setup`"
+        packages = {
+            package for tool in all_tools() if tool.name == name for package in tool.packages
+        }
+        if packages:
+            remedy += f", or install {' '.join(sorted(packages))}"
         raise FalloffError(f"{name} is neither among the tools built here nor on PATH: {remedy}")
     return found
