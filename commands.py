@@ -487,7 +487,7 @@ def _laws(campaign: Path) -> dict[str, object]:
     tables = {
         "laws": study.laws.table(),
         "parameters": study.laws.parameters(),
-        "held_out": study.foretold.reset_index(),
+        "held_out": study.predicted.reset_index(),
     }
     rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
     return {"finding": hpl_laws.finding(study).replace("\u00a0", " "), **rows}

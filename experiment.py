@@ -244,7 +244,7 @@ def simulate_twin(
     """Simulate the campaigns of a twin: the held-out points and the what-ifs."""
     machine, simulated = read_testbed(name), []
     between = {key: {"name": key, "short": key, **own} for key, own in machine["networks"].items()}
-    for campaign in prediction.campaigns(found, points, _described("hpl_scaling")["settings"]):
+    for campaign in prediction.campaigns(found, points, _described("twin_hpl")["settings"]):
         plan = resolve(for_testbed(campaign, machine), machine, between)
         simulated.append(store.read(run_campaign(plan, out)))
     return simulated

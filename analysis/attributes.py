@@ -12,7 +12,8 @@ import xarray as xr
 from analysis.quoting import quoted
 from runners.description import WITHOUT_MESSAGES
 
-_WORDS = ("short", "source", "switch")  # free text that no program interprets
+UNLIMITED = "unshaped"  # the interconnect without a rate limit
+_WORDS = ("short", "source", "switch")  # no program reads what these say
 
 
 def interconnects(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
@@ -29,6 +30,11 @@ def short_names(dataset: xr.Dataset) -> dict[str, str]:
     if WITHOUT_MESSAGES in json.loads(dataset.attrs.get("design", "{}")):
         names[WITHOUT_MESSAGES] = "HPL without messages"
     return names
+
+
+def names_in_text(dataset: xr.Dataset) -> dict[str, str]:
+    """As `short_names`, but the network without a rate limit is called what it is."""
+    return short_names(dataset) | {UNLIMITED: "unlimited links"}
 
 
 def design(dataset: xr.Dataset) -> dict[str, Any]:

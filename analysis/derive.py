@@ -40,7 +40,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     result = over_factors(
         dataset,
         **{name: dataset[name] for name in ("N", "NB", "P", "Q", "reason")},
-        rate=dataset.hpl_rate * _slowed(dataset),
+        rate=dataset.hpl_rate * slowed(dataset),
         bytes_sent=dataset.bytes_sent.sum("node", min_count=1),
         ranks_per_node=dataset.ranks_per_node.fillna(1),
     )
@@ -83,9 +83,8 @@ def known_rate(testbed: Mapping, rate: xr.DataArray) -> xr.DataArray:
     return (per_node * rate.nodes).transpose("block", "nodes", ...).assign_attrs(of=of)
 
 
-def _slowed(dataset: xr.Dataset) -> xr.DataArray:
-    """How many times slower than its testbed describes each trial ran [1], over (trial): its
-    dilation over the described one."""
+def slowed(dataset: xr.Dataset) -> xr.DataArray:
+    """How many times slower than its testbed describes each trial ran [1], over (trial): its dilation over the described."""
     described = attributes.testbed(dataset).get("node", {}).get("dilation", 1)
     return dataset.dilation.fillna(described) / described
 

@@ -23,7 +23,7 @@ RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not
 RUNS_IN_D = 4  # a block's D is of four runs, so that its standard deviation is twice a run's
 CAMPAIGNS, SEED = 20_000, 20261122
 # Whose falls are assumed, the first that has them.
-AT_THE_SAME_RATES = paths.REFERENCE / "hpl_agreement-scale_model_simulated"
+AT_THE_SAME_RATES = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
 SIMULATED = paths.REFERENCE / "hpl_paper-smith"
 
 

@@ -45,18 +45,15 @@ def gathered(folder: Path) -> list[dict]:
     ]
 
 
-def limits(model: scale_model.ScaleModel, dataset: xr.Dataset) -> Answer:
-    """What limits emulated answers most: what a message costs in the scale model, over its cost in the paper. Empty for others."""
+def limits(dataset: xr.Dataset) -> Answer:
+    """What limits emulated answers most. Empty for others."""
     if evidence_of(dataset) != "emulated":
         return Answer("")
-    slow, fast = (
-        number(model.cases[f"{before}messages_ratio"].mean(), 2) for before in ("", "fast_")
-    )
+    shares = scale_model.shares(dataset)
+    kept = "" if shares.empty else f" {scale_model.kept(shares)}"
     return Answer(
-        f"**What limits this**: all emulated nodes share one machine. The latency of messages takes {slow} (GigE) and {fast} (10GE, more "
-        "under load) times the share of a run that it took on Fortinet's cluster. So each network loses more here than there, and the fall "
-        "of GigE against 10GE may be too small or too large. On many nodes the machine slows 10GE too: how far GigE falls there is open. Only links are "
-        "compared, where Fortinet's faster network also used RDMA."
+        f"**What limits this**: all emulated nodes share one machine, and time is slowed so much that it does not count.{kept} "
+        "Only links are compared, where Fortinet's faster network also used RDMA."
     )
 
 

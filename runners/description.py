@@ -161,9 +161,9 @@ def for_preset(
 
 
 def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Description:
-    """A campaign as a testbed can run it: with the testbed's own `settings`, only on its
-    `interconnects`, without surveys by tools that are not among its `runners`, and with no more
-    than its `blocks`.
+    """A campaign as a testbed can run it: with the testbed's own `settings`, on its `interconnects` alone,
+    without surveys by tools that are not among its `runners`, without a dilation where it slows nothing down, and with no
+    more than its `blocks`.
 
     The level "all" of `nodes` becomes the testbed's number of nodes. What a testbed does not name
     stays, and so do interconnects that it lacks, which the plan then refuses. For a cluster see
@@ -183,13 +183,21 @@ def for_testbed(campaign: Description, testbed: Mapping[str, Any]) -> Descriptio
         fitted["survey"] = [survey for survey in surveys if survey["runner"] in runners]
     if fitted["factors"].get("nodes") == [ALL_NODES] and "nodes" in testbed:
         fitted["factors"] = {**fitted["factors"], "nodes": [testbed["nodes"]]}
-    if "blocks" in testbed:  # exact repeats need no further looks
+    if "dilation" not in testbed.get("node", {}):  # only a scale model slows time down
+        fitted["settings"] = _without("dilation", fitted["settings"])
+        for part in ("survey", "warm_up"):
+            fitted[part] = [_without("dilation", table) for table in fitted.get(part, [])]
+    if "blocks" in testbed:  # what repeats itself exactly is not looked at several times
         rules = {**campaign["stopping"], "blocks": testbed["blocks"]}
         fitted["stopping"] = {key: rules[key] for key in rules if key not in ("looks", "one_sided")}
         fitted["warm_up"] = []
     if "scale" in testbed and campaign["runner"] == "hpl" and "interconnect" in fitted["factors"]:
         fitted["levels"] = _slowed(fitted, testbed)
     return _for_cluster(fitted, testbed) if testbed.get("kind") == "cluster" else fitted
+
+
+def _without(key: str, table: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in table.items() if name != key}
 
 
 def _slowed(campaign: Description, testbed: Mapping[str, Any]) -> Dict[str, Any]:

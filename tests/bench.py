@@ -76,7 +76,7 @@ if __name__ == "__main__":
     engine.tool_named = lambda name: campaigns.ECHO
     PLAN = campaigns.small_plan(stopping={"blocks": 10})
     tell("engine's overhead a trial (goal: at most 10 ms)", campaign, per=len(PLAN.trials()))
-    folder = REFERENCE / "hpl_scaling-scale_model"
+    folder = REFERENCE / "hpl_scaling-fortinet_model"
     dataset = store.assemble(folder)
     tell("reference transcripts to dataset", partial(store.assemble, folder))
     tell("dataset to verdicts", lambda: contrasts.contrasts(derive.points(dataset)))

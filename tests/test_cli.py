@@ -92,18 +92,20 @@ def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
         rows = re.findall(r"^ +(\d+) +([\d?]+)((?: +[01]\.\d{3})+)$", said, re.M)
         return said, {look: (time, [*map(float, odds.split())]) for look, time, odds in rows}
 
-    reference = paths.REFERENCE / "hpl_scaling-scale_model"
+    reference = paths.REFERENCE / "hpl_scaling-fortinet_model"
     notes = [*map(json.loads, (reference / "journal.jsonl").read_text().splitlines())]
-    took = (notes[-1]["at"] - notes[0]["at"]) / 60
+    begins = [place for place, note in enumerate(notes) if note["event"] == "session"]
+    sessions = zip(begins, [*begins[1:], len(notes)])  # between them nothing ran
+    took = sum(notes[end - 1]["at"] - notes[begin]["at"] for begin, end in sessions) / 60
     said, rows = planned()
     assert list(rows) == ["4", "6", "9"] and str(reference) in said
-    assert float(rows["4"][0]) == pytest.approx(took, rel=0.03) and rows["4"][1][0] > 0.99
-    own = tmp_path / "hpl_scaling-scale_model-12345678"
+    assert float(rows["4"][0]) == pytest.approx(took, rel=0.2) and rows["4"][1][0] > 0.99
+    own = tmp_path / "hpl_scaling-fortinet_model-12345678"
     shutil.copytree(reference, own)
     twice = [note | {"seconds": 2 * note.get("seconds", 0)} for note in notes]
     (own / "journal.jsonl").write_text("\n".join(map(json.dumps, twice)))
     said, rows = planned()
-    assert float(rows["4"][0]) == pytest.approx(2 * took, rel=0.03) and str(own) in said
+    assert float(rows["4"][0]) == pytest.approx(2 * took, rel=0.2) and str(own) in said
     # Where nothing was run: later looks decide more often, a larger scatter less.
     said, rows = planned("--testbed", "example_ssh")
     odds = np.array([probabilities for _, probabilities in rows.values()])
@@ -130,7 +132,7 @@ def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
         (("fit", "data/published/smith_table1.csv", "--x", "P", "--y", "N", "--block", "P"), "name the one that counts"),
         (("report", "--design", "data"), "cannot read data"),
         (("evidence", "trace", "sahre"), "no figure 'sahre' (did you mean 'share'?); there are: agreement, "),
-        (("evidence", "trace", "table1", "--transcript", "x/y"), "they are: hpl_table1-scale_model, hpl_paper-smith"),
+        (("evidence", "trace", "table1", "--transcript", "x/y"), "they are: hpl_table1-fortinet_model, hpl_paper-smith"),
         (("evidence", "archive", "README.md"), "README.md is there already"),
         (("profile",), "say after `--` what to run"),
         (("profile", "--replay", "stencil", "--testbed", "emulated"), "is not simulated"),
@@ -201,7 +203,7 @@ def test_tab_completes(typed, among, tmp_path):
 @pytest.mark.parametrize(
     ("name", "finding"),
     [
-        ("hpl_scaling-scale_model", r"GigE falls off against 10GE from 2 to 8 nodes: .* falls by [\d.]+ % .*\."),
+        ("hpl_scaling-fortinet_model", r"GigE falls off against 10GE from 2 to 36 nodes: .* falls by [\d.]+ % .*\."),
         ("tcp_cost-paths", r"none\. campaign tcp_cost has no finding of its own: .* beside campaign tcp_mtu"),
     ],
 )  # fmt: skip
@@ -268,8 +270,8 @@ def test_all_is_written_below_falloff_home(tmp_path):
     done("import", "hpl", str(HPL / "2.0-several-rows.txt"))
     (raw,) = (home / "data" / "raw").iterdir()
     assert list((home / "data" / "datasets").glob("*.nc"))
-    copy = shutil.copytree(paths.REFERENCE / "hpl_scaling-scale_model", home / "copy")
-    done("compare", str(copy), str(paths.REFERENCE / "hpl_scaling-scale_model"))
+    copy = shutil.copytree(paths.REFERENCE / "hpl_scaling-fortinet_model", home / "copy")
+    done("compare", str(copy), str(paths.REFERENCE / "hpl_scaling-fortinet_model"))
     assert (home / "build" / "compare.svg").exists()
     assert raw.name in done("evidence", "verify", str(raw))
     described = home / "data" / "campaigns" / "mine.toml"

@@ -203,15 +203,18 @@ def test_imported_results_are_compared_run_by_run(tmp_path):
 
 def test_references_lead_to_their_transcripts(tmp_path):
     """The stored campaigns of one cluster, hours apart: nothing is slower; a row's transcripts are what HPL printed."""
-    both = [str(REFERENCE / f"{name}-scale_model") for name in ("hpl_scaling", "hpl_table1")]
+    both = [str(REFERENCE / f"{name}-fortinet_model") for name in ("hpl_scaling", "hpl_table1")]
     done = run("compare", *both, "--figure", str(tmp_path / "f.svg"))
-    assert done.returncode in (0, 2) and "cpu_model" in done.stdout
+    assert done.returncode in (0, 2)
+    # The two networks of a point are slowed down differently: their ratio is of one time scale.
+    (ratio,) = re.findall(r"GigE / 10GE, 2 to 36 nodes +([\d.]+)", done.stdout)
+    assert float(ratio) == pytest.approx(0.88, abs=0.02)
     assert (
         not re.search(r" (slower|faster)$", done.stdout, re.M)
         and done.stdout.count("the same\n") >= 6
     )
     printed = run("compare", *both, "--transcripts", "1").stdout
-    assert "OLD b00" in printed and "NEW b00" in printed and printed.count("HPLinpack") == 9
+    assert "OLD b00" in printed and "NEW b00" in printed and printed.count("HPLinpack") == 8
     assert "there is no row 99" in run("compare", *both, "--transcripts", "99").stderr
 
 
@@ -223,14 +226,18 @@ def test_planted_changes_are_found_in_stored_runs():
     )
     node, link = study["slow_node"], study["slow_link"]
     points = {one.what: one.answer for one in node.large if len(one.points) == 1}
-    assert points == {"GigE, 16 nodes": SLOWER, "10GE, 16 nodes": SLOWER}
+    large = [f"{name}, {nodes} nodes" for name in ("GigE", "10GE") for nodes in (16, 24, 36)]
+    assert points == dict.fromkeys(large, SLOWER)
     assert sum(one.answer == SAME for one in node.unchanged) >= 6
     for scenario in (node, link):
         assert SLOWER not in {one.answer for one in scenario.unchanged}
     single = next(one for one in link.found.changes if one.what == "1 stream, one link")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
-    assert [row[5] for row in planted_change.planted(study).rows] == 5 * [SLOWER]
-    assert "found 5 of 5 statements" in planted_change.finding(study)
+    points = [row[5] for row in planted_change.planted(study).rows if " / " not in row[1]]
+    assert points == len(points) * [SLOWER] and len(points) >= 5
+    told = planted_change.finding(study)
+    found, planted = map(int, re.search(r"found (\d+) of (\d+) statements", told).groups())
+    assert len(points) <= found <= planted and "accused none" in told
     assert {one.answer for one in study["unchanged"].found.changes} <= {SAME, UNDECIDED}
 
 

@@ -103,7 +103,7 @@ def test_leaving_out_changes_the_judgement_and_says_so():
     less = of(trials, without_blocks=(2,)).judgement
     assert "4\u00a0blocks" in whole.sentence and "3\u00a0blocks" in less.sentence and less.word
     assert "Left out by hand: 1" in less.notes[-1] and not whole.notes
-    for nodes in (8, 2):
+    for nodes in (36, 2):
         other = of(trials, without_levels=(nodes,)).judgement
         assert other.word == "" and f"{nodes}\u00a0nodes, left out" in other.notes[0]
     assert of(trials, without_levels=(4,)).judgement.sentence == whole.sentence

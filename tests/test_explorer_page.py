@@ -300,7 +300,7 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
     """Nothing is requested, nothing is wider than a phone: a tap tells all, a curve can be hidden, Back goes back."""
     folder, file = tmp_path / "two", tmp_path / "explorer.html"
     folder.mkdir()
-    for name in ("hpl_scaling-scale_model", "hpl_paper-smith"):
+    for name in ("hpl_scaling-fortinet_model", "hpl_paper-smith"):
         (folder / name).symlink_to(paths.REFERENCE / name)
     static.write(folder, file)
     page = opened(chromium, file.as_uri(), dark=True, phone=True)

@@ -83,16 +83,6 @@ def test_both_scales_are_compared():
     assert np.isnan(study.constant) and "differ by" not in words(hpl_table1, study)
 
 
-def test_the_emulating_machine_is_blamed_where_processes_wait_for_it():
-    """What the machine adds stands in the finding where it is beyond the margin."""
-    ran = emulated()
-    waits = (0.004 * ran.nodes * ran.hpl_time).expand_dims(node=ran.node).transpose("trial", "node")
-    slow = hpl_table1.analyse(ran.assign(pace_delayed=waits), paper())
-    assert "On 36 nodes a process waits 14 % of its time for a processor" in words(hpl_table1, slow)
-    few = hpl_table1.analyse(ran.assign(pace_delayed=waits / 10), paper())
-    assert "a processor of this machine" not in words(hpl_table1, few)
-
-
 def test_planted_efficiencies_come_back():
     """Efficiency is the rate over the described peak; what is planted to stop at 8 nodes is level from there on."""
     study = hpl_paper.analyse(smith_campaign("hpl_paper"))

@@ -21,7 +21,7 @@ def made(tmp_path_factory):
     """The report of a few notebooks on the scaling campaign as a cluster would have run it: other testbed and evidence,
     no pace; and where these were executed."""
     own = tmp_path_factory.mktemp("own")
-    mine, source = own / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-scale_model"
+    mine, source = own / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-fortinet_model"
     shutil.copytree(source, mine, ignore=shutil.ignore_patterns("*.xz", "SHA256SUMS"))
     (mine / "transcripts").mkdir()
     plan = json.loads((source / "trials.json").read_text())

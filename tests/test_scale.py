@@ -10,7 +10,7 @@ from runners.testbeds import link_probe
 MODEL = experiment.read_testbed("fortinet_model")
 
 
-def points(preset, campaign="hpl_nodes", testbed=""):
+def points(preset, campaign="hpl_scaling", testbed=""):
     return [trial.point for trial in experiment.plan_campaign(campaign, testbed, preset).blocks[0]]
 
 
@@ -39,19 +39,18 @@ def test_bytes_have_the_share_that_they_have_on_the_cluster():
 
 def test_a_campaign_that_says_a_dilation_keeps_it():
     """As a setting or as a factor; and a testbed without the rule has none."""
-    assert {point["dilation"] for point in points("quick")} == {20}
+    assert {point["dilation"] for point in points("quick")} == {40}
     assert {point["dilation"] for point in points("full", "hpl_invariance", "fortinet_model")} == {
-        5,
-        10,
-        20,
+        100,
+        400,
     }
-    assert not any("dilation" in point for point in points("full", "hpl_nodes", "scale_model"))
+    assert not any("dilation" in point for point in points("full", "hpl_scaling", "scale_model"))
 
 
 def test_a_network_of_which_the_rule_says_nothing_is_refused():
     """With the place where it has to be said."""
     lacking = {**MODEL, "scale": {**MODEL["scale"], "message_s": {"gige": 40e-6}}}
-    campaign = experiment._described("hpl_nodes")
+    campaign = experiment._described("hpl_scaling")
     with pytest.raises(FalloffError, match="message_s says nothing of 10gige"):
         experiment.for_testbed(campaign, lacking)
 

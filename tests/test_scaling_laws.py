@@ -137,6 +137,6 @@ def test_lost_runs_and_missing_settings_cost_what_they_carry():
 
 def test_a_stored_campaign_has_its_settings():
     """The share of a campaign's points carries what the law of HPL's messages takes."""
-    share = with_settings(points(store.read(paths.REFERENCE / "hpl_scaling-scale_model")))
+    share = with_settings(points(store.read(paths.REFERENCE / "hpl_scaling-fortinet_model")))
     assert (share.P * share.Q == share.nodes).all() and (share.node_rate > 0).all()
     assert fit_each(share, models=["hpl_messages"])["gige", "hpl_messages"].farthest < 0.05

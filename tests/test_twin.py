@@ -101,7 +101,7 @@ def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path)
     assert times[1] == [2.24e-6]
     with pytest.raises(FalloffError, match="measure longer ones"):
         twin._link(times, {})
-    rate, source = twin._compute_rate(experiment.named(["hpl_scaling-scale_model"]))
+    rate, source = twin._compute_rate(experiment.named(["twin_hpl-scale_model"]))
     assert "HPL on one node" in source and rate.low < rate.value < rate.high
     assert rate.value == pytest.approx(85e6, rel=0.01)
 
@@ -128,7 +128,7 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
         pytest.skip(reasons[0])
     shutil.copytree(paths.TESTBEDS, tmp_path / "testbeds")
     monkeypatch.setattr(paths, "TESTBEDS", tmp_path / "testbeds")
-    hpl = experiment.named(["hpl_scaling-scale_model"])
+    hpl = experiment.named(["twin_hpl-scale_model"])
     file = experiment.write_twin("copy", found, 16, hpl)
     points = prediction.held_out_points(hpl, found).sel(nodes=[2])
     study = prediction.predict(

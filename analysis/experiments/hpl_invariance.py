@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import drawing, exhibit, style
-from analysis.attributes import short_names, testbed
+from analysis.attributes import factors, names_in_text, testbed
 from analysis.derive import points
 from analysis.experiments.scale_model import OPEN, judged_ratios
 from analysis.findings import Finding, interval_in_words, of_estimate, origin
@@ -32,7 +32,7 @@ ANSWERS = {FLAT: SAME, FALLS_OFF: LOWER, RISES: HIGHER}
 class Invariance:
     """The campaign's dataset, its points and each dilation's ratio to the described one.
 
-    `reference` is the testbed's dilation and `margin` [1] what counts as the same. `log_ratio` is the log of a block's
+    `reference` is the testbed's dilation, or the first that is compared, and `margin` [1] what counts as the same. `log_ratio` is the log of a block's
     share of F over that at the reference, over (block, interconnect, nodes, dilation without the reference). `compared`
     is its `scale_model.judged_ratios` with 90 % intervals: SAME inside the margin, LOWER or HIGHER beyond, else OPEN.
     """
@@ -46,20 +46,20 @@ class Invariance:
 
 
 def analyse(hpl_invariance: xr.Dataset) -> Invariance:
-    """Compare each dilation with the testbed's within the same block.
+    """Compare each dilation with the testbed's, or else the first, within the same block.
 
-    Raises FalloffError when there is no HPL trial, the dilation is not varied, or the testbed's is not among its levels.
+    Raises FalloffError when there is no HPL trial, or the dilation is not varied.
     """
-    derived = points(hpl_invariance)
-    reference = testbed(hpl_invariance).get("node", {}).get("dilation")
-    if "dilation" not in derived.dims or reference not in derived.dilation.values:
+    derived, levels = points(hpl_invariance), factors(hpl_invariance).get("dilation", [])
+    if len(levels) < 2:
         raise FalloffError(
-            f"Campaign {hpl_invariance.attrs['campaign']} needs the factor dilation with the testbed's own, {reference}, "
-            "among its levels."
+            f"Campaign {hpl_invariance.attrs['campaign']} needs the factor dilation with two levels: there is nothing to compare."
         )
+    described = testbed(hpl_invariance).get("node", {}).get("dilation")
+    reference = described if described in levels else levels[0]
     margin, log_share = designs.read(hpl_invariance).margin, np.log(derived.share)
-    described = log_share.sel(dilation=reference, drop=True)
-    log_ratio = log_share.drop_sel(dilation=reference) - described
+    at_reference = log_share.sel(dilation=reference, drop=True)
+    log_ratio = log_share.drop_sel(dilation=reference) - at_reference
     margins = dict.fromkeys(log_ratio.interconnect.values.tolist(), margin)
     compared = judged_ratios(log_ratio, margins, derived.evidence.item(), ONE_SIDED, ANSWERS)
     return Invariance(hpl_invariance, derived, reference, margin, log_ratio, compared)
@@ -84,7 +84,7 @@ def finding(study: Invariance) -> str:
     return (
         f"**The scale of time matters by less than {margin} in {same} of {len(compared)} comparisons**, on {where} nodes"
         f"{told and f'; {listed(told)}' or ''} ({basis}). "
-        f"The largest change is on {short_names(study.dataset)[network]} with {counted(nodes, 'node')}: HPL "
+        f"The largest change is on {names_in_text(study.dataset)[network]} with {counted(nodes, 'node')}: HPL "
         f"reaches {percent(most.ratio)} of its efficiency if slowed down {dilation:g} instead of {study.reference:g} times"
         f"{f' ({interval})' if interval else ''}."
     )
@@ -92,7 +92,7 @@ def finding(study: Invariance) -> str:
 
 def findings(study: Invariance) -> Iterator[Finding]:
     """Every comparison of two scales of time, as data; planned for are the most nodes at the fastest one."""
-    source, names = origin("hpl_invariance", study.dataset), short_names(study.dataset)
+    source, names = origin("hpl_invariance", study.dataset), names_in_text(study.dataset)
     most, fastest = study.compared.reset_index().agg({"nodes": "max", "dilation": "min"})
     for (name, nodes, dilation), at in study.compared.iterrows():
         statement = (
@@ -106,7 +106,7 @@ def findings(study: Invariance) -> Iterator[Finding]:
 
 def figures(study: Invariance) -> dict[str, exhibit.Exhibit]:
     """Share of F over that at the described dilation [%]: every block, means with 90 % intervals, the margin as an area."""
-    names, fewest = short_names(study.dataset), study.points.nodes.values.min()
+    names, fewest = names_in_text(study.dataset), study.points.nodes.values.min()
     with style.styled():
         figure, axes = drawing.new_figure(3.0)
         drawing.margin_around_100(axes, study.margin, "margin")

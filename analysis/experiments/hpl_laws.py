@@ -8,12 +8,12 @@ import pandas as pd
 import xarray as xr
 
 from analysis import drawing, exhibit, style
-from analysis.attributes import interconnects, short_names, testbed
+from analysis.attributes import UNLIMITED, interconnects, names_in_text, testbed
 from analysis.derive import at_only_level, points
 from analysis.findings import Finding, interval_in_words, of_estimate, origin, resting_on
 from analysis.fitting.scaling_laws import Law, Laws, fit_each, held_out, with_settings
 from analysis.wire import wire_limit
-from analysis.wording import UNKNOWN, counted, fixed, number, paragraphs, percent
+from analysis.wording import UNKNOWN, counted, fixed, listed, number, paragraphs, percent
 from runners.record import FalloffError
 
 FIGURES = {"laws": ("hpl_scaling", "hpl_agreement")}  # what each rests on
@@ -33,12 +33,10 @@ SEEN = 0.5
 class Scale:
     """The laws of a campaign's efficiency over nodes.
 
-    `efficiency` [1] is over (block, interconnect, nodes), with HPL's settings over nodes.
-    `foretold` has a row for each network and law: the error on `most` nodes of a fit to at most
-    `seen` nodes. `recovered` has a row for each network whose links have a set rate: that `rate`
-    [B/s of payload], and its `estimate`, `low` and `high` from HPL's times alone, by the law of its
-    messages. `simulated` [1] is the efficiency at the same rates over (interconnect, nodes), None
-    without such a campaign.
+    `efficiency` [1] is over (block, interconnect, nodes), with HPL's settings over nodes. `predicted` has a row for each network and
+    law: the error on `most` nodes of a fit to at most `seen`. `recovered` has a row for each network whose links have a set rate:
+    that `rate` [B/s of payload], and `estimate`, `low` and `high`, what HPL's times alone say of it by the law of its messages.
+    `simulated` [1] is the efficiency at the same rates over (interconnect, nodes), None without such a campaign.
     """
 
     dataset: xr.Dataset
@@ -46,7 +44,7 @@ class Scale:
     laws: Laws
     seen: int
     most: int
-    foretold: pd.DataFrame
+    predicted: pd.DataFrame
     recovered: pd.DataFrame
     simulated: xr.DataArray | None
 
@@ -69,17 +67,17 @@ def analyse(hpl_scaling: xr.Dataset, hpl_agreement: xr.Dataset | None = None) ->
     seen = int(max((n for n in known if n <= SEEN * most), default=0))
     laws = fit_each(efficiency)
     try:
-        foretold = held_out(efficiency, seen, most)
+        predicted = held_out(efficiency, seen, most)
     except FalloffError:
-        foretold = pd.DataFrame(columns=["interconnect", "law", "error", "low", "high", "blocks"])
-    foretold = foretold.set_index(["interconnect", "law"])
+        predicted = pd.DataFrame(columns=["interconnect", "law", "error", "low", "high", "blocks"])
+    predicted = predicted.set_index(["interconnect", "law"])
     simulated = None
     if hpl_agreement is not None:
         model = with_settings(at_only_level(points(hpl_agreement), "block").expand_dims("block"))
         if np.isclose(model.node_rate.max(), efficiency.node_rate.max(), rtol=1e-6):
             simulated = model.isel(block=0)
     recovered = _recovered(hpl_scaling, laws)
-    return Scale(hpl_scaling, efficiency, laws, seen, most, foretold, recovered, simulated)
+    return Scale(hpl_scaling, efficiency, laws, seen, most, predicted, recovered, simulated)
 
 
 def _recovered(dataset: xr.Dataset, laws: Laws) -> pd.DataFrame:
@@ -101,9 +99,8 @@ def _recovered(dataset: xr.Dataset, laws: Laws) -> pd.DataFrame:
 
 
 def finding(study: Scale) -> str:
-    """The law of each network, the link rates that it implies, and its predictions, in plain
-    English (Markdown)."""
-    names, followed = short_names(study.dataset), {}
+    """The law of each network, the link rates that it tells, and what it predicts, in plain English (Markdown)."""
+    names, followed = names_in_text(study.dataset), {}
     for network in study.laws.by_level:
         if law := study.followed(network):
             followed.setdefault(NAMES[law.model.name], []).append(names[network])
@@ -119,37 +116,56 @@ def finding(study: Scale) -> str:
             f"From HPL's times alone, this law gives {names[network]}'s links {number(1e-6 * row.estimate)} MB/s "
             f"({resting_on(study.dataset, _blocks(study), interval)}); they are set to {number(1e-6 * row.rate)} MB/s."
         )
-    return paragraphs(sentences, [*_foretold(study), _beyond(study)])
+    return paragraphs(sentences, [*_predicted(study), _beyond(study)])
+
+
+def in_short(study: Scale) -> str:
+    """The laws that the networks follow, and how well they predict the most nodes: a sentence or two (Markdown), empty where
+    none follows."""
+    names = names_in_text(study.dataset)
+    laws = {name: study.followed(name) for name in study.laws.by_level}
+    followed = {name: law for name, law in laws.items() if law}
+    titles = dict.fromkeys(NAMES[law.model.name] for law in followed.values())
+    if not followed:
+        return ""
+    who = listed([names[name] for name in followed])
+    every = "the law of " if [*titles] == [NAMES[OF_MESSAGES]] else ""
+    sentence = (
+        f"**{who} {'follows' if len(followed) == 1 else 'follow'} {every}{listed([*titles])}**"
+    )
+    if every:
+        sentence += ", which counts the messages and bytes of HPL's own algorithm"
+    return " ".join([f"{sentence}.", *_predicted(study)])
 
 
 def _blocks(study: Scale) -> int:
     return study.efficiency.sizes["block"]
 
 
-def _foretold(study: Scale) -> list[str]:
-    """The error of the networks' best laws in predicting the most nodes."""
-    names, found = short_names(study.dataset), []
+def _predicted(study: Scale) -> list[str]:
+    """The error of the networks' best laws when they are asked for the most nodes."""
+    names, found = names_in_text(study.dataset), []
     for network in study.laws.by_level:
         law = study.followed(network)
         place = (network, law.model.name) if law else None
-        if place in study.foretold.index and np.isfinite(study.foretold.error[place]):
-            row = study.foretold.loc[place]
+        if place in study.predicted.index and np.isfinite(study.predicted.error[place]):
+            row = study.predicted.loc[place]
             interval = interval_in_words((row.low, row.high))
             basis = f" ({interval})" if interval else ""
             found.append(f"{percent(row.error)} on {names[network]}{basis}")
     if not found:
         return []
     return [
-        f"**Held out**: fitted to at most {counted(study.seen, 'node')}, the laws foretell the efficiency on {study.most} with an error of "
+        f"Fitted to at most {counted(study.seen, 'node')}, the laws predict the efficiency on {study.most} with an error of "
         f"{'; '.join(found)}."
     ]
 
 
 def _beyond(study: Scale) -> str:
-    """The laws' predictions for the most simulated nodes, beside the simulation."""
+    """What the laws predict for the most nodes that were simulated, beside the simulation."""
     if study.simulated is None or study.simulated.nodes.max() <= study.most:
         return ""
-    end, names, found = study.simulated.isel(nodes=[-1]), short_names(study.dataset), []
+    end, names, found = study.simulated.isel(nodes=[-1]), names_in_text(study.dataset), []
     for network in study.laws.by_level:
         law = study.followed(network)
         if law and law.model.name == OF_MESSAGES and network in end.interconnect:
@@ -158,16 +174,15 @@ def _beyond(study: Scale) -> str:
             found.append(f"{percent(mean)} on {names[network]} (simulated {percent(simulated)})")
     if not found:
         return ""
-    return f"For {counted(int(end.nodes.item()), 'node')} the law of HPL's messages foretells {'; '.join(found)}."
+    return f"For {counted(int(end.nodes.item()), 'node')} the law of HPL's messages predicts {'; '.join(found)}."
 
 
 def findings(study: Scale) -> Iterator[Finding]:
-    """The link rates implied by HPL's times over those that were set, and the errors of held-out
-    predictions, as data."""
-    source, names = origin("hpl_laws", study.dataset), short_names(study.dataset)
+    """The link rates that HPL's times tell, over those that are set, and the errors of what was held out, as data."""
+    source, names = origin("hpl_laws", study.dataset), names_in_text(study.dataset)
     blocks = _blocks(study)
     for network, row in study.recovered.iterrows():
-        statement = f"HPL's times tell the rate of {names[network]}'s links, over the set rate"
+        statement = f"The rate of {names[network]}'s links from HPL's times, over the set rate"
         ends = (row.estimate, row.low, row.high)
         told = tuple(end / row.rate for end in ends)
         yield of_estimate(source, statement, "ratio", told, blocks)
@@ -175,25 +190,22 @@ def findings(study: Scale) -> Iterator[Finding]:
         law = study.followed(network)
         if law is None:
             continue
-        statement = (
-            f"{names[network]}'s law, fitted to {study.seen} nodes or fewer, is off on {study.most}"
-        )
-        about = {"answer": NAMES[law.model.name], "primary": True}
+        statement = f"The law of {names[network]}, fitted to {study.seen} nodes or fewer, is off on {study.most}"
+        about = {"answer": NAMES[law.model.name], "primary": network != UNLIMITED}
         place = (network, law.model.name)
-        if place in study.foretold.index:
-            row = study.foretold.loc[place]
+        if place in study.predicted.index:
+            row = study.predicted.loc[place]
             error = (row.error, row.low, row.high)
             yield of_estimate(source, statement, "error", error, int(row.blocks) or blocks, **about)
 
 
 def table(study: Scale) -> exhibit.Table:
-    """Every law of every network: its weight, its parameters, its largest miss, and its
-    prediction."""
-    names, rows = short_names(study.dataset), []
+    """Every law of every network: its weight, its parameters, how far it misses, and what it predicts."""
+    names, rows = names_in_text(study.dataset), []
     for network, laws in study.laws.by_level.items():
         for law in laws:
             place = (network, law.model.name)
-            error = study.foretold.error.get(place, np.nan)
+            error = study.predicted.error.get(place, np.nan)
             rows.append(
                 (
                     names[network],
@@ -248,11 +260,11 @@ def _parameters(law: Law) -> str:
 
 
 def figures(study: Scale) -> dict[str, exhibit.Exhibit]:
-    """The laws beyond the measured nodes, beside the simulation there."""
-    names, networks = short_names(study.dataset), list(study.laws.by_level)
+    """The laws beyond the nodes that were run, beside what is simulated there."""
+    names, networks = names_in_text(study.dataset), list(study.laws.by_level)
     beside = study.simulated is not None
     with style.styled():
-        figure, axes = drawing.new_figure(3.2)
+        figure, axes = drawing.new_figure(2.7)
         at = study.efficiency if study.simulated is None else study.simulated
         for name in networks:
             law = study.followed(name)

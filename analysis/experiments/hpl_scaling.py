@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, style, todays_run
-from analysis.attributes import short_names, testbed
+from analysis.attributes import UNLIMITED, names_in_text, short_names, testbed
 from analysis.contrasts import Contrast, contrasts, differences, log_ratios
 from analysis.derive import PACED, points
 from analysis.exhibit import Basis, Exhibit
@@ -150,12 +150,9 @@ def finding(study: Scaling) -> str:
 
 
 def _in_a_sentence(study: Scaling, contrast: Contrast) -> tuple[str, str]:
-    """The two networks, for use in a sentence."""
-    names, control = short_names(study.dataset), designs.read(study.dataset).control
-    return tuple(
-        "unlimited links" if level == control else names[level]
-        for level in (contrast.network, contrast.reference)
-    )
+    """The two networks as a sentence names them."""
+    names = names_in_text(study.dataset)
+    return names[contrast.network], names[contrast.reference]
 
 
 def _on_one_node(study: Scaling) -> str:
@@ -185,7 +182,7 @@ def _levels(study: Scaling) -> str:
         return ""
     reached = []
     for name, ends in zip(levels.interconnect.values.tolist(), levels.values):
-        on = "unlimited" if name == design.control else f"on {names[name]}"
+        on = "unlimited" if name == UNLIMITED else f"on {names[name]}"
         start, end = fixed(100 * ends[0], 1), percent(ends[1])
         further = f"{on} from {start} to {end}"
         head = f"{on} HPL's efficiency goes from {start} % on {counted(first, 'node')} to {end} on {last}"
@@ -232,13 +229,13 @@ def _host_bound(study: Scaling) -> str:
 
 
 def _pair(study: Scaling, contrast: Contrast) -> str:
-    names = short_names(study.dataset)
+    names = names_in_text(study.dataset)
     return f"{names[contrast.network]} / {names[contrast.reference]}"
 
 
 def findings(study: Scaling) -> Iterator[Finding]:
     """Every fall, and the negative control of the planned ones, as data."""
-    source, names = origin("hpl_scaling", study.dataset), short_names(study.dataset)
+    source, names = origin("hpl_scaling", study.dataset), names_in_text(study.dataset)
     for contrast in study.contrasts:
         name, against = _in_a_sentence(study, contrast)
         statement = (
@@ -255,7 +252,7 @@ def findings(study: Scaling) -> Iterator[Finding]:
 
 def figures(study: Scaling) -> dict[str, Exhibit]:
     """Shares over nodes, and the falls against their margin."""
-    names, dataset = short_names(study.dataset), study.dataset
+    names, dataset = names_in_text(study.dataset), study.dataset
     orders = study.points.N.max(["block", "interconnect"]).dropna("nodes").values
     order = f" N goes from {orders[0]:.0f} to {orders[-1]:.0f}." if orders.size else ""
     level = percent(1 - 2 * designs.read(dataset).one_sided, 0)
@@ -289,7 +286,7 @@ def share_over_nodes(study: Scaling) -> Figure:
     """Share of the known rate [%] over nodes: every run, and geometric means with 95 % t intervals."""
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
-        names, nodes = short_names(study.dataset), study.points.nodes.values
+        names, nodes = names_in_text(study.dataset), study.points.nodes.values
         networks = study.points.interconnect.values.tolist()
         for rank, name in enumerate(networks):
             places = drawing.beside(nodes, rank, len(networks))
@@ -309,7 +306,7 @@ def share_over_nodes(study: Scaling) -> Figure:
 def falls(study: Scaling) -> Figure:
     """The fall of each statement [%]: every block, the mean, its interval, the margin, the answer, and today's mean."""
     with style.styled():
-        figure, axes = drawing.new_figure(1.0 + 0.6 * len(study.contrasts))
+        figure, axes = drawing.new_figure(1.0 + 0.5 * len(study.contrasts))
         margin = designs.read(study.dataset).margin
         band = (100 * (1 - 1 / (1 - margin)), 100 * margin)
         axes.axvspan(*band, color=style.MARGIN, zorder=0, label=f"margin {100 * margin:g} %")

@@ -13,7 +13,7 @@ import xarray as xr
 from analysis import drawing, exhibit, published, style
 from analysis.attributes import short_names
 from analysis.contrasts import differences, log_ratios
-from analysis.derive import at_only_level, over_factors, points
+from analysis.derive import at_only_level, points
 from analysis.efficiency import PLATEAU, rpeak
 from analysis.findings import (
     Finding,
@@ -43,9 +43,7 @@ class Table1:
     F [1]: `emulated` (geometric mean), its 95 % t interval `low`, `high`, `blocks`, and `simulated` (NaN without that
     campaign). `fall` judges the fall of `network` over `reference` within a block from the fewest nodes to `end`, or to
     the most where the end is not known. `end` is the least node count from which on every later case is flat against it,
-    at the margin; `simulated_end` the same of the simulation; None where there is none. `waiting`, over (nodes), is the
-    part of a run [1] in which a node's processes wait for a processor of the emulating machine, NaN where that is not
-    recorded. `constant` is F / Rpeak of the simulated node [1], NaN without that campaign.
+    at the margin; `simulated_end` the same of the simulation; None where there is none. `constant` is F / Rpeak of the simulated node [1], NaN without that campaign.
     """
 
     dataset: xr.Dataset
@@ -56,18 +54,12 @@ class Table1:
     fall: Judgement
     end: int | None
     simulated_end: int | None
-    waiting: xr.DataArray
     constant: float
 
     @property
     def cases(self) -> list[int]:
         """The node counts, ascending, of which any run is valid."""
         return self.points.rate.dropna("nodes", how="all").nodes.values.tolist()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether processes wait longer than the margin for a processor on the most nodes."""
-        return bool((self.waiting.sel(nodes=self.cases[-1:]) > self.fall.margin).any())
 
     @property
     def simulated(self) -> xr.DataArray:
@@ -94,8 +86,6 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
         of_model = log_ratios(model, *design.pair).expand_dims("block")
         simulated_end = end_of_fall(of_model, design.margin, "simulated")
         constant = float((1e9 * model.known_rate / model.nodes).max()) / rpeak(model)
-    delayed = hpl_table1.pace_delayed.mean("node") / hpl_table1.hpl_time
-    waiting = over_factors(hpl_table1, part=delayed.where(hpl_table1.status == "ok")).part
     return Table1(
         dataset=hpl_table1,
         points=derived,
@@ -105,7 +95,6 @@ def analyse(hpl_table1: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Tabl
         fall=judge(differences(ratio, ratio.nodes.values.min(), last), design.margin, evidence),
         end=end,
         simulated_end=simulated_end,
-        waiting=waiting.mean("block").mean("interconnect"),
         constant=constant,
     )
 
@@ -140,11 +129,6 @@ def finding(study: Table1) -> str:
     if np.isfinite([start, end]).all():
         sentences.append(
             f"{names[study.reference]} itself goes from {fixed(100 * start, 1)} to {fixed(100 * end, 1)} % of its nodes' paced rate."
-        )
-    if study.is_busy:
-        waits = (percent(float(study.waiting.sel(nodes=nodes)), 0) for nodes in (last, first))
-        sentences.append(
-            f"On {last} nodes a process waits {next(waits)} of its time for a processor of this machine, on {first} nodes {next(waits)}."
         )
     if study.simulated.size:
         end, where = study.simulated_end, "does not end within the cases"
@@ -192,8 +176,6 @@ def _head(study: Table1) -> str:
             f"**Emulated, {network} {change(early)} against {reference} from {first} to {PLATEAU} nodes** ({interval}) and "
             f"{lost} {span} ({basis})"
         )
-        if study.is_busy:
-            head += f", where the busy machine slows {reference} beyond {PLATEAU} nodes"
     return f"{head}. Where {network}'s fall ends is open."
 
 
@@ -202,8 +184,7 @@ def findings(study: Table1) -> Iterator[Finding]:
     names = short_names(study.dataset)
     first, last = int(study.points.nodes.min()), study.end or max(study.cases, default=0)
     end = " (ends there)" if study.end else ""
-    busy = " (busy machine)" if study.is_busy else ""
-    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}{busy}"
+    statement = f"{names[study.network]} loses rate against {names[study.reference]} from {first} to {last} nodes{end}"
     yield of_fall(origin("hpl_table1", study.dataset), statement, study.fall, primary=True)
 
 

@@ -1,56 +1,28 @@
-"""The scale model of the paper's cluster: what it keeps of each of the paper's 15 cases, and what it does not.
+"""What the scale model keeps of the paper's cluster: the shares of HPL's time that bytes and messages take, at every point.
 
-HPL computes 2 N^3 / (3 n) flop a node. A node sends and receives of the order of N^2 (1/P + 1/Q) matrix elements of
-8 bytes, and of the order of N messages. With F flop/s a node, links of BW B/s and a latency of alpha s, over the time of
-the computation these become the shares n F / (BW N) (1/P + 1/Q) [flop/B] of bytes and alpha n F / N^2 [flop] of messages,
-up to constants that are the same for every cluster. Two clusters with the same shares lose the same part of their time.
+HPL sends about n (1/P + 1/Q) N^2 bytes and a few messages for each of its N columns, in a time that goes as N^3 / (n F). So
+bytes take a share of F / (BW N) times what the grid says, and messages one of m n F / N^2: for nodes of F flop/s, links of
+BW bytes/s and a short message of m seconds. Both are measured here, by tokens on the emulated network just before each run.
 """
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import published
-from analysis.paths import CAMPAIGNS, TESTBEDS
+from analysis import exhibit, published
+from analysis.attributes import interconnects, short_names, testbed
+from analysis.derive import over_factors
+from analysis.paths import TESTBEDS
 from analysis.statistics.judgement import judge
-from analysis.wording import counted, fixed, micro, number, percent
+from analysis.wire import wire_limit
+from analysis.wording import UNKNOWN, counted, fixed, listed, micro, number, percent
 
-NETWORK, FAST = "gige", "10gige"
 OPEN = "open"  # the answer where an interval is neither inside nor beyond its margin
-GIGE, TEN_GIGE = 1e9, 10e9  # bit/s on the paper's wires
-# The simulation of the model has its payload rates and latency, with their sources.
-TESTBED = {"paper": "smith", "model": "scale_model_simulated"}
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """What the balance of a cluster follows from: a node's rate `flop_s` [flop/s], and by network what a link carries,
-    `byte_s` [B/s of payload], the one-way time of a short message, `latency_s` [s], and its `longest_s` [s] under load."""
-
-    flop_s: float
-    byte_s: dict[str, float]
-    latency_s: dict[str, float]
-    longest_s: dict[str, float]
-
-
-@dataclass(frozen=True)
-class ScaleModel:
-    """The paper's cluster and its model.
-
-    `cases` has a row for each of the paper's: `nodes`, `P`, `Q`, the order `N` of both matrices (`paper_N`, `model_N`),
-    the shares of bytes on GigE [flop/B], `paper_bytes` and `model_bytes`, and `bytes_ratio`, model over paper; the shares
-    of messages [flop] on GigE, `paper_messages`, `model_messages` and `messages_ratio`; and the same of 10GE, `fast_`
-    before each. `dilation` is how many times slower than the paper's everything is.
-    """
-
-    paper: Cluster
-    model: Cluster
-    cases: pd.DataFrame
-    dilation: float
+PAPER = "smith"  # the testbed that describes the paper's cluster
+GIGE = 1e9  # bit/s on the paper's wires
 
 
 def judged_ratios(
@@ -80,74 +52,130 @@ def judged_ratios(
     return pd.DataFrame(rows, columns=columns).set_index([*dims])
 
 
-def analyse() -> ScaleModel:
-    """Both shares of the paper's cases in both scales, from the descriptions in data/."""
-    clusters = {scale: _cluster(testbed) for scale, testbed in TESTBED.items()}
-    cases = published.table("smith_table1").sort_values("nodes", ignore_index=True)
-    cases = cases.rename(columns={"N": "paper_N"})[["nodes", "P", "Q", "paper_N"]]
-    levels = _toml(CAMPAIGNS / "hpl_table1.toml")["levels"]["nodes"]
-    cases["model_N"] = [levels[str(n)]["N"] for n in cases.nodes]
-    for before, network in (("", NETWORK), ("fast_", FAST)):
-        for scale, cluster in clusters.items():
-            rate, N = cases.nodes * cluster.flop_s, cases[f"{scale}_N"]
-            of_grid = (1 / cases.P + 1 / cases.Q) / N
-            cases[f"{before}{scale}_bytes"] = rate * of_grid / cluster.byte_s[network]
-            cases[f"{before}{scale}_messages"] = rate * cluster.latency_s[network] / N**2
-        for kind in ("bytes", "messages"):
-            of_model, of_paper = (cases[f"{before}{scale}_{kind}"] for scale in ("model", "paper"))
-            cases[f"{before}{kind}_ratio"] = of_model / of_paper
-    dilation = _toml(TESTBEDS / "scale_model.toml")["node"]["dilation"]
-    return ScaleModel(**clusters, cases=cases, dilation=dilation)
+def shares(dataset: xr.Dataset) -> pd.DataFrame:
+    """Both shares of a scale model's runs over the paper's, a row for each network of the paper's and each of its cases.
 
-
-def _cluster(testbed: str) -> Cluster:
-    described = _toml(TESTBEDS / f"{testbed}.toml")
-    networks = {name: described["network"][name] for name in (NETWORK, FAST)}
-    return Cluster(
-        flop_s=described["rates"]["dgemm_flop_s"]["value"],
-        byte_s={name: link["bandwidth"]["value"] for name, link in networks.items()},
-        latency_s={name: link["latency"]["value"] for name, link in networks.items()},
-        longest_s={name: link["latency"]["high"] for name, link in networks.items()},
-    )
+    Columns: `dilation`, how many times slower than the paper's links the run's are; `message` [s], the time of a short message
+    and `carried` [1], what long messages got of the link's payload, both medians of the blocks; `bytes` and `messages` [1], the
+    shares over the paper's; `missing` [s], what a message here lacks to the paper's share, on this scale of time. Empty where
+    the testbed has no nodes of a known rate, or no tokens were exchanged.
+    """
+    node, paper = testbed(dataset).get("node", {}), _toml(TESTBEDS / f"{PAPER}.toml")
+    measured = {"short_message_time", "link_share", "dilation"} <= {*dataset.variables}
+    if "flop_s" not in node or not measured:
+        return pd.DataFrame()
+    ran = over_factors(
+        dataset, N=dataset.N, message=dataset.short_message_time, carried=dataset.link_share
+    ).median("block")
+    slowed = over_factors(dataset, dilation=dataset.dilation).dilation.max("block")
+    rows, cases = {}, published.table("smith_table1").set_index("nodes").N
+    networks = {name: link for name, link in interconnects(dataset).items() if "rate_bit_s" in link}
+    for name, link in networks.items():
+        for nodes in [n for n in ran.nodes.values.tolist() if n in cases.index]:
+            at = ran.sel(interconnect=name, nodes=nodes)
+            dilation = float(slowed.sel(interconnect=name, nodes=nodes))
+            slower = dilation / node["dilation"]
+            flop_s, byte_s = (
+                node["flop_s"] / slower,
+                wire_limit(link["rate_bit_s"], link["mtu"]) / 8 / slower,
+            )
+            modelled, theirs = paper["network"][name], paper["rates"]["dgemm_flop_s"]["value"]
+            smaller = cases[nodes] / float(at.N)
+            of_bytes = (
+                flop_s
+                * smaller
+                * modelled["bandwidth"]["value"]
+                / (theirs * byte_s * float(at.carried))
+            )
+            lasting = modelled["latency"]["value"] * theirs / (flop_s * smaller**2)
+            message = float(at.message)
+            rows[name, nodes] = (
+                dilation,
+                message,
+                float(at.carried),
+                of_bytes,
+                message / lasting,
+                lasting - message,
+            )
+    columns = ["dilation", "message", "carried", "bytes", "messages", "missing"]
+    found = pd.DataFrame.from_dict(rows, "index", columns=columns)
+    found.index = pd.MultiIndex.from_tuples(found.index, names=["interconnect", "nodes"])
+    return found if found.message.notna().any() else found.iloc[:0]
 
 
 def _toml(file) -> dict:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def method(study: ScaleModel) -> str:
-    """How the scale model works, Markdown: four sentences, and what a network costs."""
-    paper, model, cases = study.paper, study.model, study.cases
-    smaller = float((cases.paper_N / cases.model_N).median())
-    shorter = float((cases.paper_N**3 / paper.flop_s / (cases.model_N**3 / model.flop_s)).median())
-    slow, fast = (f"{number(rate / study.dilation / 1e6)} Mbit/s" for rate in (GIGE, TEN_GIGE))
-    return f"""1. Each node computes for real, and then sleeps until a node of {number(model.flop_s / 1e6, 2)} Mflop/s would be done.
-2. Matrices are {number(smaller, 2)} times smaller in each dimension than the paper's.
-3. Links are {fixed(study.dilation, 0)} times slower: {slow} stand for GigE, {fast} for 10GE.
-4. A run takes 1/{number(shorter, 2)} of the paper's time, and all nodes fit on one machine.
+def method(dataset: xr.Dataset) -> str:
+    """How the scale model works, Markdown: what is smaller, what is slower, and what a network costs."""
+    rule, node = testbed(dataset)["scale"], testbed(dataset)["node"]
+    slowed = dataset.dilation.where((dataset.role == "point") & (dataset.nodes > 1))
+    low, high = int(slowed.min()), int(slowed.max())
+    fastest = f"{number(GIGE / low / 1e6)} Mbit/s"
+    return f"""1. Each node computes for real, and then sleeps until a slower node would be done.
+2. Matrices are {rule["smaller"]:g} times smaller in each dimension than the paper's.
+3. Time is slowed {low} to {high} times. A rule gives each point the least factor at which a message takes no larger share of the run than on the paper's cluster, and this machine serves all nodes. GigE's links then carry {fastest} or less.
+4. Nodes are slowed with the links: slowed {low} times, a node does {number(node["flop_s"] * node["dilation"] / low / 1e6)} Mflop/s.
+5. Buffers shrink with the messages. Up to 4 KiB leave before their receiver is ready. What a socket holds is small against a panel of HPL, and large against the link's rate times its round trip.
 
 Two shares of the time decide what a network costs: that of bytes and that of messages [@hpl]. For $n$ nodes of $F$ flop/s, links of $BW$ bytes/s and a matrix of order $N$ on a $P \\times Q$ grid, the share of bytes goes as
 $\\frac{{n F}}{{BW\\,N}} \\left(\\frac{{1}}{{P}} + \\frac{{1}}{{Q}}\\right)$. The share of messages, each of which takes $\\alpha$ seconds, goes as
 $\\alpha n F / N^2$."""
 
 
-def finding(study: ScaleModel) -> str:
-    """What the model keeps of the paper's cluster and what it does not, in plain English (Markdown)."""
-    cases, paper, model = study.cases, study.paper, study.model
-    off = (cases.bytes_ratio - 1).abs().max()
-    fast_bytes = cases.fast_bytes_ratio.mean()
-    messages, fast_messages = cases.messages_ratio.mean(), cases.fast_messages_ratio.mean()
-    sentences = [
-        f"**The scale model keeps the share of time that bytes cost on GigE**, within {percent(off)} in all "
-        f"{counted(len(cases), 'case')} of the paper, if its GigE carries what is assumed.",
-        f"On 10GE bytes cost {fixed(fast_bytes, 2)} times the paper's share.",
-        f"**It does not keep the share of messages**: {number(messages, 2)} times the paper's on GigE, "
-        f"{number(fast_messages, 2)} times on 10GE.",
-        f"A message takes {micro(model.latency_s[NETWORK])} here between one pair of nodes; the paper's takes "
-        f"{micro(paper.latency_s[NETWORK])} on GigE and {micro(paper.latency_s[FAST])} on 10GE, but its runs are far longer.",
-        f"When all nodes send at once it takes up to {micro(model.longest_s[FAST])} on 10GE, which makes the share "
-        f"{number(fast_messages * model.longest_s[FAST] / model.latency_s[FAST], 2)} times the paper's.",
+def kept(shares: pd.DataFrame) -> str:
+    """What the model keeps, in a sentence: how far the share of bytes is off, and the largest share of messages."""
+    off, most = (shares.bytes - 1).abs().max(), shares.messages.max()
+    if not np.isfinite([off, most]).all():
+        return ""
+    return (
+        f"Bytes cost the share of time that they cost Fortinet's cluster, within {percent(off)}; messages cost at most "
+        f"{number(most, 3)} times theirs."
+    )
+
+
+def finding(dataset: xr.Dataset) -> str:
+    """What the model keeps of the paper's cluster, in plain English (Markdown)."""
+    found, names = shares(dataset), short_names(dataset)
+    if found.empty or not (told := kept(found)):
+        return "**What the scale model keeps of the paper's cluster cannot be said**: no tokens were exchanged before its runs."
+    networks = listed([names[name] for name in found.index.unique(0)])
+    return f"**{told}** Both are measured by tokens before each run, on {networks} in {counted(len(found), 'case')}."
+
+
+def table(dataset: xr.Dataset) -> exhibit.Table | None:
+    """Both shares at every point; None where no tokens were exchanged."""
+    found, names = shares(dataset), short_names(dataset)
+    if found.empty:
+        return None
+    rows = [
+        (
+            names[network],
+            str(nodes),
+            f"{row.dilation:g}",
+            fixed(row.carried, 3) if np.isfinite(row.carried) else UNKNOWN,
+            micro(row.message) if np.isfinite(row.message) else UNKNOWN,
+            fixed(row.bytes, 3) if np.isfinite(row.bytes) else UNKNOWN,
+            fixed(row.messages, 2) if np.isfinite(row.messages) else UNKNOWN,
+        )
+        for (network, nodes), row in found.iterrows()
     ]
-    if min(fast_bytes, messages, fast_messages) > 1:
-        sentences.append("So the model makes the networks cost more than they did, 10GE above all.")
-    return " ".join(sentences)
+    return exhibit.Table(
+        "shares",
+        (
+            "Network",
+            "Nodes",
+            "Time slowed",
+            "Link's payload reached",
+            "Short message",
+            "Share of bytes",
+            "Share of messages",
+        ),
+        "lrrrrrr",
+        rows,
+        "What bytes and messages cost in the scale model, over what they cost the paper's cluster. A link's payload and a short message's time are "
+        "measured by tokens between two or four nodes just before each run.",
+        exhibit.Basis.of_dataset(dataset, "medians of the blocks"),
+        widths=(9, 7, 9, 12, 10, 10, 10),
+    )

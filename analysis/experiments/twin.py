@@ -18,7 +18,7 @@ from analysis.wording import counted, estimate, fixed, listed, number, percent
 from runners.description import problem
 from runners.record import FalloffError
 
-READ = ("twin_held_out", "twin_what_if", "token_nodes", "token_load", "suspects", "hpl_scaling")
+READ = ("twin_held_out", "twin_what_if", "token_nodes", "token_load", "suspects", "twin_hpl")
 FIGURES = {"twin": READ}
 MARGIN = 0.03  # of a held-out rate, decided before the simulation
 WITHIN, BEYOND, OPEN = "within", "beyond", "open"
@@ -94,13 +94,13 @@ def analyse(
     token_nodes: xr.Dataset,
     token_load: xr.Dataset,
     suspects: xr.Dataset,
-    hpl_scaling: xr.Dataset,
+    twin_hpl: xr.Dataset,
 ) -> Study:
     """Fit the twin anew to the micro-benchmarks, and hold what was simulated on it against HPL's runs.
 
     Raises FalloffError where no twin can be fitted, or a simulation failed.
     """
-    run = (token_nodes, token_load, suspects, hpl_scaling)
+    run = (token_nodes, token_load, suspects, twin_hpl)
     fitted = twins.fit(run)
     return predict(fitted, held_out_points(run, fitted), twin_held_out, twin_what_if)
 

@@ -109,13 +109,19 @@ def _statements(primary: list, start: int, end: int) -> Iterator[Statement]:
 def _secondary(
     primary: tuple[Statement, ...], control: Any, baseline: int | None, most: int
 ) -> tuple[Statement, ...]:
-    """Every primary pair from the baseline to the most nodes, and each of its levels against the control."""
+    """Every primary pair from the baseline to the most nodes, and each of its levels against the control; and every primary
+    pair from the baseline to each node count that a primary statement names, as shorter runs have them."""
     if baseline is None or baseline >= most:
         return ()
-    pairs = [(one.of, one.against) for one in primary]
+    pairs = list(dict.fromkeys((one.of, one.against) for one in primary))
+    against_control = []
     if control is not None:
         alone = (control, WITHOUT_MESSAGES)
-        pairs += [(level, control) for pair in pairs for level in pair if level not in alone]
+        against_control = [
+            (level, control) for pair in pairs for level in pair if level not in alone
+        ]
+    named = sorted({nodes for one in primary for nodes in (one.start, one.end) if nodes > baseline})
     tested = {(one.of, one.against, one.start, one.end) for one in primary}
-    places = [(*pair, baseline, most) for pair in dict.fromkeys(pairs)]
-    return tuple(Statement(*place) for place in places if place not in tested)
+    places = [(*pair, baseline, most) for pair in (*pairs, *against_control)]
+    places += [(*pair, baseline, nodes) for nodes in named for pair in pairs]
+    return tuple(Statement(*place) for place in dict.fromkeys(places) if place not in tested)
