@@ -10,7 +10,7 @@ from analysis.statistics.judgement import in_sequence
 
 SETTINGS = calibration.load()
 FULL, QUICK = (SETTINGS["procedures"][name] for name in ("full", "quick"))
-FALLS = (0.13, 0.0, 0.0)
+FALLS = (0.13, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(("design", "run_sd"), [(FULL, 0.03), (QUICK, 0.01)])
@@ -30,13 +30,17 @@ def test_many_campaigns_are_judged_as_each_alone(design, run_sd):
 
 
 def test_the_scatter_of_d_is_twice_a_runs():
-    """D holds four runs, the control two, and statements that share runs are correlated."""
-    differences, controls = draw(np.random.default_rng(1), FULL, (0.13, 0.0, 0.05), 0.01, 4000)
-    assert differences.std(axis=(0, 1)) == pytest.approx([0.02] * 3, rel=0.03)
-    assert controls.std(axis=(0, 1)) == pytest.approx([0.01 * 2**0.5] * 3, rel=0.03)
+    """D holds four runs, the control two, without messages half as many; statements that share runs are correlated."""
+    differences, controls = draw(np.random.default_rng(1), FULL, (0.13, 0.0, 0.0, 0.05), 0.01, 4000)
+    assert differences.std(axis=(0, 1)) == pytest.approx(
+        [0.02, 0.02, 0.01 * 2**0.5, 0.02], rel=0.03
+    )
+    assert controls.std(axis=(0, 1)) == pytest.approx(
+        [2**0.5 * 0.01, 2**0.5 * 0.01, 0.01, 2**0.5 * 0.01], rel=0.03
+    )
     means = differences.mean(axis=(0, 1))
-    assert means == pytest.approx([np.log(0.87), 0, np.log(0.95)], abs=0.001)
-    assert np.corrcoef(differences.reshape(-1, 3).T)[0, 1] == pytest.approx(-0.5, abs=0.05)
+    assert means == pytest.approx([np.log(0.87), 0, 0, np.log(0.95)], abs=0.001)
+    assert np.corrcoef(differences.reshape(-1, 4).T)[0, 1] == pytest.approx(-0.5, abs=0.05)
 
 
 def test_what_is_wrong_is_counted():
@@ -54,7 +58,7 @@ def test_what_is_wrong_is_counted():
 def test_the_stored_rates_keep_the_goals_and_are_the_codes():
     """At most 5 % wrong of either kind in every cell, 90 % of intervals hold the fall; one cell is computed again."""
     rates = calibration.results()
-    assert len(rates) == 4 * (27 + 9)
+    assert len(rates) == 4 * (81 + 9)
     assert (rates[["wrong_falls_off", "wrong_flat"]] <= AT_MOST).all().all()
     assert rates.coverage.min() > 0.9
     assert (

@@ -28,7 +28,7 @@ from analysis.statistics.judgement import (
     half_width,
 )
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, of_blocks, reproduction
-from runners.description import design_of, for_preset, stopping_of
+from runners.description import WITHOUT_MESSAGES, design_of, for_preset, stopping_of
 
 FOLDER = paths.DATA / "calibration"
 AT_MOST = 0.05  # the goal for each wrong claim
@@ -67,6 +67,8 @@ def draw(
     counts = {n for one in primary for n in (one.start, one.end)}
     nodes = sorted(counts if control is None else counts | {control})
     noise = random.normal(0, run_sd, (campaigns, max(design.looks), len(levels), len(nodes)))
+    if WITHOUT_MESSAGES in levels:  # no run, but a number of the design
+        noise[:, :, levels.index(WITHOUT_MESSAGES)] = 0
 
     def ratio(one: Statement, n: int) -> np.ndarray:
         of_nodes = noise[..., nodes.index(n)]
