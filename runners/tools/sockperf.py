@@ -45,10 +45,10 @@ _PERCENTILES = {"50.000": "p50", "99.000": "p99", "99.900": "p999"}
 SETTINGS = {
     "sender": COUNT,
     "receiver": COUNT,
-    "message_bytes": COUNT,
+    "request_bytes": COUNT,
     "duration_s": POSITIVE,
 }
-FACTORS = {**ENDS, "message_bytes": Quantity("size of the messages that were asked for", "B")}
+FACTORS = {**ENDS, "request_bytes": Quantity("size of the messages that go there and back", "B")}
 READINGS = {
     "half_round_trip": Quantity("mean half round trip of a message", "s"),
     "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
@@ -62,7 +62,7 @@ READINGS = {
 
 
 def commands(point: Settings) -> List[Command]:
-    """A server on the receiver, and messages of `message_bytes` back and forth from the sender for `duration_s` seconds."""
+    """A server on the receiver, and messages of `request_bytes` back and forth from the sender for `duration_s` seconds."""
     address, limit = f"{{node{point['receiver']}}}", point["duration_s"] + _MARGIN_S
     to = ("--tcp", "-i", address, "-p", str(PORT))
     serve = Command(
@@ -72,7 +72,7 @@ def commands(point: Settings) -> List[Command]:
         background=True,
         listens=PORT,
     )
-    size = ("-t", str(point["duration_s"]), "-m", str(point["message_bytes"]))
+    size = ("-t", str(point["duration_s"]), "-m", str(point["request_bytes"]))
     ask = Command(("sockperf", "ping-pong", *to, *size), node=point["sender"], timeout_s=limit)
     return [serve, ask]
 
