@@ -20,6 +20,7 @@ def main(folder: Path) -> None:
     """Open, say where, run a trial that does not end."""
     # A shell without job control has its background jobs ignore Ctrl-C, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has them ignore, too
     description, networks, point = json.loads((folder / "description.json").read_text())
     with open_testbed(description, networks) as testbed:
         net = testbed.use(point.get("path") or point["interconnect"])

@@ -231,7 +231,7 @@ def test_planted_changes_are_found_in_stored_runs():
     assert sum(one.answer == SAME for one in node.unchanged) >= 6
     for scenario in (node, link):
         assert SLOWER not in {one.answer for one in scenario.unchanged}
-    single = next(one for one in link.found.changes if one.what == "1 stream, one link")
+    single = next(one for one in link.found.changes if one.what == "one link, 1 stream")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
     points = [row[5] for row in planted_change.planted(study).rows if " / " not in row[1]]
     assert points == len(points) * [SLOWER] and len(points) >= 5

@@ -130,7 +130,7 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
     tab.get_by_text("HPL over 1 to 16 nodes of which").last.click()
     tab.get_by_text("blocks: 3 of 3 count").wait_for()
     asks(tab, "experiment=hpl_noise")
-    choose(tab, "HPL over 1 to 16 nodes on")
+    choose(tab, "HPL over 1 to 36 nodes on")
     asks(tab, "without_blocks=[2,3]")
     page.reload()
     says(page, left_out)
@@ -148,11 +148,11 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
 def test_points_and_means_tell_what_they_are(page):
     """The mouse on a trial shows its block, on a mean its interval and n; a click opens what HPL printed."""
     trials = first_of(data.experiments()["hpl_scaling"]).points
-    lowest = trials.loc[trials.query("nodes == 4 and interconnect == '10gige'").share.idxmin()]
+    lowest = trials.loc[trials.query("nodes == 4 and interconnect == 'gige'").share.idxmin()]
     place = point(page, "points", "trial_id", lowest.trial_id)
     page.mouse.move(*place)
     tip = page.locator("div", has=page.get_by_text("click for its transcript")).last
-    assert f"block {lowest.block}" in tip.inner_text() and "10GE" in tip.inner_text()
+    assert f"block {lowest.block}" in tip.inner_text() and "GigE" in tip.inner_text()
     page.mouse.move(*point(page, "means", "level", "16\u00a0nodes"))
     page.get_by_text("geometric mean").and_(page.locator("span")).wait_for()
     assert page.get_by_text("95 % t interval").locator("visible=true").first.is_visible()

@@ -19,7 +19,7 @@ from runners.testbeds import simulated
 from runners.tools import hpl, replay
 
 PROGRAM = Path(__file__).with_name("recorded_calls.c")
-MODEL = experiment.read_testbed("scale_model_simulated")
+MODEL = experiment.read_testbed("fortinet_model_simulated")
 needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="Open MPI is not here")
 
 
@@ -34,7 +34,7 @@ def run(bed, point, command, parse):
 def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
     """HPL is recorded once, on 10GE. On GigE, where it takes a fifth longer, the replay is within 2 % of HPL's own code;
     its time is that of the whole program, of which the factorisation is the most."""
-    plan = experiment.plan_campaign("hpl_agreement", "scale_model_simulated", "full")
+    plan = experiment.plan_campaign("hpl_agreement", "fortinet_model_simulated", "full")
     (point, *_) = (trial.point for trial in plan.trials() if trial.point["nodes"] == 8)
     direct, replayed = {}, {}
     with simulated.open_testbed(MODEL, NETWORKS) as bed:

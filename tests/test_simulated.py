@@ -279,6 +279,7 @@ from runners import campaign
 from runners.journal import Folder
 from runners.testbeds import simulated
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and nohup's SIGHUP
 folder = Path(sys.argv[1])
 simulated._ROOT = folder / "simulated"
 plan = Folder(folder / "c").plan()
