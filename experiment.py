@@ -239,14 +239,19 @@ def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.
 
 
 def simulate_twin(
-    name: str, found: twin.Twin, points: xr.Dataset, out: Path = paths.RAW
+    name: str,
+    found: twin.Twin,
+    points: xr.Dataset,
+    out: Path = paths.RAW,
+    listen: engine.Listener | None = None,
 ) -> list[xr.Dataset]:
-    """Simulate the campaigns of a twin: the held-out points and the what-ifs."""
+    """Simulate the campaigns of a twin: the held-out points and the what-ifs; `listen` is as in
+    `run_campaign`."""
     machine, simulated = read_testbed(name), []
     between = {key: {"name": key, "short": key, **own} for key, own in machine["networks"].items()}
     for campaign in prediction.campaigns(found, points, _described("twin_hpl")["settings"]):
         plan = resolve(for_testbed(campaign, machine), machine, between)
-        simulated.append(store.read(run_campaign(plan, out)))
+        simulated.append(store.read(run_campaign(plan, out, listen=listen)))
     return simulated
 
 
@@ -394,23 +399,34 @@ def folder_of(plan: Plan, out: Path = paths.RAW) -> Folder:
     return Folder(out / f"{plan.name}-{plan.testbed['name']}-{plan.digest[:8]}")
 
 
-def run_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> Path:
-    """Run the missing trials of a plan, showing progress, and return its folder; a finished
-    campaign is left unchanged.
+def run_campaign(
+    plan: Plan,
+    out: Path = paths.RAW,
+    fresh: bool = False,
+    listen: engine.Listener | None = None,
+) -> Path:
+    """Run the missing trials of a plan and return its folder; a finished campaign is left
+    unchanged.
 
-    With `fresh` an earlier folder is moved aside, not deleted. Raises FalloffError if the testbed
-    is not available here.
+    With `fresh` an earlier folder is moved aside, not deleted. `listen` shows the progress, by
+    default as lines on standard output. Raises FalloffError if the testbed is not available here.
     """
     folder = _folder(plan, out, fresh)
     if not engine.is_finished(plan, folder):
         slurm.require_idle(folder)
         if missing := obstacles(plan):
             raise FalloffError("\n".join(missing))
-        session.run(plan, folder, Progress(sys.stdout), decided)
+        session.run(plan, folder, listen or Progress(sys.stdout), decided)
     return folder.path
 
 
-def run_within(plan: Plan, seconds: float, out: Path, fresh: bool = False) -> Path:
+def run_within(
+    plan: Plan,
+    seconds: float,
+    out: Path,
+    fresh: bool = False,
+    listen: engine.Listener | None = None,
+) -> Path:
     """Like `run_campaign`, but limited to the next `seconds` seconds; the first block always
     ends."""
     folder = folder_of(plan, out)
@@ -418,7 +434,7 @@ def run_within(plan: Plan, seconds: float, out: Path, fresh: bool = False) -> Pa
     # The engine's budget counts from the campaign's first trial.
     spent = sum(note["seconds"] for note in notes if note["event"] == "trial")
     stopping = replace(plan.stopping, time_budget_s=spent + max(seconds, 1.0))
-    return run_campaign(replace(plan, stopping=stopping), out, fresh)
+    return run_campaign(replace(plan, stopping=stopping), out, fresh, listen)
 
 
 def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> str:

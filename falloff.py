@@ -1,127 +1,56 @@
-# PYTHON_ARGCOMPLETE_OK
-"""The command line of Falloff: parsing, and the answer to a mistake."""
+"""The program `falloff`: its answer to a command line, and to a mistake."""
 
-import argparse
 import errno
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from importlib import metadata
 from pathlib import Path
+
+import click
+from click.shell_completion import shell_complete
 
 import commands
 from analysis import paths
 from analysis.quoting import as_written
-from runners import executables
-from runners.provenance import code
 from runners.record import FalloffError, unknown
 from runners.terminal import Printed
-from runners.tools import names as runner_names
 
-EXIT_CODES = (
-    "Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not understood; "
-    "130 interrupted; 141 broken pipe."
-)
+COMPLETE = "_FALLOFF_COMPLETE"  # the shell's question to click, see docs/commands.md
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)
-# The exit code of a mistake where 1 and 2 are answers. Elsewhere it is 1, or argparse's 2.
-MISTAKES = {"compare": 3, "reproduce": 3}
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose error messages are as short as all others here."""
-
-    def error(self, message: str) -> None:
-        """Print what was not understood, and end with exit code 2."""
-        self.exit(2, f"falloff: {message}\n`{self.prog} --help` shows what there is\n")
-
-    def parse_known_args(self, args=None, namespace=None):
-        """Like argparse's method, but each command refuses the options that it does not know."""
-        known, rest = super().parse_known_args(args, namespace)
-        for option in (word for word in rest if word.startswith("--")):
-            self.error(str(unknown("option", option, self._option_string_actions)))
-        return known, rest
-
-    def _check_value(self, action: argparse.Action, value: str) -> None:
-        if action.choices is not None and value not in action.choices:
-            kind = "command" if isinstance(action, argparse._SubParsersAction) else action.dest
-            raise argparse.ArgumentError(None, str(unknown(kind, value, action.choices)))
-
-
-class Version(argparse.Action):
-    """Print version and commit, then exit."""
-
-    def __call__(self, parser, *_) -> None:
-        commit = code()
-        changed = ", changed since" if commit["git_dirty"] else ""
-        where = f" (commit {commit['git_commit'][:10]}{changed})" if commit["git_commit"] else ""
-        print(f"falloff {metadata.version('falloff')}{where}")
-        parser.exit()
-
-
-def parser() -> argparse.ArgumentParser:
-    """Build the parser of the command line from `commands.COMMANDS`."""
-    about = "Does a cluster's efficiency fall off with its interconnect?"
-    top = Parser(prog="falloff", description=about, epilog=EXIT_CODES)
-    what = "print version and commit"
-    top.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help=what)
-    groups = {"": top.add_subparsers(required=True, metavar="COMMAND")}
-    summary = "Trace a figure, verify campaigns, archive everything."
-    evidence = groups[""].add_parser("evidence", help=summary, epilog=EXIT_CODES)
-    groups["evidence"] = evidence.add_subparsers(required=True, metavar="CHECK")
-    for words, do in commands.COMMANDS.items():
-        group, _, name = words.rpartition(" ")
-        texts = {"help": do.__doc__.partition("\n")[0], "description": do.__doc__}
-        added = groups[group].add_parser(name, **texts, epilog=EXIT_CODES)
-        added.set_defaults(do=do)
-        for option, how in do.arguments:
-            added.add_argument(option, **how)
-    return top
-
-
-def complete(grammar: Parser) -> None:
-    """Answer a shell's Tab key and exit: names of campaigns, testbeds or tools, else files."""
-    import argcomplete
-
-    folders = {"campaign": paths.CAMPAIGNS, "testbed": paths.TESTBEDS}
-
-    def words(action: argparse.Action, **rest):
-        if action.dest in folders:
-            return [file.stem for file in executables.described(folders[action.dest], "*.toml")]
-        if action.dest == "tool":
-            return runner_names()
-        return argcomplete.FilesCompleter()(action=action, **rest)
-
-    argcomplete.autocomplete(grammar, default_completer=words)
 
 
 def main() -> int:
-    """Run the command line. A user's mistake ends in a line or two and exit code 1, never in a
+    """Run the command line. A user's mistake ends in a line or two and an exit code, never in a
     traceback.
 
     All output passes through `quoting.as_written`, so that a terminal obeys nothing that a file
     contains.
     """
+    if question := os.environ.get(COMPLETE):
+        return shell_complete(commands.falloff, {}, "falloff", COMPLETE, question)
     said, complained = (Printed(stream, as_written) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(said), redirect_stderr(complained):
-        return answer()
+        return answer(sys.argv[1:])
 
 
-def answer() -> int:
-    """Do what the command line asks for, and return the exit code."""
-    mistake = MISTAKES.get("".join(sys.argv[1:2]), 0)
-    grammar = parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
-        complete(grammar)
+def answer(words: list[str]) -> int:
+    """Do what the words of a command line ask for, and return the exit code."""
+    command = commands.falloff.commands.get(words[0] if words else "")
+    mistake = getattr(command, "mistake", 0)
     try:
-        arguments = vars(grammar.parse_args())
-    except SystemExit as usage:
-        raise SystemExit(mistake if usage.code and mistake else usage.code) from None
-    do = arguments.pop("do")
-    try:
-        code = do(**arguments) or 0
+        # Not click's own `main`, which has other exit codes for an interruption and a broken pipe.
+        with commands.falloff.make_context("falloff", words) as context:
+            code = commands.falloff.invoke(context) or 0
         sys.stdout.flush()
         return code
+    except click.exceptions.Exit as ended:  # after --help or --version
+        return ended.exit_code
+    except click.exceptions.NoArgsIsHelpError as nothing:
+        print(nothing.format_message(), file=sys.stderr)
+        return nothing.exit_code
+    except click.UsageError as error:
+        return refuse(misunderstood(error), mistake or error.exit_code)
     except FalloffError as error:
         return refuse(str(error), mistake or 1)
     except BrokenPipeError:  # as in `falloff evidence trace share | head`
@@ -143,10 +72,22 @@ def answer() -> int:
         return 130
 
 
+def misunderstood(error: click.UsageError) -> str:
+    """What of a command line was not understood, what was probably meant, and where to read more."""
+    if isinstance(error, click.exceptions.NoSuchCommand):
+        message = str(unknown("command", error.command_name, error.ctx.command.commands))
+    elif isinstance(error, click.NoSuchOption):
+        known = [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts]
+        options = [name for name in known if name.startswith("--")]
+        message = str(unknown("option", error.option_name, options))
+    else:
+        message = error.format_message()
+    where = error.ctx.command_path if error.ctx else "falloff"
+    return f"{message}\n`{where} --help` shows what there is"
+
+
 def refuse(message: str, code: int) -> int:
     """Print why something was refused, and return `code`."""
-    if sys.stderr.isatty():  # a progress bar may be on this line
-        sys.stderr.clear()
     print(f"falloff: {message}", file=sys.stderr)
     return code
 

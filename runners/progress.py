@@ -1,65 +1,46 @@
-"""Show a campaign's progress: one line that is redrawn on a terminal, else a line for each finished
-trial."""
+"""Show a campaign's progress: a line for each finished trial."""
 
-import os
-import shutil
 from typing import IO, List, Sequence
 
 from runners.campaign import Event
 from runners.record import Trial
 from runners.terminal import Printed
 
-_LONGEST_BAR, _SHORTEST_BAR = 30, 10  # in characters
-
 
 class Progress:
-    """A listener that prints events to a stream; trials without a result stay visible."""
+    """A listener that prints events to a stream, and at the end once more the trials without a
+    result."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = Printed(stream)
-        self._redraws = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._failed: List[str] = []
 
     def __call__(self, event: Event) -> None:
-        """Show an event of the engine."""
+        """Print an event of the engine."""
         if event.kind in ("waiting", "told"):
-            self._print(f"{event.message}\n")
-        elif event.kind == "started" and self._redraws:
-            self._draw(event)
+            self._print(event.message)
         elif event.kind == "finished":
-            status = f"{words(event.trial, event.varied)}: {event.outcome.status}"
             if event.outcome.status != "ok":
-                self._failed.append(f"  {status}, {event.outcome.reason}\n")
-                if self._redraws:
-                    self._print(self._failed[-1])
-            if self._redraws:
-                self._draw(event)
-            else:
-                self._print(f"[{event.done}/{event.total}] {status}, {_left(event)}\n")
+                self._failed.append(f"  {outcome(event)}, {event.outcome.reason}")
+            self._print(f"[{event.done}/{event.total}] {outcome(event)}, {left(event)}")
         elif event.kind == "ended":
-            counts = f"{event.done} trials are there, {len(self._failed)} without a result"
-            failed = "" if self._redraws else "".join(self._failed)
-            self._print(f"Campaign ended by: {event.message}; {counts}\n{failed}")
+            self._print("\n".join([ended(event, len(self._failed)), *self._failed]))
+            self._failed = []
 
     def _print(self, text: str) -> None:
-        if self._redraws:
-            self._stream.clear()
-        self._stream.write(text)
+        self._stream.write(f"{text}\n")
         self._stream.flush()
 
-    def _draw(self, event: Event) -> None:
-        self._print(line(event, shutil.get_terminal_size().columns - 1))
+
+def outcome(event: Event) -> str:
+    """Which trial has finished, and how."""
+    return f"{words(event.trial, event.varied)}: {event.outcome.status}"
 
 
-def line(event: Event, columns: int) -> str:
-    """An event in one line of at most `columns` columns: a bar if there is room, the count, the
-    time left, the trial."""
-    text = f"{event.done}/{event.total}, {_left(event)}: {words(event.trial, event.varied)}"
-    room = min(columns - len(text) - 3, _LONGEST_BAR)
-    if room < _SHORTEST_BAR:
-        return text[:columns]
-    full = room * event.done // event.total
-    return f"[{'#' * full}{'.' * (room - full)}] {text}"
+def ended(event: Event, failed: int) -> str:
+    """What ended the campaign, and how many of its trials have no result."""
+    counts = f"{event.done} trials are there, {failed} without a result"
+    return f"Campaign ended by: {event.message}; {counts}"
 
 
 def words(trial: Trial, varied: Sequence[str] = ()) -> str:
@@ -72,7 +53,8 @@ def words(trial: Trial, varied: Sequence[str] = ()) -> str:
     return f"{trial.id} on {point.get('interconnect', point.get('path', '?'))}{nodes}{others}"
 
 
-def _left(event: Event) -> str:
+def left(event: Event) -> str:
+    """The time that a campaign still takes, by its plan and the trials that were run."""
     if event.eta_s is None:
         return "time left unknown"
     minutes = event.eta_s / 60

@@ -197,13 +197,18 @@ def _call(line: str) -> Call:
     return Call(seconds, name, request=numbers[0] if numbers else 0)
 
 
+def programs(store: Path = STORE) -> List[str]:
+    """The names of all recorded programs."""
+    files = executables.described(store, "*-*.txt.xz")
+    return sorted({file.name.rsplit("-", 1)[0] for file in files})
+
+
 def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
     found = executables.described(store, f"{program}-*.txt.xz")
     files = {int(file.name.split("-")[-1].split(".")[0]): file for file in found}
     if not files:
-        names = {file.name.rsplit("-", 1)[0] for file in executables.described(store, "*-*.txt.xz")}
-        raise unknown("recorded program", program, names)
+        raise unknown("recorded program", program, programs(store))
     return {ranks: _opened(files[ranks]) for ranks in sorted(files)}
 
 

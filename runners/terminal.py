@@ -4,8 +4,6 @@ anyone."""
 import re
 from typing import IO, Any, Callable
 
-CLEAR = "\r\x1b[K"  # ECMA-48: back to the first column, erase to the end of the line
-
 # A whole sequence is removed; an unclosed one loses only its first character.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, the cursor, erasing
@@ -36,10 +34,6 @@ class Printed:
         """Write a text as it is shown."""
         self._stream.write(self._shown(text))
         return len(text)
-
-    def clear(self) -> None:
-        """Empty the cursor's line."""
-        self._stream.write(CLEAR)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

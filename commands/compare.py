@@ -1,0 +1,73 @@
+"""Did the cluster change?"""
+
+import json
+import shlex
+
+import click
+
+from analysis import paths
+from commands.grammar import COUNT, PATH, Number, argument, command, option, switch
+
+
+@command(
+    "compare",
+    mistake=3,
+    examples="""
+        falloff compare baseline tonight
+        falloff compare baseline tonight --transcripts 2
+        falloff compare before.csv after.csv
+        falloff compare before.csv after.csv --x message_size --y seconds --block run --better lower
+    """,
+)
+@argument("old", type=PATH, help="A campaign's folder or a CSV file.")
+@argument("new", type=PATH, help="The same, measured later or elsewhere.")
+@option(
+    "--margin",
+    type=Number(0.01, 99.99),
+    default=3,
+    metavar="PERCENT",
+    help="What is smaller counts as no change.",
+)
+@option("--x", default="nodes", metavar="COLUMN", help="Of CSV files: what y depends on.")
+@option("--y", default="rate", metavar="COLUMN", help="Of CSV files: what is compared.")
+@option("--block", default="block", metavar="COLUMN", help="Of CSV files: measured together.")
+@option("--better", type=click.Choice(["higher", "lower"]), default="higher", help="Which y.")
+@option(
+    "--figure",
+    type=PATH,
+    default=paths.BUILD / "compare.svg",
+    show_default="build/compare.svg",
+    metavar="FILE.svg",
+    help="Where the figure goes.",
+)
+@switch("--json", "as_json", help="Print JSON instead.")
+@option("--transcripts", "row", type=COUNT, metavar="N", help="Print the tools' output for row N.")
+def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row) -> int:
+    """Did the cluster change? Compare two campaigns or CSV files.
+
+    Compare two campaign folders (your own runs, references, imports), or two CSV files with the
+    columns nodes, rate and block. Every point and every planned contrast is faster, slower, the
+    same within the margin, or undecided. The exit code is 0 if nothing is slower or undecided, 1 if
+    anything is slower, 2 if undecided, 3 for a mistake.
+    """
+    from analysis import comparison, samples, style
+
+    both = [samples.read(source, x, y, block, better) for source in (old, new)]
+    found = comparison.compare(*both, margin / 100)
+    if row:
+        if row > len(found.changes):
+            raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
+        for name, sample in zip(("OLD", "NEW"), both):
+            for trial, printed in samples.printed(sample, found.changes[row - 1].points):
+                print(f"{name} {trial}\n{printed}\n")
+        return 0
+    drawn = comparison.figure(found, figure.stem).figure
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    style.save(drawn, figure)
+    if as_json:
+        print(json.dumps(comparison.as_data(found), indent=2))
+    else:
+        transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
+        print(f"{comparison.text(found)}\n\nFigure: {figure}")
+        print(f"What the tools of row N printed: {transcripts}")
+    return comparison.EXIT_CODES[found.answer]

@@ -1,0 +1,108 @@
+"""What is installed and what is missing, and a node's rates."""
+
+import sys
+from contextlib import suppress
+
+from analysis import paths
+from commands import names
+from commands.grammar import command, option, switch
+from runners import executables
+from runners.record import FalloffError
+
+# A paced and a simulated campaign, of each of which a tiny trial is run.
+TRIED = ("hpl_scaling", "hpl_paper")
+
+
+@command(
+    "doctor",
+    examples="""
+        falloff doctor
+        falloff doctor --testbed mycluster
+        falloff doctor --rates
+    """,
+)
+@option(
+    "--testbed",
+    type=names.TESTBED,
+    metavar="NAME",
+    help="Check the nodes of this cluster in data/testbeds.",
+)
+@switch("--rates", help="Measure one node's rates; print TOML for a simulated testbed.")
+def doctor(testbed, rates) -> int:
+    """Check what is installed and what is missing, with the remedy."""
+    import experiment
+
+    if rates:
+        print_rates(testbed)
+        return 0
+    if testbed:
+        from runners import doctor as nodes_doctor
+
+        return nodes_doctor.report(experiment.read_testbed(testbed))
+    return report_here()
+
+
+def report_here() -> int:
+    """Print what this machine has and lacks; returns 1 if it lacks anything, else 0."""
+    import experiment
+    from analysis import experiments
+    from runners import lock, session
+
+    plans = [experiment.plan_campaign(name) for name in experiments.all_campaigns()]
+    testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
+    missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
+    for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
+        with suppress(FalloffError):  # it is among the obstacles
+            print(
+                f"  here     {tool}: {executables.find(tool, testbeds['emulated'].get('tools', {}))}"
+            )
+    for name, machine in testbeds.items():
+        if not session.testbed_module(machine).unavailable(machine):
+            what = f"{machine['nodes']} nodes, {machine['kind']} on this machine"
+            print(f"  here     testbed {name}: {what}")
+    for plan in plans:
+        if plan.name in TRIED and not experiment.obstacles(plan):
+            what = f"a trial of {plan.name} on testbed {plan.testbed['name']}"
+            try:
+                reason = experiment.tried(plan)
+            except lock.Taken as other:
+                print(f"  unknown  {what}: {other}")
+                continue
+            except FalloffError as error:
+                reason = str(error)
+            if reason:
+                missing[f"{what} gives nothing: {reason}"] = None
+            else:
+                print(f"  here     {what} gives a result")
+    for obstacle in missing:
+        print(f"  MISSING  {obstacle}")
+    remedy = (
+        "`make setup` installs what it may. Until then reports are built from the stored reference."
+    )
+    print(remedy if missing else "All is here: `make report` runs the experiments on this machine.")
+    own = "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`"
+    print(f"Your own cluster: {own}.")
+    return int(bool(missing))
+
+
+def print_rates(testbed: str | None) -> None:
+    """Measure the rates of one node and print them as TOML for data/testbeds. Without a testbed the
+    node is this machine."""
+    import experiment
+    from runners import lock, session
+    from runners.tools import node_rates
+
+    machine = experiment.read_testbed(testbed) if testbed else {"kind": "this machine"}
+    is_cluster = machine["kind"] == "cluster"  # all other testbeds run on this machine
+    of = f"a node of {testbed}" if is_cluster else ""
+    with lock.measuring(machine, "a node's rates", lambda line: print(line, file=sys.stderr)):
+        if testbed:
+            shared = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
+            networks = machine.get("networks") or shared
+            # Opening a testbed takes a network, although nothing is sent.
+            idle = dict([next(iter(networks.items()))])
+            with session.testbed_module(machine).open_testbed(machine, idle) as opened:
+                measured = node_rates.run_on(opened, *idle)
+        else:
+            measured = node_rates.run_here()
+    print(node_rates.as_toml(measured, of), end="")

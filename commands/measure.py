@@ -1,0 +1,119 @@
+"""Run a campaign, and show how far it is."""
+
+from analysis import paths
+from commands import names, progress
+from commands.grammar import COUNT, PATH, argument, command, option, switch
+from runners.record import FalloffError, unknown
+
+
+@command(
+    "run",
+    examples="""
+        falloff run --list
+        falloff run hpl_scaling --plan
+        falloff run hpl_scaling --preset quick
+        falloff run hpl_scaling --testbed mycluster --submit
+    """,
+)
+@argument("campaign", type=names.CAMPAIGN, required=False, help="A name in data/campaigns.")
+@switch("--list", "listed", help="List the campaigns.")
+@switch(
+    "--plan",
+    "planned",
+    help="Run nothing; print when each look is due and how likely it is to decide.",
+)
+@option(
+    "--testbed",
+    type=names.TESTBED,
+    metavar="NAME",
+    help="A name in data/testbeds; by default the campaign's own.",
+)
+@option(
+    "--preset",
+    type=names.PRESET,
+    metavar="NAME",
+    default="full",
+    help="The campaign's stopping rule: quick or full.",
+)
+@option("--repeats", type=COUNT, metavar="K", help="Run exactly K blocks instead.")
+@switch("--fresh", help="Start over; earlier trials are moved aside.")
+@switch("--submit", help="Run the missing trials as a Slurm job.")
+@option(
+    "--pack",
+    "packed",
+    type=PATH,
+    metavar="FOLDER",
+    help="Also write a compressed copy of the campaign to FOLDER.",
+)
+def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, packed) -> None:
+    """Run a campaign, or the trials that it still lacks.
+
+    Keep the transcripts and the dataset, and print the experiment's finding. You may interrupt a
+    run at any time: the same command goes on.
+    """
+    import experiment
+    from analysis import store
+    from analysis.evidence import content
+    from runners.manifest import pack
+
+    if listed:
+        print("\n".join(experiment.listed()))
+        return
+    if not campaign:
+        raise FalloffError("which campaign? `falloff run --list` prints those that there are")
+    plan = experiment.plan_campaign(campaign, testbed or "", preset, repeats or 0)
+    if planned:
+        from analysis import planning
+
+        print(planning.text(plan))
+        return
+    number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
+    if number:
+        print(
+            f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over,"
+        )
+        print("this command submits what is still missing, or makes the dataset.")
+        return
+    with progress.shown() as listen:
+        folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=listen)
+    dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
+    store.save(assembled, dataset)
+    if packed:
+        pack(folder, packed)
+        content.keep(assembled, packed)
+    print(f"Transcripts: {folder}\nDataset: {dataset}")
+    try:
+        print(f"Finding: {experiment.finding(campaign, assembled)}")
+    except FalloffError as reason:  # the data are kept, whatever they say
+        print(f"Finding: none. {reason}")
+
+
+@command("status")
+@argument(
+    "campaign",
+    type=names.CAMPAIGN,
+    required=False,
+    help="A name in data/campaigns; without it, all that were run.",
+)
+def status(campaign) -> None:
+    """Show which trials are done, and the state of a campaign's job."""
+    from runners.journal import Folder
+    from runners.status import text
+
+    folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
+    known, texts = set(), []
+    for folder in folders:
+        try:
+            name = folder.plan().name
+            known.add(name)
+            if campaign in (None, name):
+                texts.append(text(folder))
+        except FalloffError as error:  # the other campaigns are still shown
+            texts.append(f"{folder.path.name}: {error}")
+    known.update(names.described(paths.CAMPAIGNS))
+    if campaign and campaign not in known:
+        raise unknown("campaign", campaign, known)
+    if not texts:
+        begin = f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
+        raise FalloffError(f"no trial of {campaign or 'any campaign'} was run here: {begin}")
+    print("\n".join(texts))

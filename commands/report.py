@@ -1,0 +1,183 @@
+"""The report, the explorer, and whether the findings come out again."""
+
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import click
+
+from analysis import paths
+from commands import names, progress
+from commands.grammar import PATH, Number, argument, command, option, switch
+from runners.record import FalloffError
+
+EXPLORER = "explorer.html"  # beside the report, which links it
+
+
+@command(
+    "report",
+    examples="""
+        falloff report --preset stored
+        falloff report --data data/raw
+        falloff report --claims grid5000
+        falloff report --design data/designs/nemo.toml
+    """,
+)
+@option(
+    "--preset",
+    type=click.Choice(["quick", "full", "stored"]),
+    default="quick",
+    help="How much to run; stored runs nothing.",
+)
+@option(
+    "--data",
+    type=PATH,
+    metavar="FOLDER",
+    help="Run nothing; report only the campaigns in FOLDER.",
+)
+@option(
+    "--claims",
+    type=names.SOURCE,
+    is_flag=False,
+    flag_value="",
+    metavar="[SOURCE]",
+    help="Print only the claims, of all sources or of SOURCE.",
+)
+@option(
+    "--design",
+    type=PATH,
+    metavar="FILE",
+    help="Print only the network designs in FILE; see data/designs/nemo.toml.",
+)
+@option(
+    "--out",
+    type=PATH,
+    default=paths.REPORT,
+    show_default="build/report",
+    metavar="FOLDER",
+    help="Where the report goes.",
+)
+def report(preset, data, claims, design, out) -> int:
+    """Run the experiments and write the report.
+
+    Or print one part of it: the sources' claims with the verdict of the stored evidence on each, or
+    the performance and cost of the network designs in a file.
+    """
+    if sum(part is not None for part in (data, claims, design)) > 1:
+        raise FalloffError("--data, --claims and --design are three things: give one of them")
+    if design is None and claims is None:
+        return make_report(preset, out, data)
+    import experiment
+    from analysis import designs
+    from analysis.claims import evaluate, ledger, tables
+
+    if design is not None:
+        print(designs.text(experiment.read_designs(design)))
+        return 0
+    wanted = ledger.load(claims)
+    print(tables.text(wanted, evaluate.evaluate(wanted, experiment.stored_studies())))
+    return 0
+
+
+def make_report(preset: str, out: Path, data: Path | None = None) -> int:
+    """Run every notebook with the preset, or on the campaigns in the folder `data`, and write the
+    report. Returns 1 if a run of today gave no result, else 0."""
+    import reporting
+    from analysis.explorer import static
+
+    page, failed = reporting.make(preset, out, data)
+    static.write(data, out / EXPLORER)
+    print(f"Report: {page} and {page.with_suffix('.pdf')}")
+    for line in failed:
+        print(f"falloff: today's run failed: {line}", file=sys.stderr)
+    return int(bool(failed))
+
+
+@command(
+    "explore",
+    examples="""
+        falloff explore
+        falloff explore data/raw
+        falloff explore --static page.html
+    """,
+)
+@argument(
+    "folder",
+    type=PATH,
+    required=False,
+    help="A folder of datasets or campaigns; without it, all that is here.",
+)
+@option("--static", type=PATH, metavar="FILE", help="Write one HTML file instead.")
+@option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any free one",
+    metavar="N",
+    help="The port on loopback.",
+)
+@switch("--no-browser", help="Only print the address.")
+def explore(folder, static, port, no_browser) -> None:
+    """Explore datasets in the browser.
+
+    Select, filter, click a point for its transcript, ask what if.
+    """
+    if static is not None:
+        from analysis.explorer import static as page
+
+        page.write(folder, static)
+        print(f"Page: {static} ({static.stat().st_size / 1e6:.1f} MB)")
+        return
+    from analysis.explorer import server
+
+    # Ctrl+C is the normal end, from the moment the address is printed.
+    with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
+        end = "It answers this machine alone, and only at that address. Ctrl+C ends it."
+        print(f"Explorer: {served.address}\n{end}", flush=True)
+        with server.redirecting(served.address) as page:
+            if not no_browser:
+                import webbrowser
+
+                webbrowser.open(page)
+            served.thread.join()
+
+
+@command(
+    "reproduce",
+    mistake=3,
+    examples="""
+        falloff reproduce data/reference
+        falloff reproduce hpl_scaling-fortinet_model
+        falloff reproduce colleague.zip --minutes 60
+    """,
+)
+@argument(
+    "archive",
+    type=names.REFERENCE,
+    help="An archive, a folder of campaigns, or a reference's name.",
+)
+@option(
+    "--minutes",
+    type=Number(0.01, 10**6),
+    default=15,
+    metavar="M",
+    help="The time limit.",
+)
+@switch("--fresh", help="Repeat what an earlier call already ran.")
+def reproduce(archive, minutes, fresh) -> int:
+    """Run an archive again, and say which findings are reproduced.
+
+    Run as many of the archive's campaigns as the time allows. Each finding is then reproduced, not
+    reproduced, too short to tell, or cannot run here. Only campaigns and testbeds that are
+    described here are run. Exit code: 0 all reproduced, 1 at least one not reproduced, 2 none
+    failed but some could not be judged, 3 nothing was judged because of a mistake.
+    """
+    import experiment
+    from analysis import reproducing, rerunning
+
+    with progress.shown() as listen:
+        run = partial(experiment.run_within, fresh=fresh, listen=listen)
+        verdicts, file = rerunning.reproduce(Path(archive), minutes, experiment.runnable, run)
+    print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
+    return reproducing.exit_code(verdicts)

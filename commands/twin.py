@@ -1,0 +1,69 @@
+"""A simulated twin of a cluster."""
+
+import sys
+
+from analysis import paths
+from commands import names, progress
+from commands.grammar import PATH, argument, command, option, switch
+
+
+@command(
+    "twin",
+    examples="""
+        falloff twin data/raw/token_nodes-* data/raw/suspects-* data/raw/hpl_scaling-* --name mytwin
+        falloff run hpl_scaling --testbed mytwin
+    """,
+)
+@argument(
+    "campaigns",
+    type=names.REFERENCE,
+    nargs=-1,
+    required=True,
+    metavar="CAMPAIGN...",
+    help="Folders, or names in data/reference.",
+)
+@option(
+    "--name",
+    required=True,
+    metavar="NAME",
+    help="The twin's name: writes data/testbeds/NAME.toml.",
+)
+@switch("--fit-only", help="Write the description and simulate nothing.")
+@option(
+    "--figure",
+    type=PATH,
+    default=paths.BUILD / "twin.svg",
+    show_default="build/twin.svg",
+    metavar="FILE.svg",
+    help="Where the figure goes.",
+)
+def twin(campaigns, name, fit_only, figure) -> None:
+    """Fit a simulated twin to your cluster, and ask what if.
+
+    The fit takes latency and bandwidth by message size, and a node's compute rate, from campaigns
+    of one cluster. It writes them as a testbed for SimGrid. HPL is then predicted where it was run
+    (the fit does not read those runs) and on networks that you do not have.
+    """
+    import experiment
+    from analysis import style
+    from analysis import twin as fitting
+    from analysis.experiments import twin as prediction
+
+    datasets = experiment.named(campaigns)
+    found = fitting.fit(datasets)
+    for network, reason in found.refused.items():
+        print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
+    points = None if fit_only else prediction.held_out_points(datasets, found)
+    most = int(points.nodes.max()) if points is not None else 16
+    file = experiment.write_twin(name, found, 2 * most, datasets)
+    print(fitting.text(found).replace("\u00a0", " "))
+    print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
+    if points is None:
+        return
+    with progress.shown() as listen:
+        runs = experiment.simulate_twin(name, found, points, listen=listen)
+    study = prediction.predict(found, points, *runs)
+    print(prediction.text(study))
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    style.save(prediction.figures(study)["twin"].figure, figure)
+    print(f"\nFigure: {figure}")
