@@ -7,6 +7,7 @@ import click
 
 from analysis import paths
 from commands.grammar import COUNT, PATH, Number, argument, command, option, switch
+from runners.record import FalloffError
 
 
 @command(

@@ -1,7 +1,7 @@
 """Run a campaign, and show how far it is."""
 
 from analysis import paths
-from commands import names, progress
+from commands import names
 from commands.grammar import COUNT, PATH, argument, command, option, switch
 from runners.record import FalloffError, unknown
 
@@ -54,6 +54,7 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
     import experiment
     from analysis import store
     from analysis.evidence import content
+    from commands.progress import shown
     from runners.manifest import pack
 
     if listed:
@@ -74,7 +75,7 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
         )
         print("this command submits what is still missing, or makes the dataset.")
         return
-    with progress.shown() as listen:
+    with shown() as listen:
         folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=listen)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)

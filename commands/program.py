@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from commands import names, progress
+from commands import names
 from commands.grammar import COUNT, Command, argument, command, option
 from runners import executables
 from runners.record import FalloffError
@@ -126,6 +126,7 @@ def _replay(name: str, testbed: str, nodes: Sequence[int]) -> None:
     import experiment
     from analysis import store
     from analysis.experiments import programs
+    from commands.progress import shown
     from runners import recording
 
     kept = recording.kept(name)
@@ -133,7 +134,7 @@ def _replay(name: str, testbed: str, nodes: Sequence[int]) -> None:
     for count in wanted:
         recording.of(name, count)  # raises now if the recording cannot be extrapolated
     plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
-    with progress.shown() as listen:
+    with shown() as listen:
         folder = experiment.run_campaign(plan, listen=listen)
     study = programs.analyse(store.read(folder))
     print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")

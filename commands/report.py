@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from analysis import paths
-from commands import names, progress
+from commands import names
 from commands.grammar import PATH, Number, argument, command, option, switch
 from runners.record import FalloffError
 
@@ -175,8 +175,9 @@ def reproduce(archive, minutes, fresh) -> int:
     """
     import experiment
     from analysis import reproducing, rerunning
+    from commands.progress import shown
 
-    with progress.shown() as listen:
+    with shown() as listen:
         run = partial(experiment.run_within, fresh=fresh, listen=listen)
         verdicts, file = rerunning.reproduce(Path(archive), minutes, experiment.runnable, run)
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")

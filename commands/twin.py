@@ -3,7 +3,7 @@
 import sys
 
 from analysis import paths
-from commands import names, progress
+from commands import names
 from commands.grammar import PATH, argument, command, option, switch
 
 
@@ -48,6 +48,7 @@ def twin(campaigns, name, fit_only, figure) -> None:
     from analysis import style
     from analysis import twin as fitting
     from analysis.experiments import twin as prediction
+    from commands.progress import shown
 
     datasets = experiment.named(campaigns)
     found = fitting.fit(datasets)
@@ -60,7 +61,7 @@ def twin(campaigns, name, fit_only, figure) -> None:
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if points is None:
         return
-    with progress.shown() as listen:
+    with shown() as listen:
         runs = experiment.simulate_twin(name, found, points, listen=listen)
     study = prediction.predict(found, points, *runs)
     print(prediction.text(study))

@@ -9,15 +9,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
+import pexpect
 import pytest
 from command_line import ROOT, run
 
 import commands
 import experiment
-import falloff
 from analysis import models, paths
-from commands import TRIED
+from commands.doctor import TRIED
 
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
@@ -151,53 +152,110 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
     [
         (("rn",), "there is no command 'rn' (did you mean 'run'?)"),
         (("evidence", "verfy"), "there is no command 'verfy' (did you mean 'verify'?)"),
-        (
-            ("run", "--presett", "quick"),
-            "there is no option '--presett' (did you mean '--preset'?)",
-        ),
-        (("explore", "--port", "99999"), "'99999' is not a whole number from 0 to 65535"),
-        ((), "COMMAND"),
+        (("explore", "--port", "99999"), "99999"),
+        (("run", "hpl_size", "--repeats", "few"), "few"),
+        (("reproduce", "data", "--minutes", "nan"), "nan"),
+        (("report", "--preset", "quik"), "'quick'"),
+        (("fit",), "FILE"),
+        (("fit", "amdahl", "a.csv", "b.csv"), "one"),
+        (("twin", "data"), "--name"),
+        (("profile", "--replay", "stencil", "--nodes", "32", "many"), "many"),
     ],
 )
-def test_what_is_not_understood_has_its_own_exit_code(arguments, answer, capsys):
-    """2, and the command whose help shows more."""
-    with pytest.raises(SystemExit) as ended:
-        main(*arguments)
-    said = capsys.readouterr()
-    assert ended.value.code == 2 and said.out == "" and answer in said.err
-    assert said.err.splitlines()[-1].endswith("--help` shows what there is")
+def test_what_is_not_understood_has_its_own_exit_code(arguments, answer):
+    """2, or 3 where 2 is an answer, and the command whose help shows more."""
+    done = run(*arguments)
+    assert done.returncode == (3 if arguments[0] == "reproduce" else 2) and done.stdout == ""
+    assert answer in done.stderr and len(done.stderr.splitlines()) == 2
+    assert done.stderr.endswith("--help` shows what there is\n")
 
 
-def main(*arguments):
-    """The command line as it is, in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["falloff", *arguments])
-        return falloff.main()
+def grammar(group=commands.falloff, words=()):
+    """Every command by the words that call it."""
+    for name, command in group.commands.items():
+        yield (*words, name), command
+        if isinstance(command, click.Group):
+            yield from grammar(command, (*words, name))
 
 
-@pytest.mark.parametrize(
-    ("typed", "among"),
-    [
-        ("run hpl_sc", "hpl_scaling"),
-        ("run hpl_size --testbed smith_", "smith_gige"),
-        ("import iperf", "iperf2 iperf3"),
-        ("import hpl --map pla", "plan.csv"),
-        ("evidence v", "verify"),
-    ],
-)
-def test_tab_completes(typed, among, tmp_path):
-    """Bash itself answers, after the line that docs/commands.md gives."""
+@pytest.mark.parametrize(("words", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in grammar()])  # fmt: skip
+def test_every_command_explains_itself(words, command, monkeypatch):
+    """Its line among the others; help for each argument and option, with the default; a misspelt option is answered with the
+    right one, and nothing runs."""
+    monkeypatch.setenv("COLUMNS", "80")
+    above = run(*words[:-1], "--help").stdout
+    assert re.search(rf"^  {words[-1]} +{re.escape(command.get_short_help_str(100))}$", above, re.M)
+    done = run(*words, "--help")
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 0 and " ".join(command.help.split()) in told
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    for parameter in command.params:
+        assert " ".join(parameter.help.split()) in told, parameter.name
+    for each in options:
+        is_default_told = each.is_flag or not each.to_info_dict()["default"] or "default: " in told
+        assert each.opts[0] in told and each.opts[0].startswith("--") and is_default_told
+    longest = max([*(each.opts[0] for each in options), "--help"], key=len)
+    done = run(*words, f"{longest[:-1]}")
+    assert done.returncode == (getattr(command, "mistake", 0) or 2) and done.stdout == ""
+    assert f"did you mean {longest!r}?" in done.stderr and len(done.stderr.splitlines()) == 2
+
+
+def test_version_and_help():
+    """The commit where this is a clone; the commands under headings and the exit codes, also where nothing was asked."""
+    version = r"falloff \d+\.\d+\.\d+( \(commit [0-9a-f]{10}(, changed since)?\))?\n"
+    done = run("--version")
+    assert done.returncode == 0 and re.fullmatch(version, done.stdout)
+    asked, nothing = run("-h"), run()
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert (nothing.returncode, nothing.stdout) == (2, "") and nothing.stderr == asked.stdout
+    headings = [heading for heading in commands.HEADINGS if f"\n{heading}:\n" in asked.stdout]
+    assert headings == [*commands.HEADINGS] and "141 broken pipe" in asked.stdout
+
+
+COMPLETED = {
+    "run hpl_scali": "run hpl_scaling",
+    "run hpl_size --testbed smith_g": "run hpl_size --testbed smith_gige",
+    "run --pres": "run --preset",
+    "import hpc": "import hpcc",
+    "import hpl --map pla": "import hpl --map plan.csv",
+    "evidence v": "evidence verify",
+    "evidence trace my_f": "evidence trace my_figure",
+    "report --claims grid": "report --claims grid5000",
+    "profile --replay sten": "profile --replay stencil",
+    "twin link_m": "twin link_micro-rails",
+    "fit univ": "fit universal_scalability",
+}
+
+
+def test_tab_completes(tmp_path):
+    """Bash itself, after the line that docs/commands.md gives: each line is completed, and then printed instead of run."""
     (tmp_path / "plan.csv").touch()
-    line = re.search(r"eval .*falloff\)\"", (ROOT / "docs" / "commands.md").read_text())[0]
-    line = line.replace("/path/to/falloff/.venv/bin", str(Path(sys.executable).parent))
-    tab = f'{line}; COMP_LINE="falloff {typed}"; COMP_POINT=${{#COMP_LINE}}; COMP_TYPE=9'
-    script = f'{tab}; _python_argcomplete falloff; echo "${{COMPREPLY[@]}}"'
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    (tmp_path / "build" / "report" / "figures").mkdir(parents=True)
+    (tmp_path / "build" / "report" / "figures" / "my_figure.svg").touch()
+    folder = Path(sys.executable).parent
+    line = re.search(
+        r"eval .*bash_source .*falloff\)\"", (ROOT / "docs" / "commands.md").read_text()
+    )[0]
+    around = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "FALLOFF_HOME": str(tmp_path)}
+    around |= {"TERM": "dumb", "PS1": "$ "}
+    shell = pexpect.spawn(
+        "bash",
+        ["--norc", "--noprofile", "-i"],
+        env=around,
+        cwd=tmp_path,
+        encoding="utf-8",
+        dimensions=(24, 250),
+        timeout=60,
     )
-    assert " ".join(sorted(done.stdout.split())) == among, done.stderr
+    shell.sendline(f"{line.replace('/path/to/falloff/.venv/bin', str(folder))}; echo ready")
+    shell.expect("\nready\r")
+    found = {}
+    for typed in COMPLETED:
+        shell.send(f"falloff {typed}\t\x01echo \n")  # Ctrl+A: to the beginning of the line
+        shell.expect(r"\nfalloff ([^\r\n]*)\r\n")
+        found[typed] = shell.match[1].strip()
+    shell.close()
+    assert found == COMPLETED
 
 
 @pytest.mark.parametrize(
@@ -214,21 +272,6 @@ def test_a_run_ends_with_its_finding(name, finding, monkeypatch, tmp_path):
     done = run("run", name.partition("-")[0])
     assert done.returncode == 0 and (tmp_path / f"{name}.nc").exists()
     assert re.fullmatch(f"Finding: {finding}", done.stdout.splitlines()[-1])
-
-
-def test_version_and_help(capsys):
-    """The commit where this is a clone; the exit codes in every help, two levels deep, beside the command's own text."""
-    for command, said in (
-        ("--version", r"^falloff \d+\.\d+\.\d+( \(commit [0-9a-f]{10}(, changed since)?\))?\n$"),
-        ("--help", "run +Run a campaign.*130 interrupted"),
-        (
-            "evidence verify --help",
-            r"Recompute\s+the\s+digests.*--renew +then record.*130 interrupted",
-        ),
-    ):
-        with pytest.raises(SystemExit) as ended:
-            main(*command.split())
-        assert ended.value.code == 0 and re.search(said, capsys.readouterr().out, re.S)
 
 
 def test_doctor_tells_what_is_here():
@@ -285,7 +328,7 @@ def test_all_is_written_below_falloff_home(tmp_path):
     assert not own & {path.name for path in after - before}
 
 
-def test_an_installation_that_may_not_be_written_names_the_remedy(monkeypatch, tmp_path, capsys):
+def test_an_installation_that_may_not_be_written_names_the_remedy(monkeypatch, tmp_path):
     """One line, where the folder is Falloff's own; elsewhere only what is wrong."""
     monkeypatch.setattr(paths, "HOME", tmp_path)
     for where, is_named in ((tmp_path / "data", True), (Path("/other"), False)):
@@ -293,9 +336,7 @@ def test_an_installation_that_may_not_be_written_names_the_remedy(monkeypatch, t
         def refused(*_, **__):
             raise PermissionError(13, "Permission denied", str(where))
 
-        monkeypatch.setitem(commands.COMMANDS, "status", refused)
-        refused.arguments, refused.__doc__ = [], "refused"
-        monkeypatch.setattr(sys, "argv", ["falloff", "status"])
-        assert falloff.main() == 1
-        told = capsys.readouterr().err
-        assert told.count("\n") == 1 and ("FALLOFF_HOME" in told) == is_named
+        monkeypatch.setattr(commands.measure.status, "callback", refused)
+        done = run("status")
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+        assert ("FALLOFF_HOME" in done.stderr) == is_named

@@ -1,15 +1,21 @@
 """A campaign's progress: on a terminal one line that fits and is redrawn, elsewhere a line for each trial."""
 
+import os
+import pty
 import re
+import termios
+from dataclasses import replace
 from io import StringIO
 
+import pytest
 from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
 
 import runners.campaign as engine
-from runners import progress
+from commands.progress import Bar
 from runners.campaign import Event
 from runners.journal import Folder
+from runners.progress import Progress
 from runners.record import Outcome
 
 
@@ -19,36 +25,76 @@ def event(done, kind="finished", eta_s=95.0):
     return Event(kind, trial, Outcome("ok", ""), done, 19, eta_s)
 
 
-def test_the_line_fits_and_has_a_bar():
-    """One description, and a bar as long as what is done; none on a narrow terminal."""
-    for done in (1, 10, 19):
-        line = progress.line(event(done), 79)
-        assert len(line) <= 79 and line.count(event(done).trial.id) == 1
-        bar = re.match(r"\[(#*)(\.*)\] ", line)
-        whole = len(bar[1]) + len(bar[2])
-        assert whole >= 10 and abs(len(bar[1]) / whole - done / 19) < 0.11
-    narrow = progress.line(event(3, eta_s=None), 39)
-    assert narrow.startswith("3/19, time left unknown: b001") and len(narrow) <= 39
-
-
 class Terminal(StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream of a terminal's width."""
 
-    def isatty(self):
-        return True
+    def __init__(self, pseudo):
+        super().__init__()
+        self.fileno = lambda: pseudo
+
+    def is_wide(self, columns):
+        """Make it so wide."""
+        termios.tcsetwinsize(self.fileno(), (24, columns))
 
     def seen(self):
-        """The lines on the screen, as a terminal that knows CR and EL shows them."""
-        return [line.rpartition("\r\x1b[K")[2] for line in self.getvalue().split("\n")]
+        """The lines on the screen, as a terminal that knows CR shows them."""
+        return [overwritten(line.split("\r")) for line in self.getvalue().split("\n")]
 
 
-def test_on_a_terminal_only_failures_and_the_end_stay(tmp_path, monkeypatch):
+def overwritten(parts):
+    """What is left of texts that begin in the same column, one after the other."""
+    line = ""
+    for part in parts:
+        line = part + line[len(part) :]
+    return line.rstrip()
+
+
+@pytest.fixture
+def terminal():
+    """A terminal of 80 columns."""
+    ends = pty.openpty()
+    terminal = Terminal(ends[1])
+    terminal.is_wide(80)
+    yield terminal
+    for end in ends:
+        os.close(end)
+
+
+def test_the_line_fits_and_has_a_bar(terminal):
+    """One description, and a bar as long as what is done; on a narrow terminal the description is cut off."""
+    show = Bar(terminal)
+    for done in (1, 10, 19):
+        show(event(done))
+        line = terminal.seen()[-1]
+        assert len(line) <= 79 and line.count(event(done).trial.id) == 1
+        count, bar = re.match(r"(\d+)/19 \[([#0-9 ]+)\] about 95 s left: ", line).groups()
+        assert int(count) == done and len(bar) >= 10
+        assert abs(bar.count("#") / len(bar) - done / 19) <= 1 / len(bar)
+    terminal.is_wide(40)
+    show(event(3, eta_s=None))
+    narrow = terminal.seen()[-1]
+    assert re.match(r"3/19 \[.\] time left unknown: b001", narrow) and len(narrow) <= 39
+
+
+def test_the_bar_shows_text_and_leaves_nothing(terminal):
+    """Controls in a network's name or a message do not arrive; a closed bar is gone, as after Ctrl+C."""
+    show = Bar(terminal)
+    plain = event(3)
+    point = {**plain.trial.point, "interconnect": "\x1b]0;title\x07\x9b2J\rgige\u202e"}
+    show(replace(plain, trial=replace(plain.trial, point=point)))
+    show(Event("told", None, None, 3, 19, None, "\r\x1b[Ka\x1b[31mb"))
+    assert terminal.seen()[0] == "ab" and "on gige, " in terminal.seen()[1]
+    assert not set(terminal.getvalue()) & set("\x1b\x07\x9b\u202e")
+    show.close()
+    assert terminal.seen() == ["ab", ""]
+
+
+def test_on_a_terminal_only_failures_and_the_end_stay(terminal, tmp_path, monkeypatch):
     """A campaign of which every trial of one kind fails: each stays with its reason, the bar leaves nothing."""
     use_echo(monkeypatch)
-    monkeypatch.setenv("TERM", "xterm")
     settings = {"say": "three and a half", "seconds": "0"}
-    plan, terminal = small_plan(settings=settings, stopping={"blocks": 1}), Terminal()
-    engine.run(plan, LocalTestbed(), Folder(tmp_path / "small"), progress.Progress(terminal))
+    plan = small_plan(settings=settings, stopping={"blocks": 1})
+    engine.run(plan, LocalTestbed(), Folder(tmp_path / "small"), Bar(terminal))
     *failed, end, rest = terminal.seen()
     assert len(failed) == len(plan.trials()) and all("unreadable, " in line for line in failed)
     assert end == "Campaign ended by: blocks; 7 trials are there, 7 without a result"
@@ -59,7 +105,7 @@ def test_elsewhere_every_trial_has_a_line(tmp_path, monkeypatch):
     """In a notebook or a file: no codes of a terminal, and who waits says so."""
     use_echo(monkeypatch)
     stream, plan = StringIO(), small_plan(stopping={"blocks": 1})
-    shown = progress.Progress(stream)
+    shown = Progress(stream)
     shown(Event("waiting", None, None, 0, 7, None, "campaign other is at work here"))
     engine.run(plan, LocalTestbed(), Folder(tmp_path / "small"), shown)
     first, *lines, end = stream.getvalue().splitlines()

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from command_line import run
 
-import falloff
+import commands
 from analysis import catalogue
 from analysis.paths import ROOT
 from runners import tools
@@ -197,14 +197,13 @@ def test_pages_name_what_is_there(page):
     for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", text):
         assert (ROOT / name).exists() or name.startswith(MADE), name
     shown = "\n".join(re.findall(r"`([^`]+)`", text) + re.findall(r"^ {4}(.+)$", text, re.M))
-    commands = falloff.parser()._subparsers._group_actions[0].choices
-    checks = commands["evidence"]._subparsers._group_actions[0].choices
-    assert set(re.findall(r"falloff ([a-z]+)\b", shown)) <= set(commands)
+    known = commands.falloff.commands
+    assert set(re.findall(r"falloff ([a-z]+)\b", shown)) <= set(known)
     for words in re.findall(r"falloff ([a-z]+ [^\n#`]*)", shown):
         name, *rest = words.split(" -- ")[0].split()
-        grammar = checks[rest[0]] if name == "evidence" else commands[name]
-        options = re.findall(r"(--[a-z-]+)", " ".join(rest))
-        assert not [option for option in options if option not in grammar._option_string_actions]
+        command = known["evidence"].commands[rest[0]] if name == "evidence" else known[name]
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"(--[a-z-]+)", " ".join(rest))) <= {*options, "--help"}
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
     assert set(re.findall(r"make ([a-z-]+)", shown)) <= set(targets)
     campaigns = re.findall(r"falloff run ([a-z]\w+)", shown)

@@ -13,9 +13,7 @@ from odd_names import ODD
 
 from analysis import paths, publish
 from analysis.quoting import MOST, as_data, as_markdown, as_written, quoted
-from runners.campaign import Event
-from runners.progress import Progress
-from runners.terminal import CLEAR, Printed, printable
+from runners.terminal import Printed, printable
 
 HONEST = [*ODD, "a -- b", "https://x.y//z"]
 SEQUENCES = [
@@ -84,17 +82,8 @@ def test_an_honest_name_is_shown_as_it_is_written(name, tmp_path):
     assert shown.strip() == f"On {name} it is."
 
 
-class Terminal(StringIO):
-    def isatty(self):
-        return True
-
-
-def test_a_stream_shows_text_and_clears_its_own_line(monkeypatch):
-    """A message's own codes do not arrive; the project's do."""
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal()
-    Progress(terminal)(Event("told", None, None, 0, 1, None, f"{CLEAR}a\x1b[31mb"))
-    assert terminal.getvalue() == f"{CLEAR}ab\n"
+def test_a_stream_shows_text():
+    """Codes of a terminal do not arrive, and what is quoted is shown as it was written."""
     stream = StringIO()
     print("a\x1b[31mb", quoted("*c*"), file=Printed(stream, as_written))
     assert stream.getvalue() == "ab *c*\n"

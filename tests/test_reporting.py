@@ -8,12 +8,11 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from command_line import ROOT
+from command_line import ROOT, run
 from nbformat.v4 import new_code_cell, new_notebook
 from shown import failed
 from synthetic_smith import smith_campaign
 
-import commands
 import reporting
 from analysis import paths, report, store
 from analysis.explorer import static
@@ -72,14 +71,14 @@ def test_what_cannot_be_run_is_shown_as_it_is_stored(make, tmp_path):
     )
 
 
-def test_a_run_that_gave_nothing_ends_with_code_1(monkeypatch, tmp_path, capsys):
+def test_a_run_that_gave_nothing_ends_with_code_1(monkeypatch, tmp_path):
     """The report is written all the same, and says which run it was."""
     line = "campaign hpl_scaling: 21 of 21 trials gave no reading: exit code 1."
     for lines, code in (([line], 1), ([], 0)):
         monkeypatch.setattr(reporting, "make", lambda *_: (tmp_path / "falloff.html", lines))
         monkeypatch.setattr(static, "write", lambda *_: None)
-        assert commands.COMMANDS["report"]("quick", None, None, None, tmp_path) == code
-    assert capsys.readouterr().err.count(line) == 1
+        done = run("report", "--out", str(tmp_path))
+        assert done.returncode == code and done.stderr.count(line) == len(lines)
 
 
 @pytest.fixture
