@@ -55,10 +55,10 @@ def import_results(tool, files, printed, words, table) -> None:
     """Import outputs of tools that you already have.
 
     The outputs of one tool become a campaign of measured evidence, and HPL's efficiency is plotted.
-    The tools are hpl, hpcc, iperf3,
-    iperf2, netperf, ping, osu (latency and bandwidth) and imb (PingPong). Use --set or --map for
-    settings that the outputs do not contain: interconnect, nodes or ranks_per_node, rpeak (one
-    node's theoretical peak in flop/s) and more. Settings that you do not give stay unknown.
+    The tools are hpl, hpcc, iperf3, iperf2, netperf, ping, sockperf, osu (latency and bandwidth)
+    and imb (PingPong). Use --set or --map for settings that the outputs do not contain:
+    interconnect, nodes or ranks_per_node, rpeak (one node's theoretical peak in flop/s) and more.
+    Settings that you do not give stay unknown.
 
     A file that cannot be read is refused for one of five reasons: cut (a part is missing),
     contradictory (numbers disagree, or outputs are mixed), foreign (output of another program),
@@ -132,8 +132,9 @@ def one_or_two(
 def fit_table(source, x, y, block) -> None:
     """Fit models to a CSV file, or scaling laws to a campaign.
 
-    What is fitted is printed as JSON. With a model's name that model is fitted; a model of several quantities takes their columns with
-    commas between. Without a name all models are compared, which needs blocks.
+    What is fitted is printed as JSON. With a model's name that model is fitted; a model of several
+    quantities takes their columns with commas between. Without a name all models are compared,
+    which needs blocks.
 
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.
@@ -142,7 +143,6 @@ def fit_table(source, x, y, block) -> None:
     from analysis.fitting import compare, fit
 
     model, file = source
-
     if file.is_dir() or not file.suffix:
         if model or x or y or block:
             raise FalloffError(
