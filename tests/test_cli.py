@@ -19,6 +19,7 @@ import commands
 import experiment
 from analysis import models, paths
 from commands.doctor import TRIED
+from commands.program import repeated
 
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
@@ -198,6 +199,14 @@ def test_every_command_explains_itself(words, command, monkeypatch):
     done = run(*words, f"{longest[:-1]}")
     assert done.returncode == (getattr(command, "mistake", 0) or 2) and done.stdout == ""
     assert f"did you mean {longest!r}?" in done.stderr and len(done.stderr.splitlines()) == 2
+
+
+def test_several_numbers_of_nodes_follow_one_option():
+    """And what follows `--` is the program's own."""
+    program = ["--", "mpirun", "--nodes", "1", "2"]
+    typed = ["--replay", "mine", "--nodes", "32", "64", "128", "--testbed", "smith", *program]
+    read = ["--nodes", "32", "--nodes", "64", "--nodes", "128", "--testbed", "smith", *program]
+    assert repeated("--nodes", typed) == ["--replay", "mine", *read]
 
 
 def test_version_and_help():

@@ -150,7 +150,7 @@ def clone(nodes: Nodes, environment: Mapping[str, str]) -> User:
             pytest.skip(str(error))
     folder = nodes.shared / "falloff"
     without = shutil.ignore_patterns("raw", "datasets", "reference", "__pycache__")
-    for name in ("analysis", "runners", "data"):
+    for name in ("analysis", "commands", "runners", "data"):
         shutil.copytree(ROOT / name, folder / name, ignore=without)
     for module in ROOT.glob("*.py"):
         shutil.copy(module, folder)
