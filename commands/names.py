@@ -21,8 +21,9 @@ class Name(click.ParamType):
         self.name, self._names, self._may_be_file = kind, names, may_be_file
 
     def shell_complete(self, ctx, param, incomplete: str) -> list[CompletionItem]:
-        """The names that begin with what was typed."""
-        found = [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+        """The names that begin with what was typed, without those that a terminal would obey."""
+        names = (name for name in self._names() if name.isprintable())
+        found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
         if found or not self._may_be_file:
             return found
         return [CompletionItem(incomplete, type="file")]

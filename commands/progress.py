@@ -56,17 +56,20 @@ class Bar:
             self._bar.refresh()
 
     def _draw(self, event: Event) -> None:
+        line = as_written(f"{left(event)}: {words(event.trial, event.varied)}")
         if self._bar is None:
             self._bar = _Bar(
+                desc=line,
+                initial=event.done,
                 total=event.total,
                 file=self._terminal,
                 leave=False,
                 dynamic_ncols=True,
                 bar_format="{n_fmt}/{total_fmt} [{bar}] {desc}",
             )
-        self._bar.n = event.done
-        line = f"{left(event)}: {words(event.trial, event.varied)}"
-        self._bar.set_description_str(as_written(line))
+        else:
+            self._bar.n = event.done
+            self._bar.set_description_str(line)
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def imported(file) -> set[str]:
 
 IMPORTS = {
     str(file.relative_to(ROOT)): imported(file)
-    for folder in ("runners", "analysis")
+    for folder in ("runners", "analysis", "commands")
     for file in sorted((ROOT / folder).rglob("*.py"))
 }
 LIBRARY = {*sys.stdlib_module_names, "runners"}
