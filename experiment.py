@@ -1,12 +1,10 @@
 """From names to a dataset: resolve a campaign for a testbed, run its missing trials, and read the
 result."""
 
-import json
 import re
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -28,18 +26,21 @@ from analysis import (
     twin,
     wording,
 )
+from analysis.descriptions import campaigns, networks, testbeds
+from analysis.descriptions.adaptation import for_testbed
+from analysis.descriptions.campaigns import for_preset
+from analysis.descriptions.resolution import resolve, with_blocks
+from analysis.descriptions.tables import read_toml
 from analysis.evidence import verify
 from analysis.experiments import twin as prediction
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import executables, lock, provenance, session, slurm
-from runners.description import Stopping, for_preset, for_testbed
 from runners.journal import Folder, write_whole
-from runners.plan import Plan, resolve, with_blocks
+from runners.plan import Plan, Stopping
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown, unknown_key
-from runners.testbeds import cluster_description, emulated
-from runners.tools import names as runner_names
+from runners.testbeds import emulated
 
 _TINY = 240  # the order of a matrix that is solved almost at once
 TODAY = "-today"  # suffix of a run's dataset that stands beside the reference's
@@ -135,9 +136,9 @@ def _measured(
     or None."""
     if parameters.data:
         return in_folder(paths.ROOT / parameters.data, campaign, is_needed), None
-    described = _described(campaign)
-    testbed = parameters.testbed or described["testbed"]
-    if parameters.preset == "stored" or parameters.preset not in described["presets"]:
+    described = campaigns.read(campaign)
+    testbed = parameters.testbed or described.testbed
+    if parameters.preset == "stored" or parameters.preset not in described.presets:
         return stored(campaign, testbed), None
     plan = plan_campaign(campaign, testbed, parameters.preset, parameters.blocks)
     run = store.read(run_campaign(plan))
@@ -156,7 +157,7 @@ def require_reading(run: xr.Dataset) -> None:
 def stored(campaign: str, testbed: str = "") -> xr.Dataset:
     """The shipped reference campaign, by default on its own testbed; raises FalloffError if there
     is none of that name."""
-    return store.read(_reference(f"{campaign}-{testbed or _described(campaign)['testbed']}"))
+    return store.read(_reference(f"{campaign}-{testbed or campaigns.read(campaign).testbed}"))
 
 
 def named(campaigns: Collection[str]) -> list[xr.Dataset]:
@@ -214,7 +215,7 @@ def stored_studies(data: str = "") -> experiments.Studies:
             return read_folder(paths.TOP500)
         if data:
             return in_folder(paths.ROOT / data, campaign, is_needed=False)
-        reference = paths.REFERENCE / f"{campaign}-{_described(campaign)['testbed']}"
+        reference = paths.REFERENCE / f"{campaign}-{campaigns.read(campaign).testbed}"
         return store.read(reference) if reference.exists() else None
 
     return experiments.Studies(read)
@@ -247,66 +248,20 @@ def simulate_twin(
 ) -> list[xr.Dataset]:
     """Simulate the campaigns of a twin: the held-out points and the what-ifs; `listen` is as in
     `run_campaign`."""
-    machine, simulated = read_testbed(name), []
-    between = {key: {"name": key, "short": key, **own} for key, own in machine["networks"].items()}
-    for campaign in prediction.campaigns(found, points, _described("twin_hpl")["settings"]):
+    machine, simulated = testbeds.read(name), []
+    between = {
+        key: {"name": key, "short": key, **own.plain()} for key, own in machine.networks.items()
+    }
+    for campaign in prediction.campaigns(found, points, campaigns.read("twin_hpl").settings):
         plan = resolve(for_testbed(campaign, machine), machine, between)
         simulated.append(store.read(run_campaign(plan, out, listen=listen)))
     return simulated
 
 
-def read_toml(file: Path, kind: str) -> dict[str, Any]:
-    """A description as a dict; raises FalloffError if there is none of that name, or it is not
-    valid TOML."""
-    try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-        json.dumps(found)
-        return found
-    except TypeError:
-        raise FalloffError(
-            f"{file} has a date, which no description has: put it in quotes"
-        ) from None
-    except RecursionError:
-        raise FalloffError(f"{file} is not valid TOML: it is nested too deeply") from None
-    except FileNotFoundError:
-        names = [other.stem for other in executables.described(file.parent, "*.toml")]
-        raise unknown(kind, file.stem, names) from None
-    except OSError as error:
-        raise FalloffError(f"cannot read {file}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FalloffError(f"{file} is not valid TOML: {error}") from None
-    except ValueError as error:  # for an invalid name, such as one with a null byte
-        raise FalloffError(f"cannot read {file}: {error}") from None
-
-
-def _file(folder: Path, name: str) -> Path:
-    """The description of this name, the user's own before that of the checkout."""
-    own = executables.own(folder) / f"{name}.toml"
-    return own if own.exists() else folder / f"{name}.toml"
-
-
 def read_testbed(name: str) -> dict[str, Any]:
-    """A testbed's description. One that `extends` another inherits everything that it does not
-    state itself.
-
-    One with `designs`, a name in data/designs, has the networks of these and no others. Raises
-    FalloffError like `read_toml`, and naming every fault in the description of a cluster or in the
-    designs.
-    """
-    described = _extended(name)
-    is_cluster = described.get("kind") == "cluster"
-    if is_cluster:
-        found = cluster_description.faults(described)
-    else:
-        found = cluster_description.shape(described, session.kinds())
-    if found:
-        raise faulty(f"testbed {name}", found)
-    if is_cluster:
-        return cluster_description.complete(described)
-    if "designs" in described:
-        own = read_designs(paths.DESIGNS / f"{described['designs']}.toml")
-        described |= {"network": designs.networks(own), "networks": designs.names(own)}
-    return described
+    """A testbed's description as the plain table that a plan has; raises FalloffError naming every
+    fault in it."""
+    return testbeds.read(name).plain()
 
 
 def read_designs(file: Path) -> designs.Designs:
@@ -314,33 +269,16 @@ def read_designs(file: Path) -> designs.Designs:
     return designs.check(read_toml(file, "design file"))
 
 
-def _extended(name: str, by: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A testbed with everything that it extends; `by` are the testbeds that extend this one."""
-    if name in by:
-        circle = " extends ".join((*by[by.index(name) :], name))
-        raise FalloffError(f"testbed {by[0]} never ends: {circle}; take out one `extends`")
-    own = read_toml(_file(paths.TESTBEDS, name), "testbed")
-    base = own.get("extends")
-    if not isinstance(base, (str, type(None))):
-        raise FalloffError(f"testbed {name}: extends = {base!r} must be the name of a testbed")
-    return {**(_extended(base, (*by, name)) if base else {}), **own}
-
-
-def _described(campaign: str) -> dict[str, Any]:
-    """A campaign's description, with its testbed."""
-    described = read_toml(_file(paths.CAMPAIGNS, campaign), "campaign")
-    return {"testbed": "emulated", **described}
-
-
 def listed() -> list[str]:
     """A line for each campaign in data/campaigns: its name, its testbed, and its title."""
     lines = []
     for file in executables.described(paths.CAMPAIGNS, "*.toml"):
         try:
-            campaign = _described(file.stem)
+            campaign = campaigns.read(file.stem)
+            testbed, title = campaign.testbed, campaign.title
         except FalloffError as error:  # the others are listed anyway
-            campaign = {"testbed": "?", "title": error}
-        lines.append(f"{file.stem:16} {campaign['testbed']:22} {campaign.get('title', '')}")
+            testbed, title = "?", str(error)
+        lines.append(f"{file.stem:16} {testbed:22} {title}")
     return lines
 
 
@@ -350,11 +288,10 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
 
     `blocks` overrides the preset's stopping rule.
     """
-    described = _described(campaign)
-    chosen = for_preset(described, preset, runner_names(), campaign)
-    machine = read_testbed(testbed or described["testbed"])
-    description = for_testbed(chosen, machine)
-    plan = resolve(description, machine, _networks(machine))
+    described = campaigns.read(campaign)
+    machine = testbeds.read(testbed or described.testbed)
+    description = for_testbed(for_preset(described, preset), machine)
+    plan = resolve(description, machine, networks.between(machine.networks))
     known = schema.settings()
     if strange := [factor for factor in plan.design["factors"] if factor not in known]:
         lines = [unknown_key("the factor ", factor, known) for factor in strange]
@@ -362,28 +299,21 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     return with_blocks(plan, description, blocks) if blocks else plan
 
 
-def _networks(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """All described interconnects and paths, and those that a testbed defines itself."""
-    between = read_toml(paths.INTERCONNECTS, "interconnects") | read_toml(paths.PATHS, "paths")
-    for name, own in machine.get("networks", {}).items():
-        between[name] = {"name": name, "short": name, **between.get(name, {}), **own}
-    return between
-
-
 def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) -> Plan:
     """The campaign `programs` for one recorded program on these node counts; `recording` is its
     checksum."""
-    described, machine = _described("programs"), read_testbed(testbed)
-    if machine.get("kind") != "simulated":
+    described, machine = campaigns.read("programs"), testbeds.read(testbed)
+    if not isinstance(machine, testbeds.Simulated):
         remedy = "only a simulation can replay: name smith"
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
-    networks = [name for name in described["factors"]["interconnect"] if name in machine["network"]]
-    described |= {
-        "factors": {"interconnect": networks, "nodes": nodes, "program": [program]},
-        "settings": {**described["settings"], "recording": recording},
-        "design": {**described["design"], "baseline_nodes": nodes[0]},
-    }
-    return resolve(for_testbed(for_preset(described, "full"), machine), machine, _networks(machine))
+    on = [name for name in described.factors["interconnect"] if name in machine.network]
+    described = described.changed(
+        factors={"interconnect": on, "nodes": nodes, "program": [program]},
+        settings={**described.settings, "recording": recording},
+        design=described.design.changed(baseline_nodes=nodes[0]),
+    )
+    chosen = for_testbed(for_preset(described, "full"), machine)
+    return resolve(chosen, machine, networks.between(machine.networks))
 
 
 def runnable(campaign: str, testbed: str, preset: str) -> Plan:
@@ -534,7 +464,7 @@ def finding(campaign: str, dataset: xr.Dataset) -> str:
     for name, is_needed in read[module].items():
         if is_needed and name != campaign:
             is_there = (paths.REFERENCE / f"{name}-{testbed}").exists()
-            given[name] = stored(name, testbed if is_there else _described(name)["testbed"])
+            given[name] = stored(name, testbed if is_there else campaigns.read(name).testbed)
     try:
         sentence = wording.main_sentences(module.finding(module.analyse(**given)))
     except (ArithmeticError, LookupError, ValueError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 import xarray as xr
 
 from analysis.quoting import quoted
-from runners.description import WITHOUT_MESSAGES
+from runners.plan import WITHOUT_MESSAGES
 
 UNLIMITED = "unshaped"  # the interconnect without a rate limit
 _WORDS = ("short", "source", "switch")  # no program reads what these say

@@ -20,7 +20,7 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
-from runners.description import WITHOUT_MESSAGES
+from runners.plan import WITHOUT_MESSAGES
 from runners.record import FalloffError
 
 

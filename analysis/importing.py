@@ -21,9 +21,8 @@ from analysis.schema import settings as known_settings
 from analysis.store import IMPORTED
 from analysis.wording import HARD_SPACE, counted
 from runners import manifest, outputs
-from runners.description import Stopping
 from runners.journal import Folder
-from runners.plan import Plan
+from runners.plan import Plan, Stopping
 from runners.record import (
     Execution,
     FalloffError,

@@ -13,9 +13,8 @@ from analysis.statistics import design as designs
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, Statement
 from runners import scale
-from runners.description import LEAST_BLOCKS
 from runners.journal import Folder
-from runners.plan import Plan, kind_of, planned_s
+from runners.plan import LEAST_BLOCKS, Plan, kind_of, planned_s
 from runners.record import FalloffError, Trial
 from runners.tools import tool_named
 

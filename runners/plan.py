@@ -1,29 +1,38 @@
-"""Turn a campaign's description into its trials.
+"""The record of a campaign that is resolved for a testbed: its trials in their order.
 
-The descriptions are plain dicts (parsed TOML). The plan is plain JSON (`trials.json`), so that the
-machine that runs the trials needs neither a TOML reader nor this module.
+It is plain JSON (`trials.json`), so that the machine that runs the trials needs neither a TOML reader nor
+what resolves descriptions (analysis/descriptions).
 """
 
-import hashlib
 import itertools
 import json
-import random
 from dataclasses import asdict, dataclass
 from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 from runners import kept
-from runners.description import (
-    LEAST_BLOCKS,
-    Stopping,
-    design_of,
-    faults,
-    interconnects_of,
-    matching,
-    points_of,
-    stopping_of,
-)
-from runners.description_rules import BLOCKS
-from runners.record import FalloffError, Settings, Tool, Trial, faulty, is_name
+from runners.record import Tool, Trial, is_name
+
+LEAST_BLOCKS = 2  # the fewest blocks with an interval
+WITHOUT_MESSAGES = "without_messages"  # a statement may compare with this part of the design
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a campaign ends, always at a whole block: at whichever rule is met first.
+
+    `blocks` is the largest number of blocks. `time_budget_s` (0: none) covers everything from the
+    first trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is
+    judged, each time at the nominal one-sided level `one_sided`. It ends when all of its primary
+    statements are decided, at the latest at the last look. `blocks` may exceed the last look, to
+    make up for invalid blocks. A session pauses after `blocks_a_session` blocks (0: never), so that
+    an interval over blocks holds between sessions, too.
+    """
+
+    blocks: int
+    time_budget_s: float = 0.0
+    looks: Tuple[int, ...] = ()
+    one_sided: float = 0.05
+    blocks_a_session: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,75 +60,10 @@ class Plan:
         return list(itertools.chain(self.preamble, *self.blocks))
 
 
-def resolve(
-    campaign: Mapping[str, Any], testbed: Mapping[str, Any], interconnects: Mapping[str, Any]
-) -> Plan:
-    """Resolve a campaign's description for a testbed; raises FalloffError naming every fault."""
-    names = [str(described["name"]) for described in (campaign, testbed) if "name" in described]
-    reasons = [*faults(campaign, testbed, interconnects), *_no_names(names)]
-    if reasons:
-        raise faulty(f"campaign {campaign.get('name', '?')}", reasons)
-    networks = {name: interconnects[name] for name in interconnects_of(campaign)}
-    return _planned(campaign, testbed, networks, stopping_of(campaign["stopping"]))
-
-
-def _no_names(names: Iterable[str]) -> List[str]:
+def invalid_names(names: Iterable[str]) -> List[str]:
     """Why invalid names are invalid, a line each."""
     wanted = "a name has letters, digits, blanks and _.,+@=- alone"
     return [f"{name[:40]!r}: {wanted}" for name in names if not is_name(name)]
-
-
-def with_blocks(plan: Plan, campaign: Mapping[str, Any], blocks: int) -> Plan:
-    """The same plan with exactly that many blocks, no other stopping rule, and a single look at the
-    end.
-
-    Raises FalloffError for a number of blocks that no campaign may have.
-    """
-    if not BLOCKS[0](blocks):
-        raise FalloffError(f"blocks = {blocks} must be {BLOCKS[1]}")
-    looks = (blocks,) if plan.stopping.looks and blocks >= LEAST_BLOCKS else ()
-    return _planned(
-        campaign, plan.testbed, plan.interconnects, Stopping(blocks=blocks, looks=looks)
-    )
-
-
-def _planned(
-    campaign: Mapping[str, Any],
-    testbed: Mapping[str, Any],
-    networks: Mapping[str, Any],
-    stopping: Stopping,
-) -> Plan:
-    campaign = {**campaign, "stopping": asdict(stopping)}
-    # The name of an interconnect and the sources of its numbers do not affect a measurement.
-    unphysical = ("name", "short", "source")
-    preamble = _preamble(campaign)
-    blocks = tuple(_block(campaign, number) for number in range(1, stopping.blocks + 1))
-    identity = {
-        "seed": campaign["seed"],
-        "design": campaign["design"],
-        "testbed": testbed,
-        "interconnects": {
-            name: {key: value for key, value in network.items() if key not in unphysical}
-            for name, network in networks.items()
-        },
-        "trials": [asdict(trial) for trial in (*preamble, *_block(campaign, 1))],
-    }
-    if stopping.looks:
-        identity["stopping"] = {
-            key: rule for key, rule in asdict(stopping).items() if key != "blocks_a_session" or rule
-        }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    return Plan(
-        name=campaign["name"],
-        title=campaign["title"],
-        digest=digest,
-        testbed=testbed,
-        interconnects=networks,
-        design=design_of(campaign, stopping),
-        stopping=stopping,
-        preamble=preamble,
-        blocks=blocks,
-    )
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -138,7 +82,7 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     if not isinstance(testbed.get("name"), str) or type(count) is not int or not 0 <= count < 1e6:
         raise ValueError("its testbed has no name, or no number of nodes")
     names = (plan.name, testbed["name"], *(trial.id for trial in plan.trials()))
-    if strange := _no_names(names):
+    if strange := invalid_names(names):
         raise ValueError(strange[0])
     tables = [testbed.get(name, {}) for name in ("node", "network", "networks", "rates", "rpeak")]
     if not all(isinstance(table, dict) for table in tables):
@@ -186,39 +130,6 @@ def _are_statements(primary: Any) -> bool:
 
 
 _OF_DESIGN = tuple(_Design.__dataclass_fields__)
-
-
-def _block(campaign: Mapping[str, Any], number: int) -> Tuple[Trial, ...]:
-    """One trial of every point in random order; those of one level of `grouped_by` stay
-    together."""
-    chance, points = random.Random(f"{campaign['seed']}/{number}"), points_of(campaign)
-    chance.shuffle(points)
-    if "grouped_by" in campaign:
-        levels = list(campaign["factors"][campaign["grouped_by"]])
-        chance.shuffle(levels)
-        points.sort(key=lambda point: levels.index(point[campaign["grouped_by"]]))
-    return _numbered([("point", campaign["runner"], point) for point in points], number)
-
-
-def _preamble(campaign: Mapping[str, Any]) -> Tuple[Trial, ...]:
-    """The testbed's survey of its own links, then the warm-up run, which is discarded."""
-    sequence = []
-    for survey in campaign.get("survey", []):
-        fixed = {key: value for key, value in survey.items() if key not in ("runner", "links")}
-        for interconnect in campaign["factors"]["interconnect"]:
-            for sender, receiver in survey["links"]:
-                link = {"interconnect": interconnect, "sender": sender, "receiver": receiver}
-                sequence.append(("survey", survey["runner"], {**fixed, **link}))
-    for wanted in campaign.get("warm_up", []):
-        sequence.append(("warm_up", campaign["runner"], matching(campaign, wanted)[0]))
-    return _numbered(sequence, 0)
-
-
-def _numbered(sequence: List[Tuple[str, str, Settings]], block: int) -> Tuple[Trial, ...]:
-    return tuple(
-        Trial(f"b{block:03d}-{order:03d}-{runner}", role, runner, block, order, point)
-        for order, (role, runner, point) in enumerate(sequence, start=1)
-    )
 
 
 Kind = Tuple[str, Tuple[Any, ...]]

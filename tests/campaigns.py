@@ -3,8 +3,9 @@
 import copy
 
 import runners
-from runners.description import for_preset
-from runners.plan import resolve
+from analysis.descriptions.campaigns import checked, for_preset
+from analysis.descriptions.resolution import resolve
+from analysis.descriptions.testbeds import Testbed
 from runners.record import Command, Reading, Result, Tool, Unreadable
 
 CAMPAIGN = {
@@ -25,13 +26,13 @@ CAMPAIGN = {
     "stopping": {"blocks": 3},
     "presets": {"quick": {"time_budget_s": 30}},
 }
-TESTBED = {"name": "local", "kind": "local", "nodes": 4}
+TESTBED = Testbed(name="local", kind="local", nodes=4)
 INTERCONNECTS = {"gige": {"rate_bit_s": 1e9}, "10gige": {"rate_bit_s": 1e10}}
 
 
 def small_plan(preset: str = "", **changes):
     """The small campaign resolved, with some of its keys changed."""
-    campaign = {**copy.deepcopy(CAMPAIGN), **changes}
+    campaign = checked({**copy.deepcopy(CAMPAIGN), **changes})
     return resolve(for_preset(campaign, preset), TESTBED, INTERCONNECTS)
 
 

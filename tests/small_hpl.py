@@ -1,30 +1,27 @@
 """A small real HPL campaign on two emulated nodes, as a program that can be killed: small_hpl.py FOLDER."""
 
 import sys
-import tomllib
 from pathlib import Path
 
 import runners.campaign as engine
+from analysis.descriptions import campaigns, networks, testbeds
+from analysis.descriptions.resolution import resolve
 from runners.journal import Folder
-from runners.plan import Plan, resolve
+from runners.plan import Plan
 from runners.testbeds import emulated
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def read(name: str) -> dict:
-    return tomllib.loads((ROOT / "data" / name).read_text())
-
-
 def plan(blocks: int = 2) -> Plan:
     """Two blocks of HPL on two nodes, on GigE and 10GE, at a size that takes half a second."""
-    campaign = read("campaigns/hpl_scaling.toml")
-    campaign["factors"] = {"interconnect": ["gige", "10gige"], "nodes": [2]}
-    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 1408}}
-    campaign["stopping"] = {"blocks": blocks}
-    del campaign["survey"], campaign["presets"]
-    machine = {**read("testbeds/emulated.toml"), "nodes": 2}
-    return resolve(campaign, machine, read("interconnects.toml"))
+    campaign = campaigns.read("hpl_scaling").changed(
+        factors={"interconnect": ["gige", "10gige"], "nodes": [2]},
+        levels={"nodes": {"2": {"P": 1, "Q": 2, "N": 1408}}},
+        stopping=campaigns.Rules(blocks=blocks),
+        survey=[],
+    )
+    return resolve(campaign, testbeds.read("emulated").changed(nodes=2), networks.between({}))
 
 
 def main(folder: Path) -> None:

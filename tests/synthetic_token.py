@@ -10,12 +10,13 @@ from synthetic import assembled
 import experiment
 from analysis import paths
 from analysis.capacity import between, carriers
+from analysis.descriptions import campaigns
+from analysis.descriptions.campaigns import for_preset
 from analysis.token_points import pairs_of, token_limit
-from runners.description import for_preset
 from runners.tools import token_exchange
 
 PATHS = experiment.read_toml(paths.PATHS, "paths")
-CAMPAIGN = experiment.read_toml(paths.CAMPAIGNS / "token_exchange.toml", "campaign")
+CAMPAIGN = campaigns.read("token_exchange")
 ALPHA = {  # s one way, of one pair
     "shared_wire": 80e-6,
     "local_wire": 80e-6,
@@ -61,7 +62,8 @@ def token_campaign(
     by the last places alone, which are switches and routers.
     """
     described = for_preset(CAMPAIGN, preset)
-    factors, settings, design = {**described["factors"]}, described["settings"], described["design"]
+    factors, settings = {**described.factors}, described.settings
+    design = described.design.plain()
     factors["path"] = list(only) or factors["path"]
     topology_of = {path: name for name, listed in design["topologies"].items() for path in listed}
     chance, trials = np.random.default_rng(seed), []
@@ -103,7 +105,7 @@ def _of_a_pair(topology, use, path, pairs, token_bytes):
 
 def _passed(path, written, astray):
     """What every place passes on [B] of the tokens that each pair's producer wrote: 1.3 times both ways, and 1000 B."""
-    pairs = pairs_of(CAMPAIGN["settings"], np.count_nonzero(written))
+    pairs = pairs_of(CAMPAIGN.settings, np.count_nonzero(written))
     ways = [between(PATHS[path], *pair) for pair in pairs]
     wires = 2 if PATHS[path].get("bonded") else 1
     passed = [
@@ -111,11 +113,11 @@ def _passed(path, written, astray):
         for place in carriers(PATHS[path])
     ]
     unused = [np.nan] * (
-        max(len(carriers(PATHS[other])) for other in CAMPAIGN["factors"]["path"]) - len(passed)
+        max(len(carriers(PATHS[other])) for other in CAMPAIGN.factors["path"]) - len(passed)
     )
     return [*(passed[::-1] if path in astray else passed), *unused]
 
 
 @cache
 def _limit(path, pairs, token_bytes):
-    return token_limit(PATHS[path], pairs_of(CAMPAIGN["settings"], pairs), token_bytes)
+    return token_limit(PATHS[path], pairs_of(CAMPAIGN.settings, pairs), token_bytes)

@@ -13,8 +13,9 @@ from campaigns import CAMPAIGN, small_plan, use_echo
 from local_testbed import LocalTestbed
 
 import runners.campaign as engine
+from analysis.descriptions.campaigns import checked
+from analysis.descriptions.resolution import with_blocks
 from runners.journal import Folder
-from runners.plan import with_blocks
 from runners.record import FalloffError
 
 HERE = Path(__file__).parent
@@ -44,7 +45,7 @@ def test_only_what_is_missing_is_run(folder):
     assert engine.run(plan, first, folder) == "blocks"
     assert first.executed == ids(plan.preamble, *plan.blocks) and folder.plan() == plan
     assert folder.stopped_by() == "blocks" and engine.is_finished(plan, folder)
-    lost, longer = plan.blocks[1][4].id, with_blocks(plan, CAMPAIGN, 4)
+    lost, longer = plan.blocks[1][4].id, with_blocks(plan, checked(CAMPAIGN), 4)
     (folder.path / "transcripts" / f"{lost}.json").unlink()
     engine.run(longer, again, folder)
     assert again.executed == [lost, *ids(longer.blocks[3])]

@@ -6,8 +6,9 @@ import pytest
 
 import experiment
 from analysis import paths
+from analysis.descriptions import campaigns
 from analysis.statistics import design as designs
-from runners.description import WITHOUT_MESSAGES
+from runners.plan import WITHOUT_MESSAGES
 from runners.testbeds.graph import graph
 from runners.tools import tool_named
 
@@ -33,7 +34,7 @@ def points(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_resolves_to_commands_for_its_testbed(name):
     """Every trial of every preset becomes commands, none of which needs a node too many."""
-    presets = experiment.read_toml(paths.CAMPAIGNS / f"{name}.toml", "campaign")["presets"]
+    presets = campaigns.read(name).presets
     assert {"quick", "full"} <= set(presets)
     for preset in presets:
         plan = plan_of(name, preset)

@@ -8,9 +8,11 @@ from campaigns import CAMPAIGN, INTERCONNECTS, TESTBED, small_plan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners import description
-from runners.description import for_testbed
-from runners.plan import plan_from_json, plan_to_json, resolve, with_blocks
+from analysis.descriptions import testbeds
+from analysis.descriptions.adaptation import for_testbed, problem
+from analysis.descriptions.campaigns import checked
+from analysis.descriptions.resolution import resolve, with_blocks
+from runners.plan import plan_from_json, plan_to_json
 from runners.record import FalloffError
 
 
@@ -50,14 +52,14 @@ SEQUENTIAL = {
 
 def test_what_can_end_a_campaign_is_part_of_its_digest():
     """Without looks more blocks follow the first ones; another look, level or number of blocks is another campaign."""
-    longer = with_blocks(small_plan(), CAMPAIGN, 8)
+    longer = with_blocks(small_plan(), checked(CAMPAIGN), 8)
     assert longer.digest == small_plan().digest and len(longer.blocks) == 8
     assert longer.blocks[:3] == small_plan().blocks
     plan = small_plan(**SEQUENTIAL)
     assert plan_from_json(plan_to_json(plan)) == plan
     assert plan.stopping.looks == (2, 4, 6)
     assert (plan.design["looks"], plan.design["one_sided"]) == ([2, 4, 6], 0.02)
-    digests = {plan.digest, with_blocks(plan, {**CAMPAIGN, **SEQUENTIAL}, 6).digest}
+    digests = {plan.digest, with_blocks(plan, checked({**CAMPAIGN, **SEQUENTIAL}), 6).digest}
     for change in ({"looks": [2, 6]}, {"one_sided": 0.05}, {"blocks": 8}):
         stopping = {**SEQUENTIAL["stopping"], **change}
         digests.add(small_plan(**{**SEQUENTIAL, "stopping": stopping}).digest)
@@ -76,9 +78,10 @@ def test_what_changes_the_trials_changes_the_digest():
         assert small_plan(**change).digest != digest
     faster = {**INTERCONNECTS, "gige": {"rate_bit_s": 2e9}}
     renamed = {**INTERCONNECTS, "gige": {**gige, "name": "Gigabit", "source": "elsewhere"}}
-    assert resolve(CAMPAIGN, TESTBED, faster).digest != digest
-    assert resolve(CAMPAIGN, {**TESTBED, "nodes": 8}, INTERCONNECTS).digest != digest
-    assert resolve(CAMPAIGN, TESTBED, renamed).digest == digest
+    campaign = checked(CAMPAIGN)
+    assert resolve(campaign, TESTBED, faster).digest != digest
+    assert resolve(campaign, TESTBED.changed(nodes=8), INTERCONNECTS).digest != digest
+    assert resolve(campaign, TESTBED, renamed).digest == digest
 
 
 def test_all_faults_are_named_at_once():
@@ -106,12 +109,12 @@ def stopped(**changes):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (stated(networks=["gige"]), "needs two networks"),
-        (stated(**{"from": 4, "to": 1}), "fewer nodes in 'from'"),
-        (stated(expected="fals off"), "there are falls off, flat, rises"),
+        (stated(networks=["gige"]), "design.primary[1].networks = ['gige'] must be two"),
+        (stated(**{"from": 4, "to": 1}), "design.primary[1]: from = 4"),
+        (stated(expected="fals off"), "design.primary[1].expected = 'fals off'"),
         (stopped(looks=[4, 2]), "looks that ascend"),
         (stopped(looks=[1, 2]), "looks that ascend from 2"),
-        (stopped(looks=[2, 9]), "to its 6 blocks"),
+        (stopped(looks=[2, 9]), "stopping.looks = [2, 9]"),
         (stopped(one_sided=0.5), "stopping.one_sided = 0.5 must be"),
         ({"factors": {"interconnect": ["gige"], "nodes": []}}, "a list of distinct levels"),
         ({"factors": {"interconnect": ["gige"], "nodes": [1, 1]}}, "a list of distinct levels"),
@@ -158,28 +161,29 @@ OTHERS = {"roce": {"rate_bit_s": 1e11}, "tcp": {"rate_bit_s": 2.5e10}, "unknown"
 
 def cluster(networks=NETWORKS):
     """A cluster of four nodes."""
-    described = {"networks": networks, "interconnects": list(networks)}
-    return {"name": "mine", "kind": "cluster", "nodes": 4, **described}
+    found = {name: {"interface": f"eth-{name}", **network} for name, network in networks.items()}
+    described = {"launcher": "slurm", "nodes": 4, "networks": found}
+    return testbeds.checked({"name": "mine", "kind": "cluster", **described}).complete()
 
 
 def test_no_trial_needs_what_a_cluster_lacks():
     """Neither nodes nor networks, in no role; and all that is there takes part."""
     mine = cluster()
-    trials = resolve(for_testbed(ON_CLUSTER, mine), mine, NETWORKS).trials()
+    trials = resolve(for_testbed(checked(ON_CLUSTER), mine), mine, NETWORKS).trials()
     assert {trial.role for trial in trials} == {"survey", "warm_up", "point"}
     assert {trial.point["interconnect"] for trial in trials} == set(NETWORKS)
     assert max(trial.point.get("nodes", 1) for trial in trials) == 4
     surveyed = [trial.point for trial in trials if trial.role == "survey"]
     assert {(point["sender"], point["receiver"]) for point in surveyed} == {(1, 2), (2, 3)}
     with pytest.raises(FalloffError, match="testbed local has no interconnect gige or 10gige"):
-        resolve(CAMPAIGN, {**TESTBED, "interconnects": ["myrinet"]}, INTERCONNECTS)
+        resolve(checked(CAMPAIGN), TESTBED.changed(interconnects=["myrinet"]), INTERCONNECTS)
 
 
 def test_what_is_compared_is_there():
     """The campaign's own networks up to the nodes that are there; else the slowest against the fastest."""
-    own = for_testbed(ON_CLUSTER, cluster())["design"]
-    assert own["primary"] == ["gige", "10gige"] and own["control"] == "10gige"
-    assert for_testbed(ON_CLUSTER, cluster(OTHERS))["design"]["primary"] == ["tcp", "roce"]
+    own = for_testbed(checked(ON_CLUSTER), cluster()).design
+    assert own.primary == ["gige", "10gige"] and own.control == "10gige"
+    assert for_testbed(checked(ON_CLUSTER), cluster(OTHERS)).design.primary == ["tcp", "roce"]
     statements = [
         {"networks": ["gige", "10gige"], "from": 2, "to": 8, "expected": "falls off"},
         {"networks": ["10gige", "unshaped"], "from": 2, "to": 8, "expected": "flat"},
@@ -188,8 +192,8 @@ def test_what_is_compared_is_there():
     design = {"margin": 0.05, "primary": statements, "baseline_nodes": 2}
 
     def primary(networks):
-        described = for_testbed({**ON_CLUSTER, "design": design}, cluster(networks))
-        return described["design"]["primary"]
+        described = for_testbed(checked({**ON_CLUSTER, "design": design}), cluster(networks))
+        return [one.plain() for one in described.design.primary]
 
     assert primary(NETWORKS) == [{**statements[0], "to": 4}]
     assert primary(OTHERS) == [{**statements[0], "networks": ["tcp", "roce"], "to": 4}]
@@ -199,7 +203,7 @@ def test_what_is_compared_is_there():
 @given(st.integers(1, 200), st.integers(1, 64), st.floats(1e6, 1e12), st.integers(16, 512))
 def test_a_problem_fits(nodes, each, filled, block):
     """The grid has just the processes, no more rows than columns; the matrix fits, and one more block would not."""
-    found = description.problem(nodes, each, filled, block)
+    found = problem(nodes, each, filled, block)
     assert found["P"] * found["Q"] == nodes * each and found["P"] <= found["Q"]
     assert found["N"] % block == 0
     assert 8 * found["N"] ** 2 <= nodes * filled < 8 * (found["N"] + block) ** 2

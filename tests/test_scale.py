@@ -3,6 +3,8 @@
 import pytest
 
 import experiment
+from analysis.descriptions import campaigns, testbeds
+from analysis.descriptions.adaptation import for_testbed
 from runners import scale
 from runners.record import FalloffError
 from runners.testbeds import link_probe
@@ -49,10 +51,10 @@ def test_a_campaign_that_says_a_dilation_keeps_it():
 
 def test_a_network_of_which_the_rule_says_nothing_is_refused():
     """With the place where it has to be said."""
-    lacking = {**MODEL, "scale": {**MODEL["scale"], "message_s": {"gige": 40e-6}}}
-    campaign = experiment._described("hpl_scaling")
+    model = testbeds.read("fortinet_model")
+    lacking = model.changed(scale=model.scale.changed(message_s={"gige": 40e-6}))
     with pytest.raises(FalloffError, match="message_s says nothing of 10gige"):
-        experiment.for_testbed(campaign, lacking)
+        for_testbed(campaigns.read("hpl_scaling"), lacking)
 
 
 def test_buffers_hold_what_the_link_carries_for_a_while():

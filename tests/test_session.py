@@ -20,11 +20,12 @@ import users
 from undisturbed import within
 
 import experiment
-from analysis import derive, paths, store
+from analysis import derive, store
+from analysis.descriptions import campaigns, networks, testbeds
+from analysis.descriptions.resolution import resolve
 from runners import session
-from runners.description import Stopping
 from runners.journal import Folder
-from runners.plan import Plan, resolve
+from runners.plan import Plan, Stopping
 from runners.record import FalloffError, Transcript, judge
 from runners.testbeds import emulated
 from runners.tools import tool_named
@@ -39,12 +40,15 @@ pytestmark = pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 
 def plan() -> Plan:
     """DGEMM, then HPL on GigE, on two nodes, at sizes that take half a second."""
-    campaign = experiment.read_toml(paths.CAMPAIGNS / "hpl_scaling.toml", "campaign")
-    campaign["factors"] = {"interconnect": ["gige"], "nodes": [2]}
-    campaign["levels"]["nodes"] = {"2": {"P": 1, "Q": 2, "N": 1408}}
-    campaign["stopping"] = {"blocks": 1}
-    del campaign["survey"], campaign["warm_up"]
-    whole = resolve(campaign, MACHINE, experiment.read_toml(paths.INTERCONNECTS, "interconnects"))
+    campaign = campaigns.read("hpl_scaling").changed(
+        factors={"interconnect": ["gige"], "nodes": [2]},
+        levels={"nodes": {"2": {"P": 1, "Q": 2, "N": 1408}}},
+        stopping=campaigns.Rules(blocks=1),
+        survey=[],
+        warm_up=[],
+    )
+    machine = testbeds.read("emulated").changed(nodes=2)
+    whole = resolve(campaign, machine, networks.between({}))
     ((hpl,),) = whole.blocks
     point = {"interconnect": "gige", "nodes": 2, "K": 64, "duration_s": 0.2}
     dgemm = replace(hpl, id="b001-001-dgemm", runner="dgemm", point=point)

@@ -18,15 +18,19 @@ from campaigns import TESTBED as LOCAL
 from local_testbed import LocalTestbed
 
 import runners.campaign as engine
+from analysis.descriptions import testbeds
+from analysis.descriptions.campaigns import checked
+from analysis.descriptions.resolution import resolve
 from runners import job, slurm, status
 from runners.journal import Folder
-from runners.plan import plan_to_json, resolve
+from runners.plan import plan_to_json
 from runners.record import FalloffError
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_PARTITION": "all"}
 TESTBED = {
     "name": "mine", "kind": "cluster", "launcher": "slurm", "nodes": 4, "modules": ["openmpi/4.1"],
+    "networks": {"gige": {"interface": "eth0"}, "10gige": {"interface": "eth1"}},
     "slurm": {"partition": "all", "time_limit_s": 5400.0, "options": ["--constraint=haswell"]},
 }  # fmt: skip
 ALLOCATION = slurm.Allocation("12", ("n1", "n2"), None)
@@ -99,7 +103,8 @@ def test_provenance_tells_the_switches_above_each_host(slurms, printed, switches
 def plan(**changes):
     """The small campaign for a cluster with some words of its table [slurm] changed."""
     testbed = {**copy.deepcopy(TESTBED), "slurm": {**TESTBED["slurm"], **changes}}
-    return resolve(CAMPAIGN, testbed, INTERCONNECTS)
+    described = testbeds.checked(testbed).complete()
+    return resolve(checked(CAMPAIGN), described, INTERCONNECTS)
 
 
 def test_sbatch_is_asked_for_whole_nodes_in_one_job(tmp_path):
@@ -200,7 +205,7 @@ def opened(monkeypatch, slurms):
 def campaign(path: Path, **changes) -> Folder:
     """A folder with a campaign of which nothing has run."""
     path.mkdir(exist_ok=True)
-    plan = replace(small_plan(**changes), testbed={**LOCAL, "kind": "cluster"})
+    plan = replace(small_plan(**changes), testbed={**LOCAL.plain(), "kind": "cluster"})
     (path / "trials.json").write_text(plan_to_json(plan))
     return Folder(path)
 

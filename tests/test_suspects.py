@@ -10,6 +10,7 @@ from synthetic import of_plan
 
 import experiment
 from analysis import store
+from analysis.descriptions import testbeds
 from analysis.experiments import suspects as experiment_of
 from analysis.experiments.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND
 from analysis.statistics import outliers
@@ -211,16 +212,14 @@ def test_losses_planted_in_the_emulated_campaign_are_found():
 @pytest.mark.long
 def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
     """Real MPI between 6 paced nodes: the node and the link that the testbed's description makes slower are named."""
-    whole = experiment.read_testbed("suspect_model")
-    smaller = {
-        **whole,
-        "nodes": 6,
-        "slow": {"links": {"2": 0.95}, "nodes": {"5": 0.95}},
-        "settings": {"array_mib": 8, "latency_s": 0.02, "node_s": 0.3, "bandwidth_s": 0.3},
-    }
-    if reasons := emulated.unavailable(smaller):
+    smaller = testbeds.read("suspect_model").changed(
+        nodes=6,
+        slow=testbeds.Slow(links={"2": 0.95}, nodes={"5": 0.95}),
+        settings={"array_mib": 8, "latency_s": 0.02, "node_s": 0.3, "bandwidth_s": 0.3},
+    )
+    if reasons := emulated.unavailable(smaller.plain()):
         pytest.skip(reasons[0])
-    monkeypatch.setattr(experiment, "read_testbed", lambda name: smaller)
+    monkeypatch.setattr(testbeds, "read", lambda name: smaller)
     plan = experiment.plan_campaign("suspects", preset="full", blocks=3)
     assert plan.blocks[0][0].point["nodes"] == 6
     dataset = store.assemble(experiment.run_campaign(plan, out=tmp_path))

@@ -10,12 +10,13 @@ import xarray as xr
 
 from analysis import attributes, derive, drawing, exhibit, style
 from analysis import twin as twins
+from analysis.descriptions.adaptation import problem
+from analysis.descriptions.campaigns import Campaign, checked
 from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import ACROSS, INSIDE, place
 from analysis.twin import Twin
 from analysis.wording import counted, estimate, fixed, listed, number, percent
-from runners.description import problem
 from runners.record import FalloffError
 
 READ = ("twin_held_out", "twin_what_if", "token_nodes", "token_load", "suspects", "twin_hpl")
@@ -125,7 +126,7 @@ def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
     )
 
 
-def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> Iterator[dict]:
+def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> Iterator[Campaign]:
     """The campaigns to simulate: the held-out points, then the what-ifs. `defaults` are HPL's settings where the run
     recorded none."""
     shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
@@ -145,21 +146,23 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
         ("twin_held_out", networks, levels),
         ("twin_what_if", [*networks, *others], twice),
     ):
-        yield {
-            "name": name,
-            "title": "HPL on a calibrated twin",
-            "runner": "hpl",
-            "seed": 20261123,
-            "factors": {
-                "interconnect": between,
-                "nodes": [int(nodes) for nodes in sizes],
-                "vary": list(VARIED),
-            },
-            "levels": {"nodes": sizes},
-            "settings": settings,
-            "design": {},
-            "stopping": {"blocks": 1},
-        }
+        yield checked(
+            {
+                "name": name,
+                "title": "HPL on a calibrated twin",
+                "runner": "hpl",
+                "seed": 20261123,
+                "factors": {
+                    "interconnect": between,
+                    "nodes": [int(nodes) for nodes in sizes],
+                    "vary": list(VARIED),
+                },
+                "levels": {"nodes": sizes},
+                "settings": settings,
+                "design": {},
+                "stopping": {"blocks": 1},
+            }
+        )
 
 
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 
 from analysis import paths
+from analysis.descriptions.campaigns import for_preset, read
+from analysis.descriptions.resolution import design_of
 from analysis.statistics import change
 from analysis.statistics.design import Design, Statement, of
 from analysis.statistics.judgement import (
@@ -28,7 +30,7 @@ from analysis.statistics.judgement import (
     half_width,
 )
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, of_blocks, reproduction
-from runners.description import WITHOUT_MESSAGES, design_of, for_preset, stopping_of
+from runners.plan import WITHOUT_MESSAGES
 
 FOLDER = paths.DATA / "calibration"
 AT_MOST = 0.05  # the goal for each wrong claim
@@ -151,11 +153,9 @@ def load() -> dict:
     """The planted truths of data/calibration/calibration.toml, and as `procedures` the designs of
     hpl_scaling by preset."""
     settings = tomllib.loads((FOLDER / "calibration.toml").read_text(encoding="utf-8"))
-    campaign = tomllib.loads((paths.CAMPAIGNS / "hpl_scaling.toml").read_text(encoding="utf-8"))
+    campaign = read("hpl_scaling")
     presets = {name: for_preset(campaign, name) for name in ("full", "quick")}
-    designs = {
-        name: of(design_of(one, stopping_of(one["stopping"]))) for name, one in presets.items()
-    }
+    designs = {name: of(design_of(one, one.stopping.record())) for name, one in presets.items()}
     return settings | {"procedures": designs}
 
 

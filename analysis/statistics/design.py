@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from analysis import attributes
-from runners.description import WITHOUT_MESSAGES
+from runners.plan import WITHOUT_MESSAGES
 
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
 

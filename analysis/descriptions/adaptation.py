@@ -1,0 +1,186 @@
+"""A campaign as a testbed can run it: on its networks and nodes, with its settings and levels."""
+
+import itertools
+import math
+from typing import Any
+
+from analysis.descriptions.campaigns import ALL_NODES, Campaign, Design, Statement
+from analysis.descriptions.testbeds import Cluster, ClusterNetwork, Emulated, Testbed
+from runners import scale
+from runners.description_rules import COUNT
+from runners.record import FalloffError
+
+_BYTES_OF_A_NUMBER = 8
+_POINTS = "interconnect nodes"  # the levels of both factors together
+
+
+def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
+    """A campaign with a testbed's own `settings`, on its `interconnects` alone, without surveys by tools
+    that are not among its `runners`, without a dilation where it slows nothing down, and with no more
+    than its `blocks`.
+
+    The level "all" of `nodes` becomes the testbed's number of nodes. What a testbed does not name
+    stays, and so do interconnects that it lacks, which the plan then refuses. For a cluster see
+    `_for_cluster`.
+    """
+    factors, settings = dict(campaign.factors), {**campaign.settings, **testbed.settings}
+    survey, warm_up, stopping = campaign.survey, campaign.warm_up, campaign.stopping
+    networks = factors.get("interconnect", [])
+    available = networks if testbed.interconnects is None else testbed.interconnects
+    if common := [name for name in networks if name in available]:
+        factors["interconnect"] = common
+        warm_up = [one for one in warm_up if one.get("interconnect", common[0]) in common]
+    if testbed.runners is not None:
+        survey = [one for one in survey if one.runner in testbed.runners]
+    if factors.get("nodes") == [ALL_NODES] and testbed.nodes is not None:
+        factors["nodes"] = [testbed.nodes]
+    if not testbed.slows_time:
+        settings.pop("dilation", None)
+        survey = [one.without("dilation") for one in survey]
+        warm_up = [{k: v for k, v in one.items() if k != "dilation"} for one in warm_up]
+    if testbed.blocks is not None:  # what repeats itself exactly is not looked at several times
+        stopping, warm_up = stopping.of_blocks(testbed.blocks), []
+    fitted = campaign.changed(
+        factors=factors, settings=settings, survey=survey, warm_up=warm_up, stopping=stopping
+    )
+    if isinstance(testbed, Cluster):
+        return _for_cluster(fitted, testbed)
+    if isinstance(testbed, Emulated) and testbed.scale and campaign.runner == "hpl" and networks:
+        return fitted.changed(levels=_slowed(fitted, testbed))
+    return fitted
+
+
+def _slowed(campaign: Campaign, testbed: Emulated) -> dict[str, Any]:
+    """The campaign's levels, with the dilation that the scale model's rule gives each network and
+    node count.
+
+    If the campaign states a dilation itself, that one holds.
+    """
+    factors, levels = campaign.factors, dict(campaign.levels)
+    if "dilation" in factors or "dilation" in campaign.settings:
+        return levels
+    for_both, described = dict(levels.get(_POINTS, {})), testbed.plain()
+    for network, nodes in itertools.product(factors["interconnect"], factors.get("nodes", [])):
+        try:
+            slower = {"dilation": scale.dilation(described, network, nodes)}
+        except KeyError:
+            reason = f"testbed {testbed.name}: [scale] message_s says nothing of {network}"
+            raise FalloffError(reason) from None
+        except (OverflowError, ValueError):
+            reason = f"testbed {testbed.name}: [scale] and [node] give no dilation that is a number"
+            raise FalloffError(reason) from None
+        for_both[f"{network} {nodes}"] = {**slower, **for_both.get(f"{network} {nodes}", {})}
+    return {**levels, _POINTS: for_both}
+
+
+def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
+    """The campaign on the networks of a user's cluster and on no more nodes than it has.
+
+    The networks are those that both name, else all of the testbed's. If a network of the contrast
+    is missing, the contrast becomes the slowest against the fastest. A missing control, which only
+    an emulation can have, becomes the network compared with. Levels are the testbed's own if it has
+    them; otherwise HPL's matrices take `matrix_share` of its memory, on grids of all processes.
+    Raises FalloffError if such grids are not described.
+    """
+    size, networks, factors = testbed.nodes or 0, testbed.networks, dict(campaign.factors)
+    levels, settings = {**campaign.levels, **testbed.levels}, dict(campaign.settings)
+    design = campaign.design
+    if "nodes" in factors:
+        factors["nodes"] = [n for n in factors["nodes"] if n <= size] or factors["nodes"]
+    if "interconnect" in factors:
+        common = [name for name in factors["interconnect"] if name in networks]
+        factors["interconnect"] = common or list(networks)
+        design = _cluster_design(design, factors, networks)
+    if campaign.runner == "hpl":
+        settings["ranks_per_node"] = testbed.ranks_per_node
+        if "nodes" not in testbed.levels:
+            levels |= _problems(factors, settings, levels.get("nodes", {}), testbed)
+    first = factors.get("interconnect", list(networks))[0]
+    return campaign.changed(
+        factors=factors,
+        levels=levels,
+        settings=settings,
+        design=design,
+        survey=[one.within(size) for one in campaign.survey],
+        warm_up=[
+            one if one.get("interconnect") in networks else {**one, "interconnect": first}
+            for one in campaign.warm_up
+            if "nodes" not in one or one["nodes"] in factors.get("nodes", [])
+        ],
+    )
+
+
+def _cluster_design(
+    design: Design, factors: dict[str, list], networks: dict[str, ClusterNetwork]
+) -> Design:
+    """What the analysis compares, among the available networks and node counts."""
+    names = factors["interconnect"]
+    if design.compared != "interconnect" or not design.primary:
+        return design
+    rates = {name: networks[name].rate_bit_s for name in names if networks[name].rate_bit_s}
+    extremes = [min(rates, key=rates.get), max(rates, key=rates.get)] if len(rates) > 1 else []
+    primary: list[Any] = design.primary
+    if design.statements:
+        primary = _cluster_statements(design.statements, factors, extremes)
+        compared = [one.networks[-1] for one in primary]
+    else:
+        if extremes and not set(primary) <= set(names):
+            primary = extremes
+        compared = [primary[-1]]
+    found = design.changed(primary=primary)
+    if design.control is not None and design.control not in names and compared:
+        found = found.changed(control=compared[0])
+    return found
+
+
+def _cluster_statements(
+    primary: list[Statement], factors: dict[str, list], extremes: list[str]
+) -> list[Statement]:
+    """The statements on available networks, limited to the available nodes; else the first
+    statement, on the slowest network against the fastest."""
+    known = [one for one in primary if set(one.networks) <= set(factors["interconnect"])]
+    if not known and extremes:
+        known = [primary[0].changed(networks=extremes)]
+    cut: list[Statement] = []
+    for one in known:
+        most = max((nodes for nodes in factors["nodes"] if nodes <= one.to), default=0)
+        statement = one.changed(to=most)
+        if one.start in factors["nodes"] and one.start < most and statement not in cut:
+            cut.append(statement)
+    return cut
+
+
+def _problems(
+    factors: dict[str, list], settings: dict[str, Any], known: dict[str, Any], testbed: Cluster
+) -> dict[str, dict[str, Any]]:
+    """The settings for each node count on a cluster, as a table of levels; empty if the campaign's
+    own, `known`, hold. Raises FalloffError as `_for_cluster` does."""
+    each = testbed.ranks_per_node
+    if testbed.matrix_share is None or testbed.memory_bytes is None:
+        if each > 1:
+            remedy = "say matrix_share and memory_bytes, or [levels.nodes]"
+            reason = f"{each} processes a node need grids of their own"
+            raise FalloffError(f"testbed {testbed.name}: {reason}: {remedy}")
+        return {}
+    filled, block = testbed.matrix_share * testbed.memory_bytes, settings.get("NB")
+    if not COUNT[0](block):
+        raise FalloffError(f"testbed {testbed.name}: NB = {block!r} must be {COUNT[1]}")
+    entailed = dict(known)
+    for nodes in factors.get("nodes", []):
+        sized = problem(nodes, each, filled, block)
+        # If the order is a factor, its levels hold.
+        sized = {name: value for name, value in sized.items() if name not in factors}
+        entailed[str(nodes)] = {**entailed.get(str(nodes), {}), **sized}
+    return {"nodes": entailed}
+
+
+def problem(nodes: int, each: int, bytes_of_node: float, block: int) -> dict[str, int]:
+    """HPL's N, P and Q for `nodes` nodes with `each` processes each.
+
+    The matrix fills `bytes_of_node` on every node, rounded down to whole blocks. The grid is as
+    nearly square as possible, with no more rows than columns.
+    """
+    ranks = nodes * each
+    rows = max(divisor for divisor in range(1, math.isqrt(ranks) + 1) if ranks % divisor == 0)
+    order = math.isqrt(int(nodes * bytes_of_node / _BYTES_OF_A_NUMBER)) // block * block
+    return {"P": rows, "Q": ranks // rows, "N": order}

@@ -1,0 +1,366 @@
+"""Campaigns, as the files of data/campaigns describe them.
+
+The design is decided before a campaign runs: primary statements in their order, margin and negative
+control.
+
+    [design]
+    margin = 0.05
+    negative_control = 1            # nodes at which no network is used
+    [[design.primary]]              # tested in this order: the next counts only if this one is as expected
+    networks = ["gige", "10gige"]   # the rate on the first against that on the second
+    from = 2                        # nodes
+    to = 8
+    expected = "falls off"
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from analysis import paths
+from analysis.descriptions.tables import (
+    Blocks,
+    Count,
+    Name,
+    NotNegative,
+    Positive,
+    Setting,
+    Settings,
+    Share,
+    Table,
+    Whole,
+    extended,
+    fault,
+    made,
+    refuse,
+    said,
+)
+from runners.plan import LEAST_BLOCKS, Stopping
+from runners.record import FalloffError, unknown_key
+from runners.tools import names as tool_names
+
+ALL_NODES = "all"  # a level of `nodes`: all that the testbed has
+Expected = Literal["falls off", "flat", "rises"]
+MERGED = (
+    "factors",
+    "settings",
+    "design",
+)  # a preset, or a campaign that extends, changes their keys
+
+
+def _distinct(levels: list) -> list:
+    if len(set(map(str, levels))) < len(levels):
+        raise ValueError
+    return levels
+
+
+def _ascending(looks: list[int]) -> list[int]:
+    if looks != sorted(set(looks)):
+        raise ValueError
+    return looks
+
+
+Levels = Annotated[
+    list[Setting],
+    Field(min_length=1),
+    AfterValidator(_distinct),
+    said("a list of distinct levels"),
+]
+Factors = dict[str, Levels]
+_Two = Field(min_length=2, max_length=2)
+Link = Annotated[list[Count], _Two]
+Looks = Annotated[
+    list[Annotated[int, Field(ge=LEAST_BLOCKS)]],
+    AfterValidator(_ascending),
+    said(f"looks that ascend from {LEAST_BLOCKS}"),
+]
+Level = Annotated[float, Field(gt=0, lt=0.5), said("a level above 0 and below 0.5")]
+
+
+class Statement(Table):
+    """A statement about the change of a rate from few nodes to many."""
+
+    networks: Annotated[list[Name], _Two, said("two networks")]
+    """the rate on the first is compared with that on the second"""
+    start: Count = Field(alias="from")
+    """the fewer nodes"""
+    to: Count
+    """the more nodes"""
+    expected: Annotated[Expected, said("one of falls off, flat, rises")] = "falls off"
+
+    @model_validator(mode="after")
+    def _grows(self) -> Self:
+        if self.start >= self.to:
+            raise ValueError(f"from = {self.start} must be fewer nodes than to = {self.to}")
+        return self
+
+
+def _of_primary(value: Any) -> str:
+    return "(statement)" if isinstance(value, (Mapping, Statement)) else "(level)"
+
+
+Compared = list[
+    Annotated[
+        Annotated[Statement, Tag("(statement)")] | Annotated[Setting, Tag("(level)")],
+        Discriminator(_of_primary),
+    ]
+]
+
+
+class SourceRatio(Table):
+    """A source's claim about a ratio of throughputs on two topologies."""
+
+    of: Name
+    against: Name
+    at_least: NotNegative
+    at_most: Positive
+
+
+class Design(Table):
+    """What is decided before the run: what is compared, and how."""
+
+    compared: Name = "interconnect"
+    """the factor whose levels are compared"""
+    primary: Compared = []
+    """two levels, the first compared with the second; or statements, tested in their order"""
+    secondary: Compared = []
+    control: Setting | None = None
+    """the level that shows what the machine itself does"""
+    margin: NotNegative | None = None
+    """a relative change up to this counts as none"""
+    baseline_nodes: Count | None = None
+    """the nodes of which the efficiency is 1"""
+    negative_control: Count | None = None
+    """the nodes at which no network is used"""
+    without_messages: dict[str, Positive] | None = None
+    """by nodes: what HPL reaches where messages take no time, of the nodes' rate"""
+    baseline: Setting | Settings | None = None
+    """the level, or the point, that the others are compared with"""
+    changes: dict[str, Settings] | None = None
+    """by name: how a point differs from the baseline"""
+    claims: dict[str, SourceRatio] | None = None
+    false_alarms: Share | None = None
+    """the share of campaigns that may accuse anybody falsely"""
+    fewest_nodes: Count | None = None
+    published: dict[str, list[Name]] | None = None
+    smallest: Share | None = None
+    """the slowdown that the campaign is to find"""
+    tolerance: Share | None = None
+    """a slowdown up to this counts as none"""
+    topologies: dict[str, list[Name]] | None = None
+    """the paths of each topology"""
+
+    @property
+    def statements(self) -> list[Statement]:
+        """The primary statements; empty if `primary` is a pair of levels."""
+        return [one for one in self.primary if isinstance(one, Statement)]
+
+
+class Rules(Table):
+    """Rules that end a campaign, as far as a table states them; `runners.plan.Stopping` says what they
+    mean."""
+
+    blocks: Blocks | None = None
+    """the largest number of blocks"""
+    time_budget_s: Annotated[NotNegative, said("seconds, 0 for any")] | None = None
+    looks: Looks | None = None
+    """the numbers of valid blocks after which the campaign is judged"""
+    one_sided: Level | None = None
+    """the nominal one-sided level of each look"""
+    blocks_a_session: Whole | None = None
+    """blocks after which a session pauses; 0: never"""
+
+    def record(self) -> Stopping:
+        """The rules as the record that a plan has."""
+        stated = Rules.model_fields.keys() & self.model_fields_set
+        rules = {name: getattr(self, name) for name in stated}
+        return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
+
+    def with_changes(self, other: "Rules") -> "Rules":
+        """These rules, and in their place those that another table states."""
+        stated = Rules.model_fields.keys() & other.model_fields_set
+        return self.changed(**{name: getattr(other, name) for name in stated})
+
+    def of_blocks(self, blocks: int) -> "Rules":
+        """These rules with so many blocks and without looks."""
+        kept = {
+            name: getattr(self, name) for name in self.model_fields_set - {"looks", "one_sided"}
+        }
+        return Rules(**{**kept, "blocks": blocks})
+
+
+class Preset(Rules):
+    """What a preset changes: stopping rules, and keys of factors, settings and design."""
+
+    factors: Factors = {}
+    settings: Settings = {}
+    design: Design = Design()
+
+
+class Survey(Table, extra="allow"):
+    """A tool that measures links before the first block; further keys are its settings."""
+
+    __pydantic_extra__: dict[str, Setting]
+    runner: Name
+    links: Annotated[list[Link], said("pairs of nodes")]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of its tool."""
+        return dict(self.model_extra or {})
+
+    def without(self, setting: str) -> "Survey":
+        """The same survey without a setting."""
+        kept = {key: value for key, value in self.settings.items() if key != setting}
+        return Survey(runner=self.runner, links=self.links, **kept)
+
+    def within(self, nodes: int) -> "Survey":
+        """The same survey of the links between the first nodes."""
+        return self.changed(links=[link for link in self.links if max(link) <= nodes])
+
+
+class Campaign(Table):
+    """A campaign: what is varied, with which settings, how it is designed and when it ends."""
+
+    extends: Name | None = None
+    """the campaign whose tables this one completes; factors, settings and design key by key"""
+    name: Name
+    title: Name
+    """what the campaign asks, in a line"""
+    runner: Name
+    """the benchmark tool, a file in runners/tools"""
+    testbed: Name = "emulated"
+    """the testbed that it is for, a file in data/testbeds"""
+    seed: int
+    """of the order of the trials in each block"""
+    grouped_by: Name | None = None
+    """the factor whose levels stay together in a block"""
+    factors: Factors
+    """what is varied: every combination of the levels is a point"""
+    levels: dict[str, dict[str, Settings]] = {}
+    """by factor, or factors with a space between: the settings that each level entails"""
+    settings: Settings
+    """the settings of all points"""
+    survey: list[Survey] = []
+    warm_up: list[Settings] = []
+    """for each, the first point with these settings is run once and discarded"""
+    design: Design
+    stopping: Rules
+    """when the campaign ends, unless the preset says otherwise"""
+    presets: dict[str, Preset] = {}
+
+    @field_validator("runner")
+    @classmethod
+    def _is_tool(cls, value: str, info: ValidationInfo) -> str:
+        known = (info.context or {}).get("runners", ())
+        if known and value not in known:
+            raise ValueError(unknown_key("", value, known))
+        return value
+
+    @field_validator("factors")
+    @classmethod
+    def _some(cls, factors: dict[str, list]) -> dict[str, list]:
+        if not factors:
+            raise ValueError("is empty: name at least one")
+        return _counted(factors)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        """Each preset's campaign has stopping rules and statements that hold together."""
+        refuse(
+            [
+                *_misfits(self.design, self.stopping, ()),
+                *(
+                    one
+                    for name, preset in self.presets.items()
+                    for one in _misfits(
+                        self.design.changed(**_stated(preset.design)),
+                        self.stopping.with_changes(preset),
+                        ("presets", name),
+                    )
+                ),
+            ]
+        )
+        return self
+
+
+def _counted(factors: dict[str, list]) -> dict[str, list]:
+    nodes = factors.get("nodes", [])
+    if all(one == ALL_NODES or type(one) is int and one > 0 for one in nodes):
+        return factors
+    words = (
+        f'must be a list of distinct levels, whole numbers from 1 or "{ALL_NODES}" of the testbed'
+    )
+    refuse([fault(("nodes",), nodes, words)])
+    return factors
+
+
+def _stated(table: Table) -> dict[str, Any]:
+    """The fields that a table states, with their values."""
+    return {name: getattr(table, name) for name in table.model_fields_set}
+
+
+def _misfits(design: Design, rules: Rules, place: tuple[str, ...]) -> Iterator[Any]:
+    if rules.blocks is None:
+        yield fault((*place, "stopping", "blocks"), None, "is missing")
+    elif rules.looks and rules.looks[-1] > rules.blocks:
+        words = f"must go up to its {rules.blocks} blocks at most"
+        yield fault((*place, "stopping", "looks"), rules.looks, words)
+    if design.statements and design.margin is None:
+        yield fault((*place, "design", "margin"), None, "is missing: primary statements need one")
+    if design.statements and len(design.statements) < len(design.primary):
+        words = "must be two levels, or statements"
+        yield fault((*place, "design", "primary"), len(design.primary), words)
+
+
+def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] = ()) -> Campaign:
+    """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the known
+    tools; without them any name is accepted."""
+    what = f"campaign {file or table.get('name', '?')}"
+    return made(Campaign, table, what, runners=runners)
+
+
+def read(name: str) -> Campaign:
+    """The campaign of a file in data/campaigns, with what it extends; raises FalloffError naming every
+    fault in it."""
+    return checked(extended(paths.CAMPAIGNS, name, "campaign", joined), name, tool_names())
+
+
+def joined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A campaign's file and the one that it extends: some tables key by key, all else as its own file
+    states it."""
+    both = {
+        key: {**base[key], **own[key]}
+        for key in MERGED
+        if isinstance(base.get(key), dict) and isinstance(own.get(key), dict)
+    }
+    return {**base, **own, **both}
+
+
+def for_preset(campaign: Campaign, preset: str) -> Campaign:
+    """A campaign with a preset's stopping rules, and with its levels, settings and design if the preset
+    has some.
+
+    An empty preset name leaves the campaign as it is. Raises FalloffError for an unknown preset.
+    """
+    if not preset:
+        return campaign
+    if preset not in campaign.presets:
+        known = list(campaign.presets)
+        raise FalloffError(f"campaign {campaign.name}: {unknown_key('preset ', preset, known)}")
+    own = campaign.presets[preset]
+    return campaign.changed(
+        factors={**campaign.factors, **own.factors},
+        settings={**campaign.settings, **own.settings},
+        design=campaign.design.changed(**_stated(own.design)),
+        stopping=campaign.stopping.with_changes(own),
+    )

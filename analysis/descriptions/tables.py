@@ -1,0 +1,254 @@
+"""What all descriptions share: how a table becomes a class, the kinds of its values, and the faults of
+one, each in words."""
+
+import json
+import tomllib
+import types
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar, Union
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from runners import executables
+from runners.record import FalloffError, faulty, unknown, unknown_key
+
+_SAID = "said"  # the type of an error whose message is ours
+
+
+class Table(BaseModel):
+    """A table of a description: its keys are the class's fields and no others.
+
+    A whole number stays one where any number is allowed, so that `plain` gives back what was read.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+    )
+
+    def plain(self) -> dict[str, Any]:
+        """The table as a dict, with the keys that were given and no others."""
+        return self.model_dump(by_alias=True, exclude_unset=True, warnings=False)
+
+    def changed(self, **fields: Any) -> Self:
+        """The same table with other values in some fields, which are not checked again."""
+        return self.model_copy(update=fields)
+
+
+Kind = TypeVar("Kind", bound=Table)
+
+
+def said(meaning: str) -> WrapValidator:
+    """Let a value of the wrong kind be refused with one sentence: it must be `meaning`."""
+
+    def check(value: Any, handler: Callable[[Any], Any]) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            raise PydanticCustomError(_SAID, "must be {meaning}", {"meaning": meaning}) from None
+
+    return WrapValidator(check)
+
+
+def text(pattern: str, meaning: str) -> Any:
+    """The type of a text that matches the whole pattern."""
+    return Annotated[str, Field(pattern=f"^(?:{pattern})$"), said(meaning)]
+
+
+def _number(meaning: str, **bounds: Any) -> Any:
+    """The type of a whole number, or of another, within bounds."""
+    finite = Annotated[float, Field(allow_inf_nan=False, **bounds)]
+    return Annotated[Annotated[int, Field(**bounds)] | finite, said(meaning)]
+
+
+Name = Annotated[str, Field(min_length=1), said("a name")]
+Count = Annotated[int, Field(ge=1), said("a whole number from 1")]
+Whole = Annotated[int, Field(ge=0), said("a whole number from 0")]
+# A plan lists every trial.
+Blocks = Annotated[int, Field(ge=1, le=1000), said("a whole number from 1 to 1000")]
+YesOrNo = Annotated[bool, said("true or false")]
+Positive = _number("a number above 0", gt=0)
+NotNegative = _number("a number from 0", ge=0)
+Share = _number("a share between 0 and 1", gt=0, lt=1)
+Real = _number("a number")
+Setting = Annotated[
+    bool | int | Annotated[float, Field(allow_inf_nan=False)] | str,
+    said("a number, a text, true or false"),
+]
+Settings = dict[str, Setting]
+Word = text(r"[A-Za-z0-9_]+", "a name of letters, digits and _")
+Line = text(r"[ -~]+", "a line of text")
+
+
+def fault(place: tuple[str | int, ...], value: Any, words: str) -> InitErrorDetails:
+    """A fault at a place below the value that a validator is given, for `refuse`."""
+    return {"type": PydanticCustomError(_SAID, words), "loc": place, "input": value}  # type: ignore[typeddict-item]
+
+
+def refuse(faults: list[InitErrorDetails]) -> None:
+    """Raise pydantic's error with these faults, if there are any."""
+    if faults:
+        raise ValidationError.from_exception_data("description", faults)
+
+
+def made(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) -> Kind:
+    """A table as a class; raises FalloffError naming every fault. `what` is the description, and
+    `context` what its validators need to know."""
+    try:
+        return kind.model_validate(table, context=context)
+    except ValidationError as error:
+        raise faulty(what, _sentences(kind, error)) from None
+
+
+def made_each(kind: type[Kind], file: Path, what: str) -> dict[str, Kind]:
+    """A file's tables as classes, by name; raises FalloffError naming every fault in all of them."""
+    tables, found, wrong = read_toml(file, what), {}, []
+    for name, table in tables.items():
+        try:
+            found[name] = kind.model_validate(table)
+        except ValidationError as error:
+            wrong += [f"{name}.{one}" for one in _sentences(kind, error)]
+    if wrong:
+        raise faulty(str(file), wrong)
+    return found
+
+
+def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
+    """Everything that is wrong with a table, one sentence each; empty if nothing is."""
+    try:
+        kind.model_validate(table, context=context)
+    except ValidationError as error:
+        return _sentences(kind, error)
+    return []
+
+
+def _sentences(kind: type[Table], error: ValidationError) -> list[str]:
+    return list(dict.fromkeys(_sentence(kind, dict(one)) for one in error.errors()))
+
+
+def _sentence(kind: type[Table], error: Mapping[str, Any]) -> str:
+    """A fault of pydantic's in our words: its place, what is there, and what should be."""
+    # What stands in brackets names a member of a union, or says that a key is meant and not its value.
+    parts = [part for part in error["loc"] if not str(part).startswith(("(", "["))]
+    place, key = _dotted(parts[:-1]), str(parts[-1]) if parts else ""
+    whole = _dotted(parts)
+    match error["type"]:
+        case "missing":
+            return f"{whole} is missing"
+        case "extra_forbidden":
+            return unknown_key(f"{place}." if place else "", key, _keys(kind, parts[:-1]))
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{whole} = {_shown(error['input'])} must be a table"
+        case "list_type":
+            of_tables = f" of tables: [[{whole}]]" if isinstance(error["input"], dict) else ""
+            return f"{whole} = {_shown(error['input'])} must be a list{of_tables}"
+        case "value_error":
+            return f"{whole}{': ' if whole else ''}{error['ctx']['error']}"
+    if "[key]" in error["loc"]:
+        return f"{whole} {error['msg']}"
+    if error["input"] is None:  # TOML has no such value: the key is not there
+        return f"{whole} {error['msg']}"
+    return f"{whole} = {_shown(error['input'])} {_lower(error['msg'])}"
+
+
+def _shown(value: Any) -> str:
+    written = repr(value)
+    return written if len(written) <= 60 else f"{written[:57]}..."
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def _dotted(parts: list[str | int]) -> str:
+    """A place as TOML writes it; items of a list count from 1."""
+    found = ""
+    for part in parts:
+        found += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if found else str(part)
+    return found
+
+
+def _keys(kind: Any, parts: list[str | int]) -> list[str]:
+    """The keys of the table at a place below a class."""
+    tables = _tables(kind)
+    if not parts:
+        return [
+            field.alias or name for table in tables for name, field in table.model_fields.items()
+        ]
+    found = []
+    for table in tables:
+        named = {field.alias or name: field for name, field in table.model_fields.items()}
+        if parts[0] in named:
+            found += _keys(named[parts[0]].annotation, parts[1:])
+    # A list or a table of tables: the part is an index or any key.
+    return found or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
+
+
+def _tables(kind: Any) -> list[type[Table]]:
+    """The classes of which a value of this type may be, not those within lists and dicts."""
+    if isinstance(kind, type) and issubclass(kind, Table):
+        return [kind]
+    if typing.get_origin(kind) is Annotated or _is_union(kind):
+        return [table for one in typing.get_args(kind) for table in _tables(one)]
+    return []
+
+
+def _inside(kind: Any) -> Any:
+    """The type of what is in a list or dict of this type, None if it is neither."""
+    if typing.get_origin(kind) in (list, dict):
+        return typing.get_args(kind)[-1]
+    if typing.get_origin(kind) is Annotated or _is_union(kind):
+        return next(filter(None, map(_inside, typing.get_args(kind))), None)
+    return None
+
+
+def _is_union(kind: Any) -> bool:
+    return typing.get_origin(kind) in (Union, types.UnionType)
+
+
+def read_toml(file: Path, kind: str) -> dict[str, Any]:
+    """A description as a dict; raises FalloffError if there is none of that name, or it is not
+    valid TOML."""
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        json.dumps(found)
+        return found
+    except TypeError:
+        raise FalloffError(
+            f"{file} has a date, which no description has: put it in quotes"
+        ) from None
+    except RecursionError:
+        raise FalloffError(f"{file} is not valid TOML: it is nested too deeply") from None
+    except FileNotFoundError:
+        names = [other.stem for other in executables.described(file.parent, "*.toml")]
+        raise unknown(kind, file.stem, names) from None
+    except OSError as error:
+        raise FalloffError(f"cannot read {file}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FalloffError(f"{file} is not valid TOML: {error}") from None
+    except ValueError as error:  # for an invalid name, such as one with a null byte
+        raise FalloffError(f"cannot read {file}: {error}") from None
+
+
+Joined = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+
+
+def extended(
+    folder: Path, name: str, kind: str, joined: Joined, by: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The file of a name with everything that it extends; `joined(base, own)` puts two together.
+
+    The user's own file comes before that of the checkout. `by` are the files that extend this one.
+    Raises FalloffError like `read_toml`, and for files that extend each other in a circle.
+    """
+    if name in by:
+        circle = " extends ".join((*by[by.index(name) :], name))
+        raise FalloffError(f"{kind} {by[0]} never ends: {circle}; take out one `extends`")
+    mine = executables.own(folder) / f"{name}.toml"
+    own = read_toml(mine if mine.exists() else folder / f"{name}.toml", kind)
+    base = own.get("extends")
+    if not isinstance(base, (str, type(None))):
+        raise FalloffError(f"{kind} {name}: extends = {base!r} must be the name of a {kind}")
+    return joined(extended(folder, base, kind, joined, (*by, name)), own) if base else own
