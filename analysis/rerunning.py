@@ -11,7 +11,6 @@ of an archive is read and compared, never executed.
 import json
 import os
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -21,6 +20,7 @@ from types import ModuleType
 import xarray as xr
 
 from analysis import experiments, paths, reproducing, store
+from analysis.descriptions import campaigns
 from analysis.evidence import archive as archives
 from analysis.findings import Finding
 from analysis.reproducing import CANNOT, Verdict
@@ -120,8 +120,7 @@ def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
     for folder in found:
         plan = Folder(folder).plan()
         if plan.name in known:
-            described = (paths.CAMPAIGNS / f"{plan.name}.toml").read_text(encoding="utf-8")
-            own = tomllib.loads(described).get("testbed", "emulated")
+            own = campaigns.read(plan.name).testbed
             if plan.name not in folders or plan.testbed["name"] == own:
                 folders[plan.name] = folder
     return folders

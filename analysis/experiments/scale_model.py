@@ -5,7 +5,6 @@ bytes take a share of F / (BW N) times what the grid says, and messages one of m
 BW bytes/s and a short message of m seconds. Both are measured here, by tokens on the emulated network just before each run.
 """
 
-import tomllib
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +14,7 @@ import xarray as xr
 from analysis import exhibit, published
 from analysis.attributes import interconnects, short_names, testbed
 from analysis.derive import over_factors
-from analysis.paths import TESTBEDS
+from analysis.descriptions import testbeds
 from analysis.statistics.judgement import judge
 from analysis.wire import wire_limit
 from analysis.wording import UNKNOWN, counted, fixed, listed, micro, number, percent
@@ -60,7 +59,7 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
     shares over the paper's; `missing` [s], what a message here lacks to the paper's share, on this scale of time. Empty where
     the testbed has no nodes of a known rate, or no tokens were exchanged.
     """
-    node, paper = testbed(dataset).get("node", {}), _toml(TESTBEDS / f"{PAPER}.toml")
+    node, paper = testbed(dataset).get("node", {}), testbeds.read(PAPER)
     measured = {"short_message_time", "link_share", "dilation"} <= {*dataset.variables}
     if "flop_s" not in node or not measured:
         return pd.DataFrame()
@@ -79,15 +78,12 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
                 node["flop_s"] / slower,
                 wire_limit(link["rate_bit_s"], link["mtu"]) / 8 / slower,
             )
-            modelled, theirs = paper["network"][name], paper["rates"]["dgemm_flop_s"]["value"]
+            modelled, theirs = paper.network[name], paper.rates.dgemm_flop_s.value
             smaller = cases[nodes] / float(at.N)
             of_bytes = (
-                flop_s
-                * smaller
-                * modelled["bandwidth"]["value"]
-                / (theirs * byte_s * float(at.carried))
+                flop_s * smaller * modelled.bandwidth.value / (theirs * byte_s * float(at.carried))
             )
-            lasting = modelled["latency"]["value"] * theirs / (flop_s * smaller**2)
+            lasting = modelled.latency.value * theirs / (flop_s * smaller**2)
             message = float(at.message)
             rows[name, nodes] = (
                 dilation,
@@ -101,10 +97,6 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
     found = pd.DataFrame.from_dict(rows, "index", columns=columns)
     found.index = pd.MultiIndex.from_tuples(found.index, names=["interconnect", "nodes"])
     return found if found.message.notna().any() else found.iloc[:0]
-
-
-def _toml(file) -> dict:
-    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def method(dataset: xr.Dataset) -> str:
