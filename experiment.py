@@ -17,7 +17,6 @@ from analysis import (
     attributes,
     contrasts,
     derive,
-    designs,
     experiments,
     findings,
     paths,
@@ -30,7 +29,6 @@ from analysis.descriptions import campaigns, networks, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve, with_blocks
-from analysis.descriptions.tables import read_toml
 from analysis.evidence import verify
 from analysis.experiments import twin as prediction
 from analysis.top500_lists import read_folder
@@ -262,11 +260,6 @@ def read_testbed(name: str) -> dict[str, Any]:
     """A testbed's description as the plain table that a plan has; raises FalloffError naming every
     fault in it."""
     return testbeds.read(name).plain()
-
-
-def read_designs(file: Path) -> designs.Designs:
-    """The network designs of a file; raises FalloffError naming every fault in it."""
-    return designs.check(read_toml(file, "design file"))
 
 
 def listed() -> list[str]:

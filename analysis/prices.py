@@ -1,14 +1,32 @@
 """Prices of nodes and their networks, from data/prices.toml."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated, Literal, Self
 
+from pydantic import model_validator
+
+from analysis.descriptions.tables import Name, NotNegative, Table, made_each, read_toml, said
 from analysis.paths import DATA
-from runners.record import faulty
 
 FILE = DATA / "prices.toml"
 NODE = "node"  # owner of the parts that are the same on every network
+
+
+class Row(Table):
+    """The price of one part, with its plausible range."""
+
+    value: NotNegative
+    low: NotNegative
+    high: NotNegative
+    unit: Annotated[Literal["USD"], said("USD")]
+    source: Name
+
+    @model_validator(mode="after")
+    def _is_range(self) -> Self:
+        if not self.low <= self.value <= self.high:
+            raise ValueError("must have low <= value <= high")
+        return self
 
 
 @dataclass(frozen=True)
@@ -28,21 +46,12 @@ class Price:
 
 
 def read() -> tuple[Price, ...]:
-    """The file's prices; raises FalloffError naming those whose value is not between low and
-    high."""
-    prices = tuple(
-        Price(of, part, row["low"], row["value"], row["high"], row["source"])
-        for of, parts in tomllib.loads(FILE.read_text(encoding="utf-8")).items()
-        for part, row in parts.items()
+    """The file's prices; raises FalloffError naming every fault."""
+    return tuple(
+        Price(of, part, row.low, row.value, row.high, row.source)
+        for of, parts in read_toml(FILE, "prices").items()
+        for part, row in made_each(Row, parts, f"{FILE}: {of}").items()
     )
-    faults = [
-        f"{price.of}.{price.part} must have 0 <= low <= value <= high"
-        for price in prices
-        if not 0 <= price.low <= price.value <= price.high
-    ]
-    if faults:
-        raise faulty(str(FILE), faults)
-    return prices
 
 
 def total(prices: Iterable[Price], *owners: str) -> float:

@@ -5,11 +5,14 @@ What every trial has, and what testbeds count, is in data/schema.toml; what a to
 
 import json
 import re
-import tomllib
 from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
 
 import xarray as xr
+from pydantic import Field, model_validator
 
+from analysis.descriptions.tables import Name, Table, made, read_toml, said
 from analysis.paths import SCHEMA
 from runners.record import FalloffError, Quantity
 from runners.tools import all_tools
@@ -20,22 +23,59 @@ IDENTITY = "trial_id role runner block order evidence testbed file version".spli
 NAMED = ("interconnect", "path", "variant")
 WORDS = re.compile(r"(?!.*(?:_ | _|--|\.[. ]))(?:[^\W_](?:[\w %.,=+-]*[^\W_%])?)?")
 TABLES = ("design", "interconnects", "testbed_settings", "settings", "provenance")  # in JSON
+Dimension = Literal[
+    "trial", "node", "interval", "size", "message", "pair", "partner", "run", "quantile", "place"
+]
+DIMENSIONS = get_args(Dimension)
 KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
+
+
+class Row(Table):
+    """What data/schema.toml says of a coordinate or a variable."""
+
+    dims: Annotated[
+        list[Dimension], Field(min_length=1), said(f"a list of {', '.join(DIMENSIONS)}")
+    ]
+    type: Annotated[Literal["text", "whole", "number"], said("one of text, whole, number")]
+    long_name: Name
+    units: Name | None = None
+    values: list[str] | None = None
+
+    @model_validator(mode="after")
+    def _has_units(self) -> Self:
+        if (self.type == "text") != (self.units is None):
+            raise ValueError('needs units ("1" of a pure number), or type = "text"')
+        return self
+
+
+class Rows(Table):
+    """data/schema.toml."""
+
+    coordinates: dict[str, Row]
+    variables: dict[str, Row]
+    attributes: dict[str, Annotated[Name, said("a text: rows stand above, in their own sections")]]
 
 
 @cache
 def schema() -> dict:
     """Coordinates, variables and attributes with their dims, types, units and long names.
 
-    Raises FalloffError where two tools describe one name differently.
+    Raises FalloffError naming every faulty row, and where two tools describe one name differently.
     """
-    described = tomllib.loads(SCHEMA.read_text(encoding="utf-8"))
+    return read(SCHEMA)
+
+
+def read(file: Path) -> dict:
+    """As `schema`, of a file."""
+    described = made(Rows, read_toml(file, "schema"), str(file)).plain()
     for tool in all_tools():
         for section, own in (("coordinates", tool.factors), ("variables", tool.readings)):
             for name, quantity in own.items():
                 row = _row(quantity)
                 if described[section].setdefault(name, row) != row:
                     raise FalloffError(f"tool {tool.name} describes {name} in its own way")
+    if both := described["coordinates"].keys() & described["variables"].keys():
+        raise FalloffError(f"{file}: {', '.join(sorted(both))} is a coordinate and a variable")
     return described
 
 

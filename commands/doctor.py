@@ -89,6 +89,7 @@ def print_rates(testbed: str | None) -> None:
     """Measure the rates of one node and print them as TOML for data/testbeds. Without a testbed the
     node is this machine."""
     import experiment
+    from analysis.descriptions.networks import between
     from runners import lock, session
     from runners.tools import node_rates
 
@@ -97,8 +98,7 @@ def print_rates(testbed: str | None) -> None:
     of = f"a node of {testbed}" if is_cluster else ""
     with lock.measuring(machine, "a node's rates", lambda line: print(line, file=sys.stderr)):
         if testbed:
-            shared = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
-            networks = machine.get("networks") or shared
+            networks = machine.get("networks") or between({})
             # Opening a testbed takes a network, although nothing is sent.
             idle = dict([next(iter(networks.items()))])
             with session.testbed_module(machine).open_testbed(machine, idle) as opened:

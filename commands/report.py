@@ -71,9 +71,10 @@ def report(preset, data, claims, design, out) -> int:
     import experiment
     from analysis import designs
     from analysis.claims import evaluate, ledger, tables
+    from analysis.descriptions import switch_designs
 
     if design is not None:
-        print(designs.text(experiment.read_designs(design)))
+        print(designs.text(switch_designs.read(design)))
         return 0
     wanted = ledger.load(claims)
     print(tables.text(wanted, evaluate.evaluate(wanted, experiment.stored_studies())))

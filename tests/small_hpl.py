@@ -4,17 +4,17 @@ import sys
 from pathlib import Path
 
 import runners.campaign as engine
-from analysis.descriptions import campaigns, networks, testbeds
-from analysis.descriptions.resolution import resolve
 from runners.journal import Folder
 from runners.plan import Plan
 from runners.testbeds import emulated
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 def plan(blocks: int = 2) -> Plan:
     """Two blocks of HPL on two nodes, on GigE and 10GE, at a size that takes half a second."""
+    # What runs a plan needs none of these.
+    from analysis.descriptions import campaigns, networks, testbeds
+    from analysis.descriptions.resolution import resolve
+
     campaign = campaigns.read("hpl_scaling").changed(
         factors={"interconnect": ["gige", "10gige"], "nodes": [2]},
         levels={"nodes": {"2": {"P": 1, "Q": 2, "N": 1408}}},
@@ -25,9 +25,10 @@ def plan(blocks: int = 2) -> Plan:
 
 
 def main(folder: Path) -> None:
-    """Run what is missing, telling each finished trial; the testbed's state is in a folder `states` beside."""
+    """Run what is missing of the folder's plan, telling each finished trial; the testbed's state is in a folder `states`
+    beside."""
     emulated._ROOTS = dict.fromkeys(emulated._ROOTS, folder.parent / "states")
-    wanted = plan()
+    wanted = Folder(folder).plan()
     with emulated.open_testbed(wanted.testbed, wanted.interconnects) as testbed:
         print("open", testbed.state, flush=True)
         engine.run(

@@ -7,15 +7,15 @@ from itertools import product
 import numpy as np
 from synthetic import assembled
 
-import experiment
-from analysis import paths
 from analysis.capacity import between, carriers
 from analysis.descriptions import campaigns
 from analysis.descriptions.campaigns import for_preset
+from analysis.descriptions.networks import network_paths
+from analysis.descriptions.tables import plain
 from analysis.token_points import pairs_of, token_limit
 from runners.tools import token_exchange
 
-PATHS = experiment.read_toml(paths.PATHS, "paths")
+PATHS = plain(network_paths())
 CAMPAIGN = campaigns.read("token_exchange")
 ALPHA = {  # s one way, of one pair
     "shared_wire": 80e-6,

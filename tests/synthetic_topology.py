@@ -6,7 +6,7 @@ import numpy as np
 from synthetic import of_plan
 
 import experiment
-from analysis.designs import CROSSBAR
+from analysis.descriptions.switch_designs import CROSSBAR
 from runners.two_level import from_table
 
 NODE_RATE = 35.0  # Gflop/s of HPL on a node

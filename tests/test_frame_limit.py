@@ -6,7 +6,7 @@ import pytest
 import users
 
 import experiment
-from analysis import paths
+from analysis.descriptions.networks import network_paths
 from runners.probes import frame_limit as probe
 from runners.record import InvalidRun, Trial, judge
 from runners.testbeds import emulated
@@ -98,7 +98,7 @@ def test_any_limit_is_found_exactly_or_undecided(mtu, loss, seed):
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 def test_a_silent_switch_is_found_exactly_from_either_end():
     """Frames of 8996 bytes pass, larger ones vanish: the limit of the published switches."""
-    path = experiment.read_toml(paths.PATHS, "paths")["switch_8996"]
+    path = network_paths()["switch_8996"].plain()
     point = {"path": "switch_8996", "mtu": 9000, "sender": 1, "receiver": 2}
     point |= {"least_payload": 8950, "most_payload": 8956}
     with emulated.open_testbed(DESCRIPTION, {"switch_8996": path}) as testbed:

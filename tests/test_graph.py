@@ -2,14 +2,14 @@
 
 import pytest
 
-import experiment
-from analysis import paths
+from analysis.descriptions.networks import network_paths
+from analysis.descriptions.tables import plain
 from runners.record import FalloffError
 from runners.testbeds import graph as graphs
 from runners.testbeds.graph import EACH_LINK, ONE_LINK, End, Link, graph, star
 from runners.testbeds.settings import Shaper, agreed, routes_text
 
-PATHS = experiment.read_toml(paths.PATHS, "paths")
+PATHS = plain(network_paths())
 GIGE = {"name": "GigE", "rate_bit_s": 1e9, "mtu": 1500}
 
 

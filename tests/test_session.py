@@ -190,6 +190,7 @@ def test_kill_9_at_random_moments_then_resume(tmp_path):
     """Killed six times, or FALLOFF_KILLS, with nothing left soon afterwards, then left alone: every trial once, valid."""
     chance, told, states = random.Random(11), [], []
     kills = int(os.environ.get("FALLOFF_KILLS", "6"))
+    Folder(tmp_path / "c").create_or_check(small_hpl.plan())
     script = [sys.executable, small_hpl.__file__, str(tmp_path / "c")]
     for attempt in range(kills + 1):
         child = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)

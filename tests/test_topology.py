@@ -12,7 +12,7 @@ from synthetic_topology import COMMUNICATION, flow_campaign, hpl_campaign, slowd
 
 import experiment
 from analysis import paths
-from analysis.designs import CROSSBAR
+from analysis.descriptions.switch_designs import CROSSBAR
 from analysis.experiments import topology
 from analysis.experiments.topology import CONTRADICTED, HPL, MIXED, SUPPORTED
 from runners.record import FalloffError

@@ -5,12 +5,12 @@ import pytest
 from synthetic import campaign
 
 from analysis.capacity import between, limits, way
+from analysis.descriptions.networks import network_paths
+from analysis.descriptions.tables import plain
 from analysis.links import networks
-from analysis.paths import PATHS
 from analysis.wire import message_wire_bytes, packet_limit, tcp_payload, wire_limit
-from experiment import read_toml
 
-KNOWN_PATHS = read_toml(PATHS, "paths")
+KNOWN_PATHS = plain(network_paths())
 
 
 def test_what_ethernet_leaves():

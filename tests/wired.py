@@ -13,7 +13,8 @@ import users
 from undisturbed import repeated
 
 import experiment
-from analysis import paths
+from analysis.descriptions.networks import interconnects, network_paths
+from analysis.descriptions.tables import plain
 from runners.record import Command, Trial
 from runners.testbeds import netns
 from runners.testbeds.graph import address
@@ -22,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 EMULATED = experiment.read_testbed("emulated")
 # Without a long look at an idle machine.
 ON_PATHS = {**experiment.read_testbed("paths"), "cpu": {"baseline_s": 0.02}}
-INTERCONNECTS = experiment.read_toml(paths.INTERCONNECTS, "interconnects")
-PATHS = experiment.read_toml(paths.PATHS, "paths")
+INTERCONNECTS = plain(interconnects())
+PATHS = plain(network_paths())
 
 lacking = users.lacking(EMULATED)
 lacking += [] if shutil.which("cc") else ["no C compiler: apt-get install gcc"]

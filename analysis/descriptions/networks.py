@@ -15,6 +15,8 @@ from analysis.descriptions.tables import (
     Word,
     YesOrNo,
     made_each,
+    plain,
+    read_toml,
     said,
     text,
 )
@@ -72,17 +74,18 @@ class Path(Interconnect):
 
 def interconnects() -> dict[str, Interconnect]:
     """The described interconnects by name; raises FalloffError naming every fault of the file."""
-    return made_each(Interconnect, paths.INTERCONNECTS, "interconnects")
+    file = paths.INTERCONNECTS
+    return made_each(Interconnect, read_toml(file, "interconnects"), str(file))
 
 
 def network_paths() -> dict[str, Path]:
     """The described paths by name; raises FalloffError naming every fault of the file."""
-    return made_each(Path, paths.PATHS, "paths")
+    return made_each(Path, read_toml(paths.PATHS, "paths"), str(paths.PATHS))
 
 
 def between(own: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
     """All described interconnects and paths as plain tables, and those of a testbed's `networks`."""
-    known = {name: one.plain() for name, one in (interconnects() | network_paths()).items()}
+    known = plain(interconnects() | network_paths())
     for name, network in own.items():
         known[name] = {"name": name, "short": name, **known.get(name, {}), **network.plain()}
     return known

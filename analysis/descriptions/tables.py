@@ -24,9 +24,7 @@ class Table(BaseModel):
     A whole number stays one where any number is allowed, so that `plain` gives back what was read.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     def plain(self) -> dict[str, Any]:
         """The table as a dict, with the keys that were given and no others."""
@@ -102,17 +100,22 @@ def made(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) 
         raise faulty(what, _sentences(kind, error)) from None
 
 
-def made_each(kind: type[Kind], file: Path, what: str) -> dict[str, Kind]:
-    """A file's tables as classes, by name; raises FalloffError naming every fault in all of them."""
-    tables, found, wrong = read_toml(file, what), {}, []
+def made_each(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
+    """Tables as classes, by name; raises FalloffError naming every fault in all of them."""
+    found, wrong = {}, list[str]()
     for name, table in tables.items():
         try:
             found[name] = kind.model_validate(table)
         except ValidationError as error:
-            wrong += [f"{name}.{one}" for one in _sentences(kind, error)]
+            wrong += _sentences(kind, error, f"{name}.")
     if wrong:
-        raise faulty(str(file), wrong)
+        raise faulty(what, wrong)
     return found
+
+
+def plain(tables: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
+    """Tables as plain dicts, by name."""
+    return {name: table.plain() for name, table in tables.items()}
 
 
 def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
@@ -124,8 +127,8 @@ def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
     return []
 
 
-def _sentences(kind: type[Table], error: ValidationError) -> list[str]:
-    return list(dict.fromkeys(_sentence(kind, dict(one)) for one in error.errors()))
+def _sentences(kind: type[Table], error: ValidationError, within: str = "") -> list[str]:
+    return list(dict.fromkeys(within + _sentence(kind, dict(one)) for one in error.errors()))
 
 
 def _sentence(kind: type[Table], error: Mapping[str, Any]) -> str:

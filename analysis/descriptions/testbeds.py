@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from analysis import designs, paths
+from analysis import paths
+from analysis.descriptions import switch_designs
 from analysis.descriptions.networks import Rate
 from analysis.descriptions.tables import (
     Blocks,
@@ -25,7 +26,6 @@ from analysis.descriptions.tables import (
     fault,
     faults,
     made,
-    read_toml,
     refuse,
     said,
     text,
@@ -481,7 +481,7 @@ def read(name: str) -> Testbed:
     table = extended(paths.TESTBEDS, name, "testbed", lambda base, own: {**base, **own})
     chosen = table.get("designs")
     if isinstance(chosen, str):
-        own = designs.check(read_toml(paths.DESIGNS / f"{chosen}.toml", "design file"))
-        table |= {"network": designs.networks(own), "networks": designs.names(own)}
+        own = switch_designs.read(paths.DESIGNS / f"{chosen}.toml")
+        table |= {"network": own.networks(), "networks": own.names()}
     found = checked(table, name)
     return found.complete() if isinstance(found, Cluster) else found

@@ -2,7 +2,6 @@
 design page proposes."""
 
 import math
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +14,8 @@ from analysis import designs as network_designs
 from analysis import drawing, exhibit, paths, style
 from analysis.attributes import testbed
 from analysis.derive import at_only_level, over_factors
-from analysis.designs import CROSSBAR, Designs
+from analysis.descriptions import switch_designs
+from analysis.descriptions.switch_designs import CROSSBAR, Designs
 from analysis.findings import NO_INTERVAL, Finding, of_estimate, origin
 from analysis.statistics import design as plans
 from analysis.statistics.intervals import mean_over
@@ -82,7 +82,9 @@ def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Top
         _against_crossbar(makespans(topology), topology),
     )
     ran = slowdowns.dropna("nodes", how="all").nodes.values
-    nodes = max(ran[ran <= designs.cluster["nodes"]], default=min(ran, default=slowdowns.nodes[0]))
+    nodes = max(
+        ran[ran <= designs.cluster.nodes.value], default=min(ran, default=slowdowns.nodes[0])
+    )
     judged = [_judged(slowdowns.sel(nodes=nodes))]
     if hpl_topology is not None:
         laid_out = over_factors(hpl_topology, rate=hpl_topology.hpl_rate)
@@ -91,7 +93,7 @@ def analyse(topology: xr.Dataset, hpl_topology: xr.Dataset | None = None) -> Top
         judged.append(_judged(_against_crossbar(time, hpl_topology)))
     judged = pd.concat(judged, ignore_index=True)
     judged["ratio"] = judged.interconnect.map(costs.edge_oversubscription)
-    added = [place.split(".")[1] for place in designs.assumed if place.startswith("designs.")]
+    added = [place.split(".")[1] for place in designs.assumed() if place.startswith("designs.")]
     proposed = tuple(name for name in designs.designs if name not in added)
     return Topology(
         dataset=topology,
@@ -171,11 +173,7 @@ def break_even(slowdown: float, saved: float) -> float:
 def _designs(dataset: xr.Dataset) -> Designs:
     """The design file that the dataset's testbed names; raises FalloffError if it is missing, or
     names its faults."""
-    file = paths.DESIGNS / f"{testbed(dataset)['designs']}.toml"
-    try:
-        return network_designs.check(tomllib.loads(file.read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise FalloffError(f"the dataset is of the designs in {file}: {error}") from None
+    return switch_designs.read(paths.DESIGNS / f"{testbed(dataset)['designs']}.toml")
 
 
 def _against_crossbar(times: xr.DataArray, dataset: xr.Dataset) -> xr.DataArray:
@@ -212,7 +210,8 @@ def finding(study: Topology) -> str:
             f"A program that spends less than about {part} of its time in the slowest traffic loses no more than {margin}."
         )
     cluster = study.designs.cluster
-    saved = cluster["unsubscribed_extra"] / cluster["nodes"]
+    extra = cluster.unsubscribed_extra
+    saved = extra.value / cluster.nodes.value if extra else 0.0
     if saved > 0 and of_hpl.best.min() > 1:
         ends = (number(break_even(end, saved)) for end in (of_hpl.worst.max(), of_hpl.best.min()))
         words.append(
