@@ -5,6 +5,7 @@
 # make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
 # make bench    time the parts           make reference  run and pack the reference campaigns again
 # make explore  the explorer in the browser
+# make schemas  what editors check the files of data/ with, into build/schemas
 # make setup    only set up              make lock       update the lock files from pyproject.toml
 # make test-cluster   the tests on real ssh servers and a real Slurm between emulated nodes, as root
 # make calibrate   the verdict's error rates in thousands of synthetic campaigns, kept in data/calibration
@@ -28,7 +29,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate setup packages tools lock clean
+.PHONY: help report test test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # Print the lines at the top without their comment marks.
@@ -88,6 +89,10 @@ reference: setup
 # Makes data/calibration; the settings are in calibration.toml there.
 calibrate: setup
 	@$(BIN)/python -m analysis.statistics.calibration
+
+# .taplo.toml names them.
+schemas: $(VENV)/.installed
+	@$(BIN)/python -m analysis.descriptions.schemas
 
 setup: packages $(VENV)/.installed tools
 

@@ -29,7 +29,7 @@ def claim(at_least=-math.inf, at_most=math.inf, source="nemo", scale="ratio", un
     """A claim on a ratio with this range."""
     words = {"where": "cable, 1", "statement": "It | holds.", "why": "more"}
     ends = {"at_least": at_least, "at_most": at_most}
-    return Claim("more", source, unit=unit, scale=scale, **words, **ends, **more)
+    return Claim(id="more", source=source, unit=unit, scale=scale, **words, **ends, **more)
 
 
 def test_the_shipped_claims_are_whole():
@@ -68,7 +68,9 @@ def test_numbers_that_follow_from_others_follow_from_them():
 
 def test_a_broken_file_is_named(tmp_path):
     (tmp_path / "bad.toml").write_text('[[claim]]\nid = "more"')
-    with pytest.raises(FalloffError, match=r"bad.toml cannot be read as claims"):
+    with pytest.raises(
+        FalloffError, match=r"bad.toml has 6 faults:\s+claim\[1\].source is missing"
+    ):
         ledger.load(file=tmp_path / "bad.toml")
 
 
@@ -193,7 +195,10 @@ def test_readers_see_every_verdict_and_where_they_differ():
     printed = [Entry(entry.claim, entry.judgements[:1]) for entry in entries]
     assert "no run can judge any" in tables.finding(printed)
 
-    confounds = (Confound("old", "nemo", "Old hosts."), Confound("few", "smith", "Few runs."))
+    confounds = (
+        Confound(id="old", source="nemo", meaning="Old hosts."),
+        Confound(id="few", source="smith", meaning="Few runs."),
+    )
     nemo, smith, notes = tables.whole(entries, confounds)
     assert [len(table.rows) for table in (nemo, smith, notes)] == [2, 1, 2]
     assert "(see 1)" in nemo.rows[0][0] and "(see 2)" in smith.rows[0][0]

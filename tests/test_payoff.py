@@ -154,5 +154,5 @@ def test_prices_are_ranges(monkeypatch, tmp_path):
     shipped = prices.FILE.read_text(encoding="utf-8")
     (tmp_path / "prices.toml").write_text(shipped.replace("low = 5000", "low = 15000"))
     monkeypatch.setattr(prices, "FILE", tmp_path / "prices.toml")
-    with pytest.raises(FalloffError, match="node.server must have"):
+    with pytest.raises(FalloffError, match="node: server: must have"):
         prices.read()

@@ -129,5 +129,5 @@ def test_a_campaign_without_crossbar_or_designs_is_refused(monkeypatch, tmp_path
     with pytest.raises(FalloffError, match="no network 'crossbar'"):
         topology.analyse(others.assign_attrs(design=design))
     monkeypatch.setattr(paths, "DESIGNS", tmp_path)
-    with pytest.raises(FalloffError, match="nemo.toml"):
+    with pytest.raises(FalloffError, match="no design file 'nemo'"):
         topology.analyse(flows)

@@ -2,29 +2,42 @@
 support them."""
 
 import math
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
 
 from analysis import paths
-from runners.record import FalloffError, unknown
+from analysis.descriptions.tables import (
+    Limit,
+    Name,
+    Table,
+    fault,
+    made,
+    read_toml,
+    refuse,
+    said,
+)
+from runners.record import unknown, unknown_key
 
 FILE = paths.PUBLISHED / "claims.toml"
+Kind = Annotated[
+    Literal["published", "emulated", "simulated", "measured"],
+    said("one of published, emulated, simulated, measured"),
+]
 EVIDENCE = ("published", "emulated", "simulated", "measured")
 
 
-@dataclass(frozen=True)
-class Confound:
+class Confound(Table):
     """Another difference between the things that a source compares or counts, in a sentence."""
 
-    id: str
-    source: str
-    meaning: str
+    id: Name
+    source: Name
+    meaning: Name
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Table):
     """One claim of a source about one quantity; all numbers are in `unit`.
 
     `source` names its file in data/published, and `where` the place in the source. The quantity is
@@ -36,26 +49,55 @@ class Claim:
     that can never decide it.
     """
 
-    id: str
-    source: str
-    where: str
-    statement: str
-    unit: str
-    scale: str
-    why: str
-    printed: float = math.nan
-    rounding: float = math.nan
+    id: Name
+    source: Name
+    where: Name
+    statement: Name
+    unit: Name
+    scale: Annotated[Literal["ratio", "difference"], said("ratio or difference")]
+    why: Name
+    printed: Limit = math.nan
+    rounding: Limit = math.nan
     printed_how: str = ""
     aggregate: str = ""
-    at_least: float = -math.inf
-    at_most: float = math.inf
-    confounds: list[str] = field(default_factory=list)
-    not_testable: Mapping[str, str] = field(default_factory=dict)
+    at_least: Limit = -math.inf
+    at_most: Limit = math.inf
+    confounds: list[Name] = []
+    not_testable: dict[Kind, Name] = {}
+
+    @model_validator(mode="after")
+    def _is_range(self) -> Self:
+        if not self.at_least <= self.at_most:
+            raise ValueError("at_least is more than at_most")
+        return self
 
     @property
     def has_range(self) -> bool:
         """Whether the source's words bound the supporting values."""
         return math.isfinite(self.at_least) or math.isfinite(self.at_most)
+
+
+class Rows(Table):
+    """data/published/claims.toml."""
+
+    claim: Annotated[list[Claim], Field(min_length=1)]
+    confound: list[Confound] = []
+
+    @model_validator(mode="after")
+    def _are_named(self) -> Self:
+        """Each claim is named once, and its confounds are there."""
+        known, seen = {one.id for one in self.confound}, set()
+        wrong = []
+        for number, claim in enumerate(self.claim):
+            for name in claim.confounds:
+                if name not in known:
+                    words = unknown_key("names a confound: ", name, known)
+                    wrong.append(fault(("claim", number), None, words))
+            if claim.id in seen:
+                wrong.append(fault(("claim", number, "id"), claim.id, "is there twice"))
+            seen.add(claim.id)
+        refuse(wrong)
+        return self
 
 
 @dataclass(frozen=True)
@@ -69,14 +111,9 @@ class Ledger:
 def load(source: str = "", file: Path = FILE) -> Ledger:
     """The claims of one source, or of all if it is ""; raises FalloffError if there are none or the
     file is invalid."""
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-        claims = [Claim(**row) for row in tables["claim"]]
-        confounds = [Confound(**row) for row in tables["confound"]]
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise FalloffError(f"{file} cannot be read as claims: {error}") from None
-    chosen = tuple(claim for claim in claims if source in ("", claim.source))
+    rows = made(Rows, read_toml(file, "claims"), str(file))
+    chosen = tuple(claim for claim in rows.claim if source in ("", claim.source))
     if not chosen:
-        raise unknown("source", source, {claim.source for claim in claims})
+        raise unknown("source", source, {claim.source for claim in rows.claim})
     touching = {name for claim in chosen for name in claim.confounds}
-    return Ledger(chosen, tuple(one for one in confounds if one.id in touching))
+    return Ledger(chosen, tuple(one for one in rows.confound if one.id in touching))

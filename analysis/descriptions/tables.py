@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, Union
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from runners import executables
@@ -71,6 +71,8 @@ Positive = _number("a number above 0", gt=0)
 NotNegative = _number("a number from 0", ge=0)
 Share = _number("a share between 0 and 1", gt=0, lt=1)
 Real = _number("a number")
+# Any number, also an infinite one, which is none in JSON.
+Limit = Annotated[int | float, said("a number"), WithJsonSchema({"type": ["number", "null"]})]
 Setting = Annotated[
     bool | int | Annotated[float, Field(allow_inf_nan=False)] | str,
     said("a number, a text, true or false"),

@@ -12,6 +12,7 @@ from analysis.descriptions.networks import Rate
 from analysis.descriptions.tables import (
     Blocks,
     Count,
+    Limit,
     Line,
     Name,
     NotNegative,
@@ -73,9 +74,9 @@ class Number(Table):
     """A number with its unit and source, and perhaps the ends of its plausible range. Infinite: no
     limit."""
 
-    value: Annotated[int | float, said("a number")]
-    low: Annotated[int | float, said("a number")] | None = None
-    high: Annotated[int | float, said("a number")] | None = None
+    value: Limit
+    low: Limit | None = None
+    high: Limit | None = None
     unit: Name
     source: Name
 
