@@ -386,8 +386,9 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
 def obstacles(plan: Plan) -> list[str]:
     """Why a plan cannot run here, one line each with the remedy: the testbed's reasons, missing
     tools and memory."""
-    found = session.testbed_module(plan.testbed).unavailable(plan.testbed)
-    if plan.testbed["kind"] == "cluster":  # its nodes are checked for tools when it is opened
+    module = session.testbed_module(plan.testbed)
+    found = module.unavailable(plan.testbed)
+    if not module.IS_HERE:
         return found
     names = session.tools_of(plan)
     if plan.testbed["kind"] == "emulated":

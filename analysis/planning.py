@@ -35,9 +35,8 @@ def text(plan: Plan) -> str:
     testbed = plan.testbed["name"]
     looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
     design = designs.of({**plan.design, "looks": looks})
-    repeats_itself = plan.testbed["kind"] == "simulated"
-    if repeats_itself or not design.judges_falls:
-        why = "repeats itself" if repeats_itself else "judges no fall over nodes"
+    if plan.repeats_itself or not design.judges_falls:
+        why = "repeats itself" if plan.repeats_itself else "judges no fall over nodes"
         raise FalloffError(f"campaign {plan.name} on {testbed} {why}: there is nothing to plan")
     falls = [_simulated_fall(statement, plan) for statement in design.primary]
     lines = [f"{plan.name} on {testbed}: margin {100 * design.margin:g} %"]

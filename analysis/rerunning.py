@@ -165,7 +165,7 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
         for trial in block:
             seconds = of_points.get(levels(trial, plan), [mean])
             total += sum(seconds) / len(seconds)
-    return total / ((os.cpu_count() or 1) if plan.testbed["kind"] == "simulated" else 1)
+    return total / ((os.cpu_count() or 1) if plan.repeats_itself else 1)
 
 
 def choose(

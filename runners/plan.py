@@ -55,6 +55,11 @@ class Plan:
     preamble: Tuple[Trial, ...]
     blocks: Tuple[Tuple[Trial, ...], ...]
 
+    @property
+    def repeats_itself(self) -> bool:
+        """Whether every block gives the same: it is simulated."""
+        return self.testbed["kind"] == "simulated"
+
     def trials(self) -> List[Trial]:
         """All trials in the order in which they run."""
         return list(itertools.chain(self.preamble, *self.blocks))

@@ -44,14 +44,6 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
         raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
 
 
-def kinds() -> List[str]:
-    """The kinds of testbeds: every module that can open one."""
-    modules = sorted((_ROOT / "runners" / "testbeds").glob("*.py"))
-    return [
-        file.stem for file in modules if "\ndef open_testbed(" in file.read_text(encoding="utf-8")
-    ]
-
-
 def tools_of(plan: Plan) -> List[str]:
     """The names of the tools that a plan's commands start, or of their substitutes on its
     testbed."""
@@ -83,7 +75,7 @@ def run(
 
 
 def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided]) -> None:
-    if plan.testbed["kind"] == "emulated" and os.geteuid() != 0:
+    if testbed_module(plan.testbed).NEEDS_ROOT and os.geteuid() != 0:
         _run_in_user_namespace(plan, folder, listen, decided)
         return
     with opened(plan.testbed, plan) as testbed:
@@ -94,8 +86,9 @@ def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided
 def opened(description: Mapping[str, Any], plan: Plan) -> Iterator[Any]:
     """The testbed of a description, opened for a plan; raises FalloffError if nodes of a cluster
     lack a tool."""
-    with testbed_module(description).open_testbed(description, plan.interconnects) as testbed:
-        if description["kind"] == "cluster":
+    module = testbed_module(description)
+    with module.open_testbed(description, plan.interconnects) as testbed:
+        if not module.IS_HERE:
             testbed.require(tools_of(plan))
         yield testbed
 

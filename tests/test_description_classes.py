@@ -213,6 +213,13 @@ def test_whatever_a_campaign_says_is_answered_in_words(key, value):
         assert same(campaigns.checked({**HPL, key: value}).plain(), {**HPL, key: value})
 
 
+def test_each_kind_of_testbed_can_be_opened():
+    """A class describes it, a module opens it."""
+    modules = (paths.ROOT / "runners" / "testbeds").glob("*.py")
+    opening = {file.stem for file in modules if "\ndef open_testbed(" in file.read_text()}
+    assert opening == set(testbeds.KINDS)
+
+
 def test_what_travels_reads_no_descriptions():
     """A session and a job import no part of the analysis, no TOML reader and no library from outside."""
     names = "runners.session, runners.job, runners.slurm, runners.plan, runners.testbeds.emulated"

@@ -28,6 +28,8 @@ from runners.testbeds import lease, programs, remote
 from runners.testbeds.settings import agreed
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+IS_HERE = False  # its nodes are other machines, which are checked for tools when it is opened
+NEEDS_ROOT = False
 
 # The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {"interconnect": NAME}

@@ -24,6 +24,8 @@ from runners.testbeds import graph, host, lease, link_probe, network, nodes, pro
 from runners.testbeds.network import Network
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+IS_HERE = True
+NEEDS_ROOT = True  # or a user namespace
 
 # The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {

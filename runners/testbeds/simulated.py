@@ -31,6 +31,9 @@ POINT: Mapping[str, Rule] = {
     "random_seed": WHOLE,
 }
 
+IS_HERE = True
+NEEDS_ROOT = False
+
 # The simulated program that stands for each tool.
 STANDS_FOR = {
     "xhpl": "xhpl_simulated",
