@@ -10,10 +10,6 @@ into which a message vanishes before its receiver is ready.
 import math
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-# Fields of [scale] and [buffers] of a testbed, besides the times of messages on each network.
-SCALE = ("smaller", "flop_s", "machine_message_s", "least_a_node", "whole_machine_a_node", "least")
-BUFFERS = ("hold_s", "model_hold_s", "least_bytes", "most_bytes")
-
 _LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
 # Half of a receive buffer is for the kernel's own records; the rest takes the content of a send buffer.

@@ -70,7 +70,7 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
         "margin = ", "margn = ",
     )  # fmt: skip
     first, *lines = refused("run", "mine")
-    assert first == "falloff: campaign mine has 6 faults:"
+    assert first == "falloff: campaign mine (extends common/hpl) has 6 faults:"
     assert {line.strip() for line in lines} == {
         "seed is missing",
         "sed is unknown; did you mean seed?",

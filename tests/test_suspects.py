@@ -238,11 +238,11 @@ def test_what_cannot_be_compared_is_refused():
     assert command.ranks == 16 and command.argv[0] == "suspects"
     with pytest.raises(FalloffError, match="3 nodes cannot be compared: 4 are needed"):
         suspects.commands({**point, "nodes": 3})
-    testbed = experiment.read_testbed("suspect_model")
+    testbed = testbeds.read("suspect_model").plain()
     for slow, reason in (
-        ({"links": {"17": 0.97}}, "slow.links.17 is unknown"),
+        ({"links": {"17": 0.97}}, "slow.links.17 = 0.97 must be of a node from 1 to 16"),
         ({"nodes": {"3": 0}}, "a share above 0"),
         ({"switches": {}}, "slow.switches is unknown"),
     ):
         with pytest.raises(FalloffError, match=reason):
-            emulated.check_planted({**testbed, "slow": slow})
+            testbeds.checked({**testbed, "slow": slow})

@@ -28,6 +28,7 @@ from pydantic import (
 
 from analysis import paths
 from analysis.descriptions.tables import (
+    MEMBERS,
     Blocks,
     Count,
     Name,
@@ -39,6 +40,7 @@ from analysis.descriptions.tables import (
     Table,
     Whole,
     extended,
+    extending,
     fault,
     made,
     refuse,
@@ -105,12 +107,12 @@ class Statement(Table):
 
 
 def _of_primary(value: Any) -> str:
-    return "(statement)" if isinstance(value, (Mapping, Statement)) else "(level)"
+    return MEMBERS[0] if isinstance(value, (Mapping, Statement)) else MEMBERS[1]
 
 
 Compared = list[
     Annotated[
-        Annotated[Statement, Tag("(statement)")] | Annotated[Setting, Tag("(level)")],
+        Annotated[Statement, Tag(MEMBERS[0])] | Annotated[Setting, Tag(MEMBERS[1])],
         Discriminator(_of_primary),
     ]
 ]
@@ -143,7 +145,9 @@ class Design(Table):
     """the nodes at which no network is used"""
     without_messages: dict[str, Positive] | None = None
     """by nodes: what HPL reaches where messages take no time, of the nodes' rate"""
-    baseline: Setting | Settings | None = None
+    baseline: Annotated[Setting | Settings, said("a level, or the settings of a point")] | None = (
+        None
+    )
     """the level, or the point, that the others are compared with"""
     changes: dict[str, Settings] | None = None
     """by name: how a point differs from the baseline"""
@@ -240,7 +244,7 @@ class Campaign(Table):
     """the benchmark tool, a file in runners/tools"""
     testbed: Name = "emulated"
     """the testbed that it is for, a file in data/testbeds"""
-    seed: int
+    seed: Annotated[int, said("a whole number")]
     """of the order of the trials in each block"""
     grouped_by: Name | None = None
     """the factor whose levels stay together in a block"""
@@ -325,7 +329,7 @@ def _misfits(design: Design, rules: Rules, place: tuple[str, ...]) -> Iterator[A
 def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] = ()) -> Campaign:
     """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the known
     tools; without them any name is accepted."""
-    what = f"campaign {file or table.get('name', '?')}"
+    what = f"campaign {file or table.get('name', '?')}{extending(table)}"
     return made(Campaign, table, what, runners=runners)
 
 

@@ -25,6 +25,7 @@ Rate = Annotated[Positive, said("bit/s as a number, such as 1e9")]
 # A host's name has no underscore.
 Place = text(r"[A-Za-z0-9][A-Za-z0-9-]*", "a name of letters, digits and -")
 Node = Count
+End = Annotated[Node | Place, said("a node or a device")]
 
 
 class Interconnect(Table):
@@ -43,9 +44,11 @@ class Interconnect(Table):
 class Link(Table):
     """A link of a path."""
 
-    start: Node | Place | list[Node] = Field(alias="from")
+    start: Annotated[Node | Place | list[Node], said("a node, a list of nodes or a device")] = (
+        Field(alias="from")
+    )
     """a node, a list of nodes (a link for each) or a device"""
-    to: Node | Place
+    to: End
     rate_bit_s: Rate | None = None
     """on the wire, from -> to [bit/s]; default: the path's own"""
     rate_back_bit_s: Rate | None = None
@@ -64,7 +67,7 @@ class Path(Interconnect):
     """each with its MTU [B]"""
     routers: dict[Place, Count] = {}
     """each with its MTU [B]"""
-    hubs: dict[Word, list[Node | Place]] = {}
+    hubs: dict[Word, list[End]] = {}
     """the nodes and devices on each shared wire"""
     bonded: YesOrNo = False
     """each node sends frames over all its links or wires in turn"""

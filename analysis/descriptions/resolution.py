@@ -195,7 +195,9 @@ def _unlike_testbed(campaign: Campaign, testbed: Testbed, known: Collection[str]
     if "path" in factors and not testbed.has_paths:
         found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = factors.get("interconnect", [])
-    if asked and not set(asked) & set(testbed.interconnects or asked):
+    if asked and not set(asked) & set(
+        asked if testbed.interconnects is None else testbed.interconnects
+    ):
         found.append(f"testbed {name} has no interconnect {' or '.join(map(str, asked))}")
     both = [way for way in factors.get("aggregation", []) if way != "one_link"]
     if both and testbed.links_a_node < 2:

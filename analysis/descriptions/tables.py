@@ -16,6 +16,8 @@ from runners import executables
 from runners.record import FalloffError, faulty, unknown, unknown_key
 
 _SAID = "said"  # the type of an error whose message is ours
+_KEY = "[key]"  # of a place: a key is meant, and not its value
+MEMBERS = ("(statement)", "(level)")  # of a place: the kind of an item, which no file names
 
 
 class Table(BaseModel):
@@ -135,8 +137,7 @@ def _sentences(kind: type[Table], error: ValidationError, within: str = "") -> l
 
 def _sentence(kind: type[Table], error: Mapping[str, Any]) -> str:
     """A fault of pydantic's in our words: its place, what is there, and what should be."""
-    # What stands in brackets names a member of a union, or says that a key is meant and not its value.
-    parts = [part for part in error["loc"] if not str(part).startswith(("(", "["))]
+    parts = [part for part in error["loc"] if part not in (*MEMBERS, _KEY)]
     place, key = _dotted(parts[:-1]), str(parts[-1]) if parts else ""
     whole = _dotted(parts)
     match error["type"]:
@@ -151,20 +152,17 @@ def _sentence(kind: type[Table], error: Mapping[str, Any]) -> str:
             return f"{whole} = {_shown(error['input'])} must be a list{of_tables}"
         case "value_error":
             return f"{whole}{': ' if whole else ''}{error['ctx']['error']}"
-    if "[key]" in error["loc"]:
+    if _KEY in error["loc"]:
         return f"{whole} {error['msg']}"
     if error["input"] is None:  # TOML has no such value: the key is not there
         return f"{whole} {error['msg']}"
-    return f"{whole} = {_shown(error['input'])} {_lower(error['msg'])}"
+    words = error["msg"].replace("Input should be", "must be")
+    return f"{whole} = {_shown(error['input'])} {words}"
 
 
 def _shown(value: Any) -> str:
     written = repr(value)
     return written if len(written) <= 60 else f"{written[:57]}..."
-
-
-def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:]
 
 
 def _dotted(parts: list[str | int]) -> str:
@@ -235,6 +233,11 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
         raise FalloffError(f"{file} is not valid TOML: {error}") from None
     except ValueError as error:  # for an invalid name, such as one with a null byte
         raise FalloffError(f"cannot read {file}: {error}") from None
+
+
+def extending(table: Mapping[str, Any]) -> str:
+    """What a fault's line says beside a file's name: the file that it extends, where the fault may be."""
+    return f" (extends {table['extends']})" if "extends" in table else ""
 
 
 Joined = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]

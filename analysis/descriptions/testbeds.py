@@ -24,6 +24,7 @@ from analysis.descriptions.tables import (
     Word,
     YesOrNo,
     extended,
+    extending,
     fault,
     faults,
     made,
@@ -350,8 +351,30 @@ class Emulated(Testbed):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        slower = [
+            ("slow", part, node, share)
+            for part in ("links", "nodes")
+            for node, share in getattr(self.slow, part).items()
+        ]
+        numbers = set(map(str, range(1, self.nodes + 1)))
         refuse(
             [
+                *(
+                    fault(tuple(place), share, f"must be of a node from 1 to {self.nodes}")
+                    for *place, share in slower
+                    if place[-1] not in numbers
+                ),
+                *(
+                    [
+                        fault(
+                            ("slow", "nodes"),
+                            None,
+                            "needs flop_s of [node]: only paced nodes can be slower",
+                        )
+                    ]
+                    if self.slow.nodes and self.node.flop_s is None
+                    else []
+                ),
                 *(
                     fault(("tcp", key), None, "is missing")
                     for key in ("congestion_control", "rmem", "wmem")
@@ -465,7 +488,8 @@ KINDS: dict[str, type[Testbed]] = {
 def checked(table: Mapping[str, Any], file: str = "") -> Testbed:
     """A testbed from a parsed file, without what follows from it; raises FalloffError naming every
     fault."""
-    what, kind = f"testbed {file or table.get('name', '?')}", str(table.get("kind", ""))
+    what = f"testbed {file or table.get('name', '?')}{extending(table)}"
+    kind = str(table.get("kind", ""))
     if kind in KINDS:
         return made(KINDS[kind], table, what)
     near = nearest(kind, KINDS)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import executables, pace, scale
-from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, checked
-from runners.record import Command, FalloffError, Settings, Transcript, Trial, faulty
+from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule
+from runners.record import Command, FalloffError, Settings, Transcript, Trial
 from runners.testbeds import graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
 
@@ -96,7 +96,6 @@ def open_testbed(
         raise FalloffError("the emulated testbed cannot run here: " + "; ".join(reasons))
     if lacking := without_taps(networks):
         raise FalloffError(f"the emulated testbed cannot run here: {lacking}")
-    check_planted(description)
     is_machine = host.is_root_of_machine()
     real_time = False
     if "flop_s" in description.get("node", {}):
@@ -111,22 +110,6 @@ def without_taps(networks: Mapping[str, Any]) -> str:
     path is not a graph."""
     paths = [graph.graph(table) for table in filter(_is_path, networks.values())]
     return network.without_taps() if any(path.has_taps for path in paths) else ""
-
-
-def check_planted(description: Mapping[str, Any]) -> None:
-    """Raise FalloffError unless [slow] has shares above 0 and at most 1, the remaining speed of its
-    nodes and links."""
-    slow, numbers = description.get("slow", {}), range(1, description["nodes"] + 1)
-    share: Rule = (
-        lambda value: isinstance(value, (int, float)) and 0 < value <= 1,
-        "a share above 0, at most 1",
-    )
-    of_nodes = dict.fromkeys(map(str, numbers), share)
-    found = checked({"links": of_nodes, "nodes": of_nodes}, slow, "slow.")
-    if slow.get("nodes") and "flop_s" not in description.get("node", {}):
-        found.append("slow.nodes: only paced nodes can be slower: say `flop_s` of [node]")
-    if found:
-        raise faulty(f"testbed {description['name']}", found)
 
 
 def _is_path(table: Mapping[str, Any]) -> bool:
