@@ -76,6 +76,7 @@ def within(table, **changes):
         (within("stopping", bloks=3), ["stopping.bloks", "blocks?"]),
         ({"presets": {"full": {"bloks": 3}}}, ["presets.full.bloks", "blocks?"]),
         ({"presets": {"full": {"design": {"contol": "x"}}}}, ["presets.full.design.contol", "control?"]),
+        ({"presets": {"full": {"factors": {"nodes": ["two"]}}}}, ["presets.full.factors.nodes = ['two']"]),
         ({"presets": {"full": {"looks": [2, 9]}}}, ["presets.full.stopping.looks", "4 blocks"]),
         ({"setings": {}}, ["setings", "settings?"]),
         ({"survey": [{"runner": "ping", "links": [[1, 2, 3]]}]}, ["survey[1].links"]),

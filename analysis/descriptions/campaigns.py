@@ -71,13 +71,24 @@ def _ascending(looks: list[int]) -> list[int]:
     return looks
 
 
+def _counted(factors: dict[str, list]) -> dict[str, list]:
+    nodes = factors.get("nodes", [])
+    if all(one == ALL_NODES or type(one) is int and one > 0 for one in nodes):
+        return factors
+    words = (
+        f'must be a list of distinct levels, whole numbers from 1 or "{ALL_NODES}" of the testbed'
+    )
+    refuse([fault(("nodes",), nodes, words)])
+    return factors
+
+
 Levels = Annotated[
     list[Setting],
     Field(min_length=1),
     AfterValidator(_distinct),
     said("a list of distinct levels"),
 ]
-Factors = dict[str, Levels]
+Factors = Annotated[dict[str, Levels], AfterValidator(_counted)]
 _Two = Field(min_length=2, max_length=2)
 Link = Annotated[list[Count], _Two]
 Looks = Annotated[
@@ -275,7 +286,7 @@ class Campaign(Table):
     def _some(cls, factors: dict[str, list]) -> dict[str, list]:
         if not factors:
             raise ValueError("is empty: name at least one")
-        return _counted(factors)
+        return factors
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -295,17 +306,6 @@ class Campaign(Table):
             ]
         )
         return self
-
-
-def _counted(factors: dict[str, list]) -> dict[str, list]:
-    nodes = factors.get("nodes", [])
-    if all(one == ALL_NODES or type(one) is int and one > 0 for one in nodes):
-        return factors
-    words = (
-        f'must be a list of distinct levels, whole numbers from 1 or "{ALL_NODES}" of the testbed'
-    )
-    refuse([fault(("nodes",), nodes, words)])
-    return factors
 
 
 def _stated(table: Table) -> dict[str, Any]:
