@@ -111,7 +111,7 @@ def made_each(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[st
         try:
             found[name] = kind.model_validate(table)
         except ValidationError as error:
-            wrong += _sentences(kind, error, f"{name}.")
+            wrong += _sentences(kind, error, name)
     if wrong:
         raise faulty(what, wrong)
     return found
@@ -131,15 +131,16 @@ def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
     return []
 
 
-def _sentences(kind: type[Table], error: ValidationError, within: str = "") -> list[str]:
-    return list(dict.fromkeys(within + _sentence(kind, dict(one)) for one in error.errors()))
+def _sentences(kind: type[Table], error: ValidationError, *within: str) -> list[str]:
+    return list(dict.fromkeys(_sentence(kind, dict(one), within) for one in error.errors()))
 
 
-def _sentence(kind: type[Table], error: Mapping[str, Any]) -> str:
-    """A fault of pydantic's in our words: its place, what is there, and what should be."""
+def _sentence(kind: type[Table], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
+    """A fault of pydantic's in our words: its place, what is there, and what should be. The table itself
+    is `within` others."""
     parts = [part for part in error["loc"] if part not in (*MEMBERS, _KEY)]
-    place, key = _dotted(parts[:-1]), str(parts[-1]) if parts else ""
-    whole = _dotted(parts)
+    place, key = _dotted([*within, *parts[:-1]]), str(parts[-1]) if parts else ""
+    whole = _dotted([*within, *parts])
     match error["type"]:
         case "missing":
             return f"{whole} is missing"
