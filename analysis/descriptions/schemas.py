@@ -17,7 +17,13 @@ from pydantic import TypeAdapter
 
 from analysis import paths, prices
 from analysis.claims import ledger
-from analysis.descriptions import campaigns, networks, switch_designs, testbeds
+from analysis.descriptions import (
+    campaigns,
+    networks,
+    switch_designs,
+    testbed_tables,
+    testbeds,
+)
 from analysis.schema import Rows
 from runners.journal import write_whole
 from runners.tools import all_tools
@@ -109,7 +115,7 @@ def _settings() -> dict[str, Any]:
 def _comments() -> Iterator[tuple[tuple[str, str], str]]:
     """What stands below each field of a class, by the names of both; pydantic's own way reads the source
     of every class whenever one is imported."""
-    for module in (campaigns, networks, switch_designs, testbeds, prices, ledger):
+    for module in (campaigns, networks, switch_designs, testbed_tables, testbeds, prices, ledger):
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ClassDef):
                 for field, after in zip(node.body, node.body[1:]):
