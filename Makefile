@@ -74,7 +74,7 @@ explore: setup
 	@$(BIN)/falloff explore
 
 lab: setup
-	@$(BIN)/jupyter lab notebooks
+	@$(BIN)/jupyter lab $$([ "$$(id -u)" = 0 ] && echo --allow-root) notebooks/00_start_here.ipynb
 
 # Run again what is shipped: the full campaigns with their transcripts, and README's figure. To add a campaign:
 # `falloff run CAMPAIGN --pack data/reference/CAMPAIGN-TESTBED`.

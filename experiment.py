@@ -5,8 +5,10 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,9 +20,11 @@ from analysis import (
     contrasts,
     derive,
     experiments,
-    findings,
+    notebooks,
     paths,
+    prediction,
     schema,
+    statements,
     store,
     twin,
     wording,
@@ -30,7 +34,7 @@ from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve, with_blocks
 from analysis.evidence import verify
-from analysis.experiments import twin as prediction
+from analysis.todays_run import TodaysRun, compare
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import executables, lock, provenance, session, slurm
@@ -53,7 +57,7 @@ class RunFailed(FalloffError):
 class Parameters:
     """The contents of a notebook's parameters cell.
 
-    `preset` is `stored` (read the shipped reference campaigns), or `quick` or `full` (run the
+    `campaign` is what the notebook is about. `preset` is `stored` (read the shipped reference campaigns), or `quick` or `full` (run the
     missing trials). `testbed` is by default the one that the campaign names. `blocks` overrides the
     preset's stopping rule unless it is 0. Datasets go to the folder `out`, relative to the
     repository or FALLOFF_HOME. Transcripts stay in data/raw, so that a run continues wherever it
@@ -65,6 +69,7 @@ class Parameters:
     blocks: int
     out: str
     data: str = ""
+    campaign: str = ""
 
     @classmethod
     def check(cls, names: Mapping[str, Any], besides: Collection[str] = ()) -> "Parameters":
@@ -76,7 +81,7 @@ class Parameters:
         """
         known = {field.name: field.type for field in fields(cls)}
         # Plain data with a public name comes from the parameters cell.
-        given = {"data": ""} | {
+        given = {"data": "", "campaign": ""} | {
             name: value
             for name, value in names.items()
             if name not in ("In", "Out", *besides)
@@ -99,57 +104,108 @@ class Parameters:
         return cls(**given)
 
 
-def study(parameters: Parameters, module: ModuleType) -> Any:
-    """The study of an experiment for a notebook's parameters; its datasets are also saved in the
-    folder `out`.
+def runs(parameters: Parameters, campaign: str = "") -> xr.Dataset:
+    """The dataset of a notebook's campaign, a row for each trial; it is also saved in the folder `out`.
 
-    With the preset `stored` the campaigns are the stored ones, with `full` they are run in full.
-    With `quick` they are stored, and those that the experiment compares with a run of today are
-    also run, if they have that preset. On another testbed than its own, the first campaign is run.
-    With `data` they are those in that folder. Raises FalloffError if a required campaign is
-    missing, or cannot run here.
+    The campaign is the parameter `campaign` unless another is named. The preset `stored` reads the shipped reference, and
+    `full` runs the missing trials; `quick` reads the reference, and runs the short form where there is none, as on another
+    testbed. With `data` it is the campaign in that folder. Raises FalloffError if there is no such dataset, or it cannot be
+    run here.
     """
-    campaigns, compared = experiments.campaigns(module), experiments.compared(module)
-    own, given = next(iter(campaigns), ""), {}
-    for campaign, is_needed in campaigns.items():
-        is_elsewhere = campaign == own and bool(parameters.testbed)
-        asked = parameters
-        if not (campaign in compared or is_elsewhere or parameters.preset == "full"):
-            asked = replace(parameters, preset="stored", testbed="", blocks=0)
-        dataset, today = _measured(asked, campaign, is_needed)
-        given[campaign] = dataset
-        if campaign in compared:
-            given[compared[campaign]] = today
-        for found, suffix in ((dataset, ""), (today, TODAY)):
-            if found is not None:
-                testbed = attributes.testbed(found)["name"]
-                store.save(found, paths.HOME / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
+    name = campaign or parameters.campaign
+    data = notebooks.given()
+    if data is None:
+        return _saved(parameters, name, _dataset(parameters, name))
+    dataset = data.get(name)
+    if dataset is None:
+        raise FalloffError(f"It rests on {name}, which was not run.")
+    return dataset
+
+
+def run_today(parameters: Parameters, campaign: str = "") -> xr.Dataset | None:
+    """With the preset `quick`, the short form of a notebook's campaign, run now to be compared with the reference; else
+    None. It is also saved in the folder `out`."""
+    name = campaign or parameters.campaign
+    if notebooks.given() is not None or parameters.data or parameters.preset != "quick":
+        return None
+    described = campaigns.read(name)
+    testbed = parameters.testbed or described.testbed
+    if "quick" not in described.presets or not _is_stored(name, testbed):
+        return None
+    plan = plan_campaign(name, testbed, "quick", parameters.blocks)
+    return _saved(parameters, name, store.read(run_campaign(plan)), TODAY)
+
+
+def beside(parameters: Parameters, campaign: str) -> xr.Dataset | None:
+    """The dataset of another campaign that a notebook shows beside its own: the stored reference, or that in the folder
+    `data`; None if there is none. With the preset `full` it is run. It is also saved in the folder `out`."""
+    if (data := notebooks.given()) is not None:
+        return data.get(campaign)
+    if parameters.data:
+        dataset = in_folder(paths.ROOT / parameters.data, campaign, is_needed=False)
+    elif parameters.preset == "full" or _is_stored(campaign, campaigns.read(campaign).testbed):
+        dataset = _dataset(replace(parameters, testbed="", blocks=0), campaign)
+    else:
+        dataset = None
+    return None if dataset is None else _saved(parameters, campaign, dataset)
+
+
+def todays_run(parameters: Parameters, today: xr.Dataset | None) -> TodaysRun | None:
+    """Whether a run of today, if there is one, gives the notebook's statements again; a notebook's last cell shows it."""
+    if today is None:
+        return None
+    return compare(
+        paths.NOTEBOOKS / f"{Path(parameters.out).name}.ipynb",
+        stored_datasets(),
+        today.attrs["campaign"],
+        today,
+    )
+
+
+def _saved(
+    parameters: Parameters, campaign: str, dataset: xr.Dataset, suffix: str = ""
+) -> xr.Dataset:
+    testbed = attributes.testbed(dataset)["name"]
+    store.save(dataset, paths.HOME / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
+    return dataset
+
+
+def study(parameters: Parameters, module: ModuleType) -> Any:
+    """The study of an experiment for a notebook's parameters, from its own campaign (`runs`) and those `beside` it.
+
+    Raises FalloffError if a required campaign is missing, or cannot run here.
+    """
+    given = {}
+    for order, (campaign, is_needed) in enumerate(experiments.campaigns(module).items()):
+        is_own = order == 0
+        given[campaign] = runs(parameters, campaign) if is_own else beside(parameters, campaign)
+        if is_needed and given[campaign] is None:
+            raise FalloffError(f"It rests on {campaign}, which was not run.")
     return module.analyse(**given)
 
 
-def _measured(
-    parameters: Parameters, campaign: str, is_needed: bool
-) -> tuple[xr.Dataset | None, xr.Dataset | None]:
-    """A campaign's dataset, None if there is none, and a shorter run of today to compare with it,
-    or None."""
+def _dataset(parameters: Parameters, campaign: str) -> xr.Dataset:
+    """A campaign's dataset for a notebook's parameters; raises FalloffError if there is none."""
     if parameters.data:
-        return in_folder(paths.ROOT / parameters.data, campaign, is_needed), None
-    described = campaigns.read(campaign)
+        return in_folder(paths.ROOT / parameters.data, campaign)
+    described, preset = campaigns.read(campaign), parameters.preset
     testbed = parameters.testbed or described.testbed
-    if parameters.preset == "stored" or parameters.preset not in described.presets:
-        return stored(campaign, testbed), None
-    plan = plan_campaign(campaign, testbed, parameters.preset, parameters.blocks)
-    run = store.read(run_campaign(plan))
-    if parameters.preset == "quick" and (paths.REFERENCE / f"{campaign}-{testbed}").exists():
-        return stored(campaign, testbed), run
+    is_short = preset == "quick" and _is_stored(campaign, testbed)
+    if preset == "stored" or preset not in described.presets or is_short:
+        return stored(campaign, testbed)
+    run = store.read(run_campaign(plan_campaign(campaign, testbed, preset, parameters.blocks)))
     require_reading(run)
-    return run, None
+    return run
+
+
+def _is_stored(campaign: str, testbed: str) -> bool:
+    return (paths.REFERENCE / f"{campaign}-{testbed}").exists()
 
 
 def require_reading(run: xr.Dataset) -> None:
     """Raise RunFailed, with the most frequent reason, if no trial of a run gave a reading."""
-    if findings.gave_nothing(run):
-        raise RunFailed(f"campaign {run.attrs['campaign']}: {findings.without_reading(run)}")
+    if statements.gave_nothing(run):
+        raise RunFailed(f"campaign {run.attrs['campaign']}: {statements.without_reading(run)}")
 
 
 def stored(campaign: str, testbed: str = "") -> xr.Dataset:
@@ -174,7 +230,7 @@ def _reference(name: str) -> Path:
     return folder
 
 
-def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> xr.Dataset | None:
+def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> Any:
     """The dataset of a campaign in a user's folder; None if it holds no readable one and none is
     needed.
 
@@ -204,19 +260,50 @@ def _campaign_in(folder: Path) -> str:
         return folder.name.split("-")[0]
 
 
-def stored_studies(data: str = "") -> experiments.Studies:
-    """The studies of all shipped reference campaigns, or of those in the folder `data`, relative to
-    the repository, and of TOP500's lists. Each is made on first access."""
+def described_campaigns() -> list[str]:
+    """The names of all campaigns in data/campaigns, the user's own among them."""
+    return [file.stem for file in executables.described(paths.CAMPAIGNS, "*.toml")]
 
-    def read(campaign: str) -> xr.Dataset | None:
+
+class _Datasets(Mapping[str, xr.Dataset]):
+    """Datasets by campaign, each read on first access: the references, or the campaigns in a folder."""
+
+    def __init__(self, data: str = "") -> None:
+        self._data, self._read = data, cache(self._find)
+
+    def __getitem__(self, campaign: str) -> xr.Dataset:
+        dataset = self._read(campaign)
+        if dataset is None:
+            raise KeyError(campaign)
+        return dataset
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in described_campaigns() if self._read(name) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _find(self, campaign: str) -> xr.Dataset | None:
         if campaign == "lists":
             return read_folder(paths.TOP500)
-        if data:
-            return in_folder(paths.ROOT / data, campaign, is_needed=False)
+        if self._data:
+            return in_folder(paths.ROOT / self._data, campaign, is_needed=False)
+        if campaign not in described_campaigns():
+            return None
         reference = paths.REFERENCE / f"{campaign}-{campaigns.read(campaign).testbed}"
         return store.read(reference) if reference.exists() else None
 
-    return experiments.Studies(read)
+
+def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
+    """The datasets of all shipped reference campaigns by name, or of those in the folder `data`, relative to the
+    repository; each is read on first access."""
+    return _Datasets(data)
+
+
+def stored_studies(data: str = "") -> experiments.Studies:
+    """The studies of all shipped reference campaigns, or of those in the folder `data`, relative to
+    the repository, and of TOP500's lists. Each is made on first access."""
+    return experiments.Studies(stored_datasets(data))
 
 
 def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.Dataset]) -> Path:
@@ -440,28 +527,24 @@ def decided(folder: Folder) -> bool:
     return contrasts.is_over(derive.points(store.assemble(folder.path)))
 
 
-def finding(campaign: str, dataset: xr.Dataset) -> str:
-    """The main sentences that the experiment of a campaign finds in a dataset of it, as plain text.
+def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
+    """The primary statements that notebooks about a campaign make of a dataset of it, as lines of plain text.
 
-    Other required campaigns are stored ones, on the same testbed if possible, and are named. Raises
-    FalloffError if the campaign is only read beside another, or the dataset is not sufficient.
+    Notebooks read the other campaigns that they need from the references. Raises FalloffError if no notebook is about the
+    campaign, or the dataset is not sufficient.
     """
-    read = {module: experiments.campaigns(module) for module in experiments.modules()}
-    own = [module for module in read if next(iter(read[module]), "") == campaign]
-    if not own:
-        beside = [next(iter(names)) for names in read.values() if campaign in names]
-        where = f"it is read beside campaign {beside[0]}" if beside else "no experiment reads it"
-        raise FalloffError(f"campaign {campaign} has no finding of its own: {where}")
+    files = notebooks.about(campaign)
+    if not files:
+        raise FalloffError(
+            f"campaign {campaign} has no statement of its own: no notebook is about it"
+        )
     require_reading(dataset)
-    module = next((one for one in own if one.__name__.endswith(f".{campaign}")), own[0])
-    testbed, given = attributes.testbed(dataset)["name"], {campaign: dataset}
-    for name, is_needed in read[module].items():
-        if is_needed and name != campaign:
-            is_there = (paths.REFERENCE / f"{name}-{testbed}").exists()
-            given[name] = stored(name, testbed if is_there else campaigns.read(name).testbed)
-    try:
-        sentence = wording.main_sentences(module.finding(module.analyse(**given)))
-    except (ArithmeticError, LookupError, ValueError) as error:
-        raise FalloffError(f"the dataset is not enough for one ({error})") from error
-    others = ", ".join(name for name in given if name != campaign)
-    return f"{sentence} Beside the stored {others}." if others else sentence
+    lines: list[str] = []
+    for file in files:
+        made, why = notebooks.statements(file, ChainMap({campaign: dataset}, stored_datasets()))
+        lines += [
+            wording.plain(str(one)) for one in made if one.primary and one.campaign == campaign
+        ]
+    if not lines:
+        raise FalloffError(why or "no primary statement can be judged")
+    return lines

@@ -15,9 +15,9 @@ import pandas as pd
 
 from analysis import drawing, quoting, style
 from analysis.exhibit import COUNTS, Basis, Exhibit
-from analysis.findings import T_INTERVAL, known
 from analysis.quoting import quoted
 from analysis.samples import Point, Sample, quantity, varying
+from analysis.statements import T_INTERVAL, known
 from analysis.statistics import change
 from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED

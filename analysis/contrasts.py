@@ -9,7 +9,7 @@ import xarray as xr
 from analysis.attributes import block_sessions
 from analysis.derive import at_only_level
 from analysis.statistics import design as designs
-from analysis.statistics.design import Design, Statement
+from analysis.statistics.design import Design, PlannedFall
 from analysis.statistics.judgement import (
     REFUSED,
     Control,
@@ -139,13 +139,13 @@ def primary_differences(points: xr.Dataset) -> xr.DataArray:
     return xr.concat([_fall(alone, one, design.compared) for one in design.primary], "statement")
 
 
-def _fall(points: xr.Dataset, statement: Statement, along: str = "interconnect") -> xr.DataArray:
+def _fall(points: xr.Dataset, statement: PlannedFall, along: str = "interconnect") -> xr.DataArray:
     ratio = log_ratios(points, statement.of, statement.against, along)
     return differences(ratio, statement.start, statement.end)
 
 
 def _controls(
-    points: xr.Dataset, design: Design, statements: Sequence[Statement]
+    points: xr.Dataset, design: Design, statements: Sequence[PlannedFall]
 ) -> np.ndarray | None:
     """The log-ratios on points without a network, over (statement, block); None if there is no such
     point."""

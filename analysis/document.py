@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 
-from analysis.exhibit import KEY
+from analysis.statements import KEY
 from runners.record import FalloffError
 
 # Cells with this tag appear only in the supplement.
@@ -17,13 +17,39 @@ DETAIL = "detail"
 
 @dataclass(frozen=True)
 class Section:
-    """A notebook's content: `markdown`, its `figures` as SVG by label, what each `rests_on`, and
-    its `findings`."""
+    """A notebook's content: `markdown`, its `figures` as SVG by label, what each `rests_on`, its
+    `statements` as data, and what a run of `today` says of them.
+
+    `answer` is the Markdown of what was said with a primary statement; `captions` are the figures in Markdown, by label.
+    """
 
     markdown: str
     figures: Mapping[str, str]
     rests_on: Mapping[str, tuple[str, ...]]
-    findings: tuple[dict, ...]
+    statements: tuple[dict, ...]
+    today: tuple[dict, ...]
+    answer: str
+    captions: Mapping[str, str]
+
+    def picture(self, label: str) -> "Picture":
+        """A figure by its label, to be shown again."""
+        about = {
+            "markdown": self.captions[label],
+            "label": label,
+            "rests_on": list(self.rests_on[label]),
+        }
+        return Picture(self.figures[label], about)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of an executed notebook, to be shown again: its SVG, and what its output says of itself."""
+
+    svg: str
+    about: Mapping
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        return {"image/svg+xml": self.svg}, {KEY: dict(self.about)}
 
 
 def read(file: Path, whole: bool = False) -> Section:
@@ -49,7 +75,14 @@ def read(file: Path, whole: bool = False) -> Section:
         markdown="\n\n".join(part for cell in kept for part in _parts(cell, whole)),
         figures={it["label"]: it["svg"] for it in about if "label" in it},
         rests_on={it["label"]: tuple(it["rests_on"]) for it in about if "label" in it},
-        findings=tuple(finding for it in about for finding in it.get("findings", ())),
+        statements=tuple(one for it in about for one in it.get("statements", ())),
+        captions={it["label"]: it["markdown"] for it in about if "label" in it},
+        today=tuple(one for it in about for one in it.get("today", ())),
+        answer="\n\n".join(
+            it["markdown"]
+            for it in about
+            if any(one["primary"] for one in it.get("statements", ()))
+        ),
     )
 
 

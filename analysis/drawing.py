@@ -1,6 +1,6 @@
 """The marks that make up figures: points, intervals, curves, verdicts and axes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import style
-from analysis.contrasts import Contrast
-from analysis.statistics.reproduction import Reproduction
+from analysis.attributes import names_in_text
+from analysis.fitting.scaling_laws import Law
+from analysis.statements import Statement
+from analysis.statistics.intervals import ratios
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
@@ -19,6 +21,14 @@ RUNS_AND_MEANS = (
 )
 # Fractions of a doubling: between two series, and from a level's place to a mean and to its runs.
 SIDESTEP, APART = 0.12, 0.025
+TODAY = {
+    "marker": style.TODAY.marker,
+    "color": style.TODAY.color,
+    "ls": "none",
+    "ms": 5,
+    "zorder": 4,
+    "label": "today",
+}
 
 
 def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
@@ -110,33 +120,87 @@ def beside(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
     return levels * 2.0 ** (SIDESTEP * (rank - (count - 1) / 2))
 
 
-def judgement(axes: Axes, row: int, contrast: Contrast, look: style.Look) -> None:
-    """Draw a contrast's mean, interval and answer, above its blocks."""
-    verdict = contrast.verdict
+def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | None = None) -> Figure:
+    """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that each network follows with
+    its band, and the mean of each point of a run of today.
+
+    `points` and `today` are from `derive.points`; `laws` are by network.
+    """
+    with style.styled():
+        figure, axes = new_figure(3.4)
+        names, nodes, share = names_in_text(points), points.nodes.values, 100 * points.share
+        means = ratios(np.log(share))
+        networks = points.interconnect.values.tolist()
+        for rank, name in enumerate(networks):
+            at = {"interconnect": name}
+            places = beside(nodes, rank, len(networks))
+            runs_and_means(axes, name, places, share.sel(at), means.sel(at), names[name])
+            if name in laws:
+                curve = 100 * laws[name].band()
+                band(
+                    axes,
+                    name,
+                    curve.nodes.values,
+                    *(curve[end].values for end in ("mean", "low", "high")),
+                )
+            if today is not None and name in today.interconnect:
+                now = 100 * np.exp(np.log(today.share.sel(at)).mean("block"))
+                axes.plot(beside(now.nodes.values, rank, len(networks)), now, **TODAY)
+        doubling_axis(axes, nodes)
+        axes.set_ylabel(f"HPL rate [% of {points.share.attrs['of']}]")
+        axes.legend(*_each_once(axes), loc="lower left")
+        return figure
+
+
+def falls(statements: Sequence[Statement]) -> Figure:
+    """The loss [%] of each statement on a fall in a row: every block, the mean with its interval, the margin, the answer."""
+    with style.styled():
+        figure, axes = new_figure(1.0 + 0.5 * len(statements))
+        margin = next((one.margin for one in statements if one.margin), 0.0)
+        ends = (100 * (1 - 1 / (1 - margin)), 100 * margin)
+        axes.axvspan(*ends, color=style.MARGIN, zorder=0, label=f"margin {100 * margin:g} %")
+        axes.axvline(0, color=style.INK, linewidth=0.8)
+        for row, one in enumerate(statements):
+            look, blocks = style.look(one.series), 100 * np.array(one.values)
+            below = row + 0.16 + 0.16 * np.linspace(0, 1, len(blocks))
+            axes.plot(
+                blocks,
+                below,
+                look.marker,
+                label="one block",
+                color=look.color,
+                alpha=0.6,
+                markersize=3.5,
+            )
+            _judged(axes, row, one, look)
+        rows(axes, [_in_two_lines(one) for one in statements])
+        axes.set_xlabel("loss of the ratio [%]; below 0 it rises")
+        legend_below(figure, axes, 4)
+        return figure
+
+
+def _in_two_lines(one: Statement) -> str:
+    subject, _, span = one.subject.partition(" from ")
+    planned = ", planned" if one.primary else ""
+    return f"{subject.replace(' loses rate against ', ' / ')}{planned}\n{span}, n = {one.n}"
+
+
+def _judged(axes: Axes, row: int, one: Statement, look: style.Look) -> None:
+    """Draw a statement's mean, interval and answer in a row, above its blocks."""
     axes.text(
-        1.02, row, verdict.answer, weight="bold", va="center", transform=axes.get_yaxis_transform()
+        1.02, row, one.words, weight="bold", va="center", transform=axes.get_yaxis_transform()
     )
-    if verdict.interval is None:
+    if one.interval is None:
         return
-    ends, name = 100 * np.array(verdict.interval), f"{100 * verdict.confidence:g} % interval"
-    axes.plot(ends, [row, row], color=look.color, linewidth=3, label=name)
     axes.plot(
-        100 * verdict.fall,
-        row,
-        look.marker,
-        color="white",
-        mec=look.color,
-        mew=1.5,
-        markersize=7,
-        zorder=3,
+        100 * np.array(one.interval),
+        [row, row],
+        color=look.color,
+        linewidth=3,
+        label=f"{one.level} interval",
     )
-
-
-def today_mark(axes: Axes, row: int, found: Reproduction) -> None:
-    """Draw another run's mean above the contrast's own."""
-    if found.today is not None:
-        look = style.TODAY
-        axes.plot(100 * (1 - found.today), row - 0.27, look.marker, color=look.color, label="today")
+    mark = {"color": "white", "mec": look.color, "mew": 1.5, "markersize": 7, "zorder": 3}
+    axes.plot(100 * one.estimate, row, look.marker, **mark)
 
 
 def margin_around_100(axes: Axes, margin: float, label: str) -> None:
@@ -163,10 +227,15 @@ def apart(values: Sequence[int], factor: float) -> list[int]:
     return chosen
 
 
-def legend_below(figure: Figure, axes: Axes | Sequence[Axes], columns: int) -> None:
-    """One legend under the axes, or under several axes, that names each kind of mark once."""
-    marks = {}
+def _each_once(axes: Axes | Sequence[Axes]) -> tuple[list, list[str]]:
+    """The handles and labels of a legend that names each kind of mark once."""
+    marks: dict[str, object] = {}
     for panel in np.ravel(axes):
         for handle, label in zip(*panel.get_legend_handles_labels()):
             marks.setdefault(label, handle)
-    figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=columns)
+    return [*marks.values()], [*marks]
+
+
+def legend_below(figure: Figure, axes: Axes | Sequence[Axes], columns: int) -> None:
+    """One legend under the axes, or under several axes, that names each kind of mark once."""
+    figure.legend(*_each_once(axes), loc="outside lower center", ncols=columns)

@@ -10,19 +10,19 @@ import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 
 import xarray as xr
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from analysis import attributes, style
-from analysis.findings import Finding, evidence_of
 from analysis.quoting import anchor, as_markdown, as_written, quoted
+from analysis.statements import KEY, evidence_of
 from analysis.wording import counted, percent
 from runners.record import FalloffError
 
-KEY = "falloff"
 # Counts, which have no unit.
 COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
@@ -84,6 +84,16 @@ class Exhibit:
             raise FalloffError(f"figure {self.label}: {'; '.join(faults)}")
 
     @property
+    def campaigns(self) -> tuple[str, ...]:
+        """The campaigns that it draws."""
+        return tuple(name for name in self.rests_on if "." not in name)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of data/ that it draws."""
+        return tuple(name for name in self.rests_on if "." in name)
+
+    @property
     def caption(self) -> str:
         """The caption as Markdown."""
         return f"{self.shows} ({self.basis}). {self.marks}".strip()
@@ -106,6 +116,32 @@ class Exhibit:
         about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
         html = f"{shown}<p><em>{escape(as_written(self.caption))}</em></p>"
         return {"text/html": html, "image/svg+xml": svg}, {KEY: about}
+
+
+def figure(
+    label: str,
+    drawn: Figure,
+    shows: str,
+    alt: str,
+    of: xr.Dataset,
+    intervals: str = "95 % t intervals",
+    marks: str = "",
+    blocks: int = 0,
+    beside: Sequence[xr.Dataset | str | None] = (),
+) -> Exhibit:
+    """A figure for a notebook's cell, with its caption: what it `shows`, what it rests on, and how to read its `marks`.
+
+    It draws the campaign `of`, all its blocks or `blocks` of them, and what lies `beside` it: further campaigns, or files of
+    data/ by name. Raises FalloffError if an axis has no unit.
+    """
+    plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
+    others = [
+        one if isinstance(one, str) else one.attrs["campaign"] for one in beside if one is not None
+    ]
+    rests_on = tuple(dict.fromkeys([of.attrs["campaign"], *others]))
+    return Exhibit(
+        label, drawn, shows, Basis.of_dataset(of, intervals, blocks), alt, marks, rests_on
+    )
 
 
 def only(
@@ -182,19 +218,6 @@ def _axes_without_unit(figure: Figure) -> list[str]:
         and not re.search(r"\[[^]]+\]", label)
         and not label.split(" ")[-1].startswith(COUNTS)
     ]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What an experiment found: in words (Markdown), and each statement as data for
-    `summary.json`."""
-
-    text: str
-    findings: Sequence[Finding] = ()
-
-    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        about = {"markdown": self.text, "findings": [asdict(found) for found in self.findings]}
-        return {"text/markdown": as_markdown(self.text)}, {KEY: about}
 
 
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import pandas as pd
 
 from analysis.contrasts import Contrast
-from analysis.exhibit import Answer, Table
+from analysis.exhibit import Table
+from analysis.statements import Said, say
 from analysis.statistics.calibration import AT_MOST, FOLDER, load, results, summary
 from analysis.wording import fixed, listed, number, percent
 
@@ -47,14 +48,14 @@ def error_rates() -> Table:
     return Table("calibration", columns, "lrrrrrr", rows, caption)
 
 
-def error_rates_in_words(judged: Iterable[Contrast]) -> Answer:
+def error_rates_in_words(judged: Iterable[Contrast]) -> Said:
     """The worst of these error rates, and the scatter of a run in the campaign whose statements
     were judged."""
     rates, full = results(), load()["procedures"]["full"]
     held = rates[rates.procedure == "full"].coverage.min()
     # D combines four runs: two networks at two node counts.
     scatters = [one.differences.std("block", ddof=1).item() / 2 for one in judged]
-    return Answer(
+    return say(
         f"**At worst {percent(rates.wrong_falls_off.max())} of synthetic campaigns are wrongly called falling off, and "
         f"{percent(rates.wrong_flat.max())} wrongly flat**. The goal is at most {percent(AT_MOST, 0)}. To meet it "
         f"with looks after {listed([*map(str, full.looks)])} blocks, each one-sided test is at {percent(full.one_sided, 0)}: "

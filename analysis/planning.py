@@ -11,7 +11,7 @@ import numpy as np
 from analysis import contrasts, derive, paths, store
 from analysis.statistics import design as designs
 from analysis.statistics.calibration import draw, judge_all
-from analysis.statistics.design import Design, Statement
+from analysis.statistics.design import Design, PlannedFall
 from runners import scale
 from runners.journal import Folder
 from runners.plan import LEAST_BLOCKS, Plan, kind_of, planned_s
@@ -75,7 +75,7 @@ def decided(design: Design, falls: list[float], run_sd: float) -> np.ndarray:
     return judge_all(*drawn, design, falls).decided.mean(axis=0)
 
 
-def _simulated_fall(statement: Statement, plan: Plan) -> float | None:
+def _simulated_fall(statement: PlannedFall, plan: Plan) -> float | None:
     """The fall at the same rates, else at the paper's; None where neither simulation has the networks and node counts."""
     for folder in (AT_THE_SAME_RATES, SIMULATED):
         points = derive.points(store.read(folder)).squeeze("block")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import xarray as xr
 
-from analysis import attributes, document, findings, publish, store
+from analysis import attributes, document, publish, statements, store
 from analysis.document import Section
 from analysis.evidence import chain, content
 from analysis.exhibit import Table
@@ -36,7 +36,7 @@ UNDATED = "1970-01-01T00:00:00+00:00"  # used if nothing ran and there is no dat
 
 def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path:
     """Write the report (`falloff`) and its supplement (`supplement`) from executed notebooks into
-    the folder `out`, as HTML and PDF, with their figures and every finding as data in
+    the folder `out`, as HTML and PDF, with their figures and every statement as data in
     `summary.json`.
 
     The datasets that each notebook read (*.nc) are beside it. `left_out` lists what is missing with
@@ -53,8 +53,13 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
     for section in whole:
         for label, svg in section.figures.items():
             write_whole(out / "figures" / f"{label}.svg", svg)
-    stated = [finding for section in whole for finding in section.findings]
-    write_whole(out / "summary.json", findings.text(stated))
+    stated = [
+        one | {"notebook": book.stem}
+        for book, section in zip(in_order(notebooks), whole)
+        for one in section.statements
+        if book.stem != SUMMARY  # it says again what others state
+    ]
+    write_whole(out / "summary.json", statements.text(stated))
     dated = int(datetime.fromisoformat(_ended(datasets.values())).timestamp())
     for name, sections in (("falloff", brief), ("supplement", whole)):
         in_columns = sections is brief

@@ -1,12 +1,12 @@
-"""Compare a new run on this machine with each finding of an archive; the result is verdicts, text
+"""Compare a new run on this machine with each statement of an archive; the result is verdicts, text
 and a file.
 
 Only like is compared with like. The archive's dataset is first cut to the points that were run
-again, and judged again. If this cut does not give a finding again, the finding rests on more points
+again, and judged again. If this cut does not give a statement again, the statement rests on more points
 and the run is too short to tell. The comparison uses a ratio on the log scale (for a fall, loss or
 gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is that of
-the campaign's design, else 5 %. Among hundreds of findings some differ by chance, so Holm's
-correction over all findings with scatter keeps the probability of one false "not reproduced" at 5
+the campaign's design, else 5 %. Among hundreds of statements some differ by chance, so Holm's
+correction over all statements with scatter keeps the probability of one false "not reproduced" at 5
 %.
 """
 
@@ -14,19 +14,18 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 
 import xarray as xr
 from scipy import stats
 
-from analysis import attributes, experiments, paths
+from analysis import attributes, notebooks, paths
 from analysis.evidence import verify
 from analysis.exhibit import WITHOUT_SCATTER
-from analysis.findings import Finding, known
 from analysis.quoting import as_data, quoted
+from analysis.statements import Statement, known
 from analysis.statistics.reproduction import (
     CONFIDENCE,
     NOT_REPRODUCED,
@@ -38,7 +37,7 @@ from analysis.statistics.reproduction import (
     corrected,
     reproduction,
 )
-from analysis.wording import between, counted, day, exact, fixed, listed, number, percent
+from analysis.wording import between, counted, day, exact, fixed, number, percent
 from runners import manifest
 from runners.record import FalloffError
 
@@ -59,36 +58,19 @@ _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of the new run on an archived finding: one of `KINDS`, and the `reason` in a
+    """The verdict of the new run on an archived statement: one of `KINDS`, and the `reason` in a
     sentence.
 
-    `today` is the same statement from the new run. `compared` holds both on the ratio scale, None
-    if nothing was compared.
+    `notebook` made the statement. `today` is the same statement from the new run. `compared` holds both on the ratio
+    scale, None if nothing was compared.
     """
 
-    finding: Finding
+    notebook: str
+    statement: Statement
     kind: str
     reason: str
-    today: Finding | None = None
+    today: Statement | None = None
     compared: Reproduction | None = None
-
-
-def findings(module: ModuleType, datasets: Mapping[str, xr.Dataset]) -> tuple[list[Finding], str]:
-    """What an experiment finds in datasets by campaign; if it finds nothing, the reason.
-
-    Too few points are not an error here: the experiment's refusal becomes the reason.
-    """
-    needed = experiments.campaigns(module)
-    lacking = [name for name, is_needed in needed.items() if is_needed and name not in datasets]
-    if lacking or not needed:
-        return [], f"It rests on {listed(lacking)}, which was not run."
-    try:
-        study = module.analyse(**{name: datasets[name] for name in needed if name in datasets})
-        return list(module.findings(study)), ""
-    except FalloffError as error:
-        return [], str(error)
-    except (KeyError, IndexError, ValueError) as error:  # a short run lacks these levels
-        return [], f"The points that were run do not suffice ({type(error).__name__}: {error})."
 
 
 def verdicts(
@@ -97,74 +79,96 @@ def verdicts(
     today: Mapping[str, xr.Dataset],
     not_run: Mapping[str, tuple[str, str]],
 ) -> list[Verdict]:
-    """A verdict on every finding of the archive's datasets `archived`, by campaign.
+    """A verdict on every statement of the archive's datasets `archived`, by campaign.
 
     `today` are the datasets of the new runs, and `again` the archive's, cut to the same points. For
     each other campaign `not_run` has the kind of verdict, too short or cannot, and its reason.
     """
-    told = []
-    for module in experiments.modules():
-        needed = experiments.campaigns(module)
-        lacking = [not_run[name] for name in needed if needed[name] and name in not_run]
-        same = {_stated(one): one for one in findings(module, again)[0]}
-        run, why = findings(module, today)
+    told: list[Verdict] = []
+    for file, executed in notebooks.stated(archived).items():
+        told += _of_notebook(file, executed, again, today, not_run, archived)
+    return together(told)
+
+
+def _of_notebook(
+    file: Path,
+    executed: notebooks.Executed,
+    again: Mapping[str, xr.Dataset],
+    today: Mapping[str, xr.Dataset],
+    not_run: Mapping[str, tuple[str, str]],
+    archived: Mapping[str, xr.Dataset],
+) -> Iterator[Verdict]:
+    lacking = [not_run[name] for name in executed.read if name in not_run]
+    same, new, why = {}, {}, "It rests on campaigns that were not run."
+    if today.keys() & set(executed.read):
+        same = {_stated(one): one for one in notebooks.statements(file, again)[0]}
+        run, why = notebooks.statements(file, today)
         new = {_stated(one): one for one in run}
-        for finding in findings(module, archived)[0]:
-            if finding.campaign in not_run:
-                told.append(Verdict(finding, *not_run[finding.campaign]))
-            elif lacking and _stated(finding) not in new:
-                told.append(Verdict(finding, *lacking[0]))
-            else:
-                margin = _margin(archived.get(finding.campaign))
-                both = same.get(_stated(finding)), new.get(_stated(finding))
-                told.append(_verdict(finding, *both, margin, why))
+    for one in executed.statements:
+        if one.campaign in not_run:
+            yield Verdict(file.stem, one, *not_run[one.campaign])
+        elif lacking and _stated(one) not in new:
+            yield Verdict(file.stem, one, *lacking[0])
+        else:
+            margin = margin_of(archived.get(one.campaign))
+            both = same.get(_stated(one)), new.get(_stated(one))
+            yield verdict(file.stem, one, *both, margin, why)
+
+
+def together(told: Sequence[Verdict]) -> list[Verdict]:
+    """The same verdicts, corrected for their number (Holm)."""
     compared = corrected([one.compared for one in told])
     return [
-        one if judged is None else _of(one.finding, one.today, judged)
+        one
+        if judged is None
+        else replace(one, kind=judged.kind, reason=judged.reason, compared=judged)
         for one, judged in zip(told, compared)
     ]
 
 
-def _stated(finding: Finding) -> str:
-    """What a finding states, without its result."""
-    return _IN_WORDS.sub("", finding.statement)
+def _stated(one: Statement) -> str:
+    """What a statement is about, without its result."""
+    return _IN_WORDS.sub("", one.subject)
 
 
-def _verdict(
-    finding: Finding, same: Finding | None, new: Finding | None, margin: float, why: str
+def verdict(
+    notebook: str,
+    archived: Statement,
+    same: Statement | None,
+    new: Statement | None,
+    margin: float,
+    why: str,
 ) -> Verdict:
-    """The verdict on one finding by itself. `same` is the archive's finding at the points that ran
+    """The verdict on one statement by itself. `same` is the archive's statement at the points that ran
     again, `new` the new run's."""
-    if same is None or not _agree(finding, same, margin):
-        return Verdict(finding, TOO_SHORT, _LEAVES_OUT, new)
+    if same is None or not _agree(archived, same, margin):
+        return Verdict(notebook, archived, TOO_SHORT, _LEAVES_OUT, new)
     if new is None:
-        return Verdict(finding, TOO_SHORT, why or "The new run has no valid reading of it.")
-    if new.evidence != finding.evidence:
-        reason = f"Published is {finding.evidence} evidence, this is {new.evidence}."
-        return Verdict(finding, CANNOT, reason, new)
-    if finding.estimate is None or new.estimate is None:
-        if finding.answer and finding.answer == new.answer:
+        return Verdict(
+            notebook, archived, TOO_SHORT, why or "The new run has no valid reading of it."
+        )
+    if new.evidence != archived.evidence:
+        reason = f"Published is {archived.evidence} evidence, this is {new.evidence}."
+        return Verdict(notebook, archived, CANNOT, reason, new)
+    if archived.estimate is None or new.estimate is None:
+        if archived.words and archived.words == new.words:
             reason = "The answer is the same; there is no estimate."
-            return Verdict(finding, REPRODUCED, reason, new)
-        return Verdict(finding, TOO_SHORT, "One of the two has no estimate.", new)
+            return Verdict(notebook, archived, REPRODUCED, reason, new)
+        return Verdict(notebook, archived, TOO_SHORT, "One of the two has no estimate.", new)
     compared = compare(same, new, margin)
     if compared is None:
-        return Verdict(finding, TOO_SHORT, "One of the two is no positive ratio.", new)
-    return _of(finding, new, compared)
+        return Verdict(notebook, archived, TOO_SHORT, "One of the two is no positive ratio.", new)
+    return Verdict(notebook, archived, compared.kind, compared.reason, new, compared)
 
 
-def _of(finding: Finding, new: Finding, compared: Reproduction) -> Verdict:
-    return Verdict(finding, compared.kind, compared.reason, new, compared)
-
-
-def compare(archived: Finding, today: Finding, margin: float) -> Reproduction | None:
+def compare(archived: Statement, today: Statement, margin: float) -> Reproduction | None:
     """Both estimates on the ratio scale; None if either has no logarithm.
 
     An archived estimate without an interval is reproduced if the new one lies inside the margin. It
     is not reproduced only if the answers exclude each other, too, because its scatter is unknown. A
     simulation repeats itself exactly.
     """
-    answers = archived.answer, today.answer
+    answers = archived.words, today.words
     estimates = _estimate(archived), _estimate(today)
     if None in estimates:
         return None
@@ -179,53 +183,51 @@ def compare(archived: Finding, today: Finding, margin: float) -> Reproduction | 
     return found
 
 
-def _estimate(finding: Finding) -> Estimate | None:
-    """A finding's estimate on the log scale, with the standard error implied by its interval."""
-    sign = -1 if finding.quantity in _LEFT else 1
-    offset = 1 if finding.quantity in (*_LEFT, *_MORE) else 0
-    value, error = offset + sign * finding.estimate, None
+def _estimate(one: Statement) -> Estimate | None:
+    """A statement's estimate on the log scale, with the standard error implied by its interval."""
+    sign = -1 if one.quantity in _LEFT else 1
+    offset = 1 if one.quantity in (*_LEFT, *_MORE) else 0
+    value, error = offset + sign * one.estimate, None
     if value <= 0:
         return None
-    parts = _CONFIDENCE.match(finding.interval_kind)
-    if finding.interval and parts and (finding.n > 1 or not parts[2]):
-        law = stats.t(finding.n - 1) if parts[2] else stats.norm()
-        low, high = sorted(offset + sign * end for end in finding.interval)
+    parts = _CONFIDENCE.match(one.interval_kind)
+    if one.interval and parts and (one.n > 1 or not parts[2]):
+        law = stats.t(one.n - 1) if parts[2] else stats.norm()
+        low, high = sorted(offset + sign * end for end in one.interval)
         width = math.log(high / low) if low > 0 else (high - low) / value
         error = width / 2 / float(law.ppf((1 + float(parts[1]) / 100) / 2))
-    return Estimate(math.log(value), error, finding.n)
+    return Estimate(math.log(value), error, one.n)
 
 
-def _agree(finding: Finding, same: Finding, margin: float) -> bool:
-    if None in (finding.estimate, same.estimate):
-        return finding.estimate is same.estimate and finding.answer == same.answer
-    return math.isclose(
-        finding.estimate, same.estimate, rel_tol=_SAME * margin, abs_tol=_SAME * margin
-    )
+def _agree(one: Statement, same: Statement, margin: float) -> bool:
+    if None in (one.estimate, same.estimate):
+        return one.estimate is same.estimate and one.words == same.words
+    return math.isclose(one.estimate, same.estimate, rel_tol=_SAME * margin, abs_tol=_SAME * margin)
 
 
-def _margin(dataset: xr.Dataset | None) -> float:
+def margin_of(dataset: xr.Dataset | None) -> float:
     margin = None if dataset is None else attributes.design(dataset).get("margin")
     return MARGIN if margin is None else margin
 
 
 def exit_code(told: Iterable[Verdict]) -> int:
-    """0 if every finding is reproduced, 1 if one is not, else 2: some could not be judged."""
+    """0 if every statement is reproduced, 1 if one is not, else 2: some could not be judged."""
     kinds = {one.kind for one in told}
     return 1 if NOT_REPRODUCED in kinds else 0 if kinds == {REPRODUCED} else 2
 
 
 def text(told: Sequence[Verdict]) -> str:
-    """All verdicts as lines: for each experiment the compared findings, then the rest by reason,
+    """All verdicts as lines: for each notebook the compared statements, then the rest by reason,
     and at the end the counts."""
     lines = []
-    for experiment in dict.fromkeys(one.finding.experiment for one in told):
-        own = [one for one in told if one.finding.experiment == experiment]
-        lines.append(experiment)
+    for notebook in dict.fromkeys(one.notebook for one in told):
+        own = [one for one in told if one.notebook == notebook]
+        lines.append(notebook)
         for kind in KINDS:
             lines += [_lines(one) for one in own if one.kind == kind and one.compared]
         rest = Counter((one.kind, one.reason) for one in own if not one.compared)
         lines += [
-            f"  {kind:{_WIDTH}}{counted(count, 'finding')}: {reason}"
+            f"  {kind:{_WIDTH}}{counted(count, 'statement')}: {reason}"
             for (kind, reason), count in rest.items()
         ]
     return "\n".join([*lines, "", in_short(Counter(one.kind for one in told))])
@@ -233,27 +235,27 @@ def text(told: Sequence[Verdict]) -> str:
 
 def _lines(one: Verdict) -> str:
     indent = " " * (2 + _WIDTH)
-    values = f"archived {_value(one.finding)}; today {_value(one.today)}"
+    values = f"archived {value_in_words(one.statement)}; today {value_in_words(one.today)}"
     if one.compared.interval and one.compared.interval[0] < one.compared.interval[1]:
         ratio = fixed(one.compared.today / one.compared.reference, 3)
         level = f"{100 * CONFIDENCE:g} % interval"
         values += f"; today / archived {ratio} ({level} {between(one.compared.interval, 3)})"
-    lines = [f"  {one.kind:{_WIDTH}}{one.finding.statement}", indent + values]
+    lines = [f"  {one.kind:{_WIDTH}}{one.statement.subject}", indent + values]
     return "\n".join(lines if one.kind == REPRODUCED else [*lines, indent + one.reason])
 
 
-def _value(finding: Finding) -> str:
+def value_in_words(one: Statement) -> str:
     """An estimate with its answer and what it rests on."""
-    is_share = finding.quantity in (*_LEFT, *_MORE, "share")
-    is_count = finding.estimate == round(finding.estimate)
-    value = (percent if is_share else exact if is_count else number)(finding.estimate)
-    unit = "" if is_share or finding.unit == "1" else f" {finding.unit}"
-    answer = f"{finding.answer}, " if finding.answer else ""
-    return f"{answer}{value}{unit} ({counted(finding.n, finding.n_of)})"
+    is_share = one.quantity in (*_LEFT, *_MORE, "share")
+    is_count = one.estimate == round(one.estimate)
+    value = (percent if is_share else exact if is_count else number)(one.estimate)
+    unit = "" if is_share or one.unit == "1" else f" {one.unit}"
+    answer = f"{one.words}, " if one.words else ""
+    return f"{answer}{value}{unit} ({counted(one.n, one.n_of)})"
 
 
 def in_short(counts: Mapping[str, int]) -> str:
-    """The number of findings with each verdict, in one line."""
+    """The number of statements with each verdict, in one line."""
     return ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in KINDS)
 
 
@@ -264,14 +266,15 @@ def as_json(told: Iterable[Verdict], about: Mapping) -> str:
         {
             "verdict": one.kind,
             "reason": one.reason,
-            "finding": asdict(one.finding),
-            "today": one.today and asdict(one.today),
+            "notebook": one.notebook,
+            "statement": one.statement.as_data(),
+            "today": one.today and one.today.as_data(),
             "ratio": one.compared and known(one.compared.today / one.compared.reference),
             "interval_of_ratio": one.compared and one.compared.interval,
         }
         for one in told
     ]
-    whole = as_data({"version": 1, **about, "findings": rows})
+    whole = as_data({"version": 2, **about, "statements": rows})
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
 
 
@@ -302,20 +305,20 @@ def kept(data: str = "") -> list[dict]:
 
 def on_page(records: Sequence[Mapping]) -> str:
     """The results of the runs here for the report's first page (Markdown): the counts, then every
-    finding that is not reproduced and every primary finding that could be compared."""
+    statement that is not reproduced and every primary statement that could be compared."""
     paragraphs = []
     for record in records:
-        rows = record["findings"]
+        rows = record["statements"]
         counts = in_short(Counter(row["verdict"] for row in rows))
         paragraphs.append(
             f"**Run again** on {quoted(record['machine'])}, {day(record['ended'])}, in {number(record['minutes'], 2)} "
-            f"minutes. Of {counted(len(rows), 'finding')}: {counts}."
+            f"minutes. Of {counted(len(rows), 'statement')}: {counts}."
         )
         shown = [
-            f"- *{quoted(row['verdict'])}*: {quoted(row['finding']['statement'])}."
+            f"- *{quoted(row['verdict'])}*: {quoted(row['statement']['subject'])}."
             for row in rows
             if row["verdict"] == NOT_REPRODUCED
-            or row["finding"]["primary"]
+            or row["statement"]["primary"]
             and row["ratio"] is not None
         ]
         paragraphs.append("\n".join(shown))

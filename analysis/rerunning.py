@@ -1,8 +1,8 @@
-"""Reproduce an archive: run again as many of the campaigns behind its findings as the time allows,
+"""Reproduce an archive: run again as many of the campaigns behind its statements as the time allows,
 and compare.
 
 The order is fixed. First comes the short form (preset quick) of each campaign with a primary
-finding, then that of the others, the shortest first. The remaining time completes them in the same
+statement, then that of the others, the shortest first. The remaining time completes them in the same
 order. This module executes nothing: the caller passes in how a campaign is planned and run. Only
 campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The content
 of an archive is read and compared, never executed.
@@ -11,20 +11,17 @@ of an archive is read and compared, never executed.
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from types import ModuleType
 
-import xarray as xr
-
-from analysis import experiments, paths, reproducing, store
+from analysis import notebooks, paths, reproducing, store
 from analysis.descriptions import campaigns
 from analysis.evidence import archive as archives
-from analysis.findings import Finding
 from analysis.reproducing import CANNOT, Verdict
 from analysis.statistics.reproduction import TOO_SHORT
+from analysis.todays_run import at_points_of
 from analysis.wording import listed, number
 from runners import executables, provenance
 from runners.journal import Folder, write_whole
@@ -49,7 +46,7 @@ class Rerun:
 def reproduce(
     archive: Path, minutes: float, plan: Planner, run: Runner
 ) -> tuple[list[Verdict], Path]:
-    """Run what fits into `minutes`; return the verdict on every finding of an archive, and the file
+    """Run what fits into `minutes`; return the verdict on every statement of an archive, and the file
     that keeps them.
 
     Raises FalloffError in the cases of `archives.opened`, or if no experiment here reads what the
@@ -60,14 +57,10 @@ def reproduce(
         folders = _of_experiments(found)
         published = {name: store.read(folder) for name, folder in folders.items()}
         short, whole, not_run = {}, {}, {}
-        findings = {
-            module: reproducing.findings(module, published)[0] for module in experiments.modules()
-        }
-        if not any(findings.values()):
+        stated = notebooks.stated(published)
+        if not stated:
             names = listed([folder.name for folder in found])
-            raise FalloffError(
-                f"no experiment here finds anything in {names}: nothing to reproduce"
-            )
+            raise FalloffError(f"no notebook here states anything on {names}: nothing to reproduce")
         for name, folder in folders.items():
             try:
                 short[name], whole[name] = (
@@ -75,7 +68,7 @@ def reproduce(
                 )
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
-        chosen = choose(short, whole, _primary(findings), 60 * minutes)
+        chosen = choose(short, whole, _primary(stated.values()), 60 * minutes)
         for name in short.keys() - chosen.keys():
             takes = number(short[name].seconds / 60, 2)
             not_run[name] = TOO_SHORT, f"There was no time for {name}, about {takes} minutes."
@@ -91,7 +84,7 @@ def reproduce(
             print(f"{name} on {where}, about {takes} minutes", flush=True)
             try:
                 today[name] = store.read(run(rerun.plan, left, out))
-                again[name] = cut(published[name], rerun.archived, rerun.plan)
+                again[name] = at_points_of(published[name], today[name])
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
         took = time.monotonic() - begun
@@ -113,10 +106,10 @@ def reproduce(
 
 
 def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
-    """The folder of each campaign that an experiment reads: the one on the campaign's own testbed,
+    """The folder of each campaign that is described here: the one on the campaign's own testbed,
     else the first."""
     folders: dict[str, Path] = {}
-    known = experiments.all_campaigns()
+    known = {file.stem for file in executables.described(paths.CAMPAIGNS, "*.toml")}
     for folder in found:
         plan = Folder(folder).plan()
         if plan.name in known:
@@ -126,14 +119,11 @@ def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
     return folders
 
 
-def _primary(findings: Mapping[ModuleType, Sequence[Finding]]) -> set[str]:
-    """The campaigns that the experiments with a primary finding require."""
-    names = set()
-    for module, found in findings.items():
-        if any(one.primary for one in found):
-            needed = experiments.campaigns(module)
-            names |= {name for name in needed if needed[name]}
-    return names
+def _primary(stated: Iterable[notebooks.Executed]) -> set[str]:
+    """The campaigns that notebooks with a primary statement read."""
+    return {
+        name for one in stated if any(each.primary for each in one.statements) for name in one.read
+    }
 
 
 def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
@@ -172,7 +162,7 @@ def choose(
     short: Mapping[str, Rerun], whole: Mapping[str, Rerun], primary: set[str], seconds: float
 ) -> dict[str, Rerun]:
     """The campaigns to run in `seconds`, in order; `primary` are the campaigns with a primary
-    finding."""
+    statement."""
     order = sorted(short, key=lambda name: (name not in primary, short[name].seconds, name))
     chosen = {}
     for name in order:
@@ -190,27 +180,6 @@ def choose(
 def levels(trial: Trial, plan: Plan) -> str:
     """The levels of a plan's factors at a trial's point, as comparable text."""
     return json.dumps([trial.point.get(factor) for factor in plan.design["factors"]])
-
-
-def cut(dataset: xr.Dataset, archived: Plan, plan: Plan) -> xr.Dataset:
-    """The archive's dataset at the points that a plan runs, with that plan's design and the
-    archive's looks.
-
-    Two points are the same if the levels of all factors are. Trials that are no points, such as
-    surveys, stay.
-    """
-    wanted = {levels(trial, plan) for trial in plan.blocks[0]}
-    ids = [
-        trial.id
-        for trial in archived.trials()
-        if trial.role != "point" or levels(trial, plan) in wanted
-    ]
-    looks = {"looks", "one_sided"}
-    design = {name: value for name, value in plan.design.items() if name not in looks}
-    design |= {name: archived.design[name] for name in looks & archived.design.keys()}
-    return dataset.isel(trial=dataset.trial_id.isin(ids).values).assign_attrs(
-        design=json.dumps(design)
-    )
 
 
 def differences(rerun: Rerun) -> list[str]:

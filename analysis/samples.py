@@ -17,7 +17,7 @@ from analysis.derive import slowed
 from analysis.quoting import quoted
 from analysis.schema import schema, settings
 from analysis.statistics import design
-from analysis.statistics.design import Statement
+from analysis.statistics.design import PlannedFall
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError
 
@@ -57,7 +57,7 @@ class Sample:
     lower: Sequence[str]
     names: Mapping[str, str]
     facts: Mapping[str, str]
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[PlannedFall, ...] = ()
     compared: str = ""
     ended: str = ""
     left_out: int = 0

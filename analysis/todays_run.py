@@ -1,46 +1,146 @@
-"""Compare a shorter run of today with a reference, in words and as a table. It agrees only where it
-could have disagreed."""
+"""Whether a shorter run of today gives a notebook's statements again. It agrees only where it could have disagreed.
 
+The engine is that of `falloff reproduce`: the reference is cut to today's points, the notebook's own cells judge both, and
+`reproducing.verdict` compares each statement with its twin.
+"""
+
+import json
+from collections import ChainMap
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import xarray as xr
 
-from analysis.findings import gave_nothing, without_reading
-from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT, Reproduction
+from analysis import attributes, notebooks, reproducing
+from analysis.quoting import as_markdown
+from analysis.statements import KEY, gave_nothing, without_reading
+from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT
 from analysis.wording import counted, listed
 
 HEADS = {
-    REPRODUCED: "**Today's run agrees** on",
-    NOT_REPRODUCED: "**Today's run disagrees** on",
+    REPRODUCED: "**Today's run agrees**",
+    NOT_REPRODUCED: "**Today's run disagrees**",
     TOO_SHORT: "Today's run is too short to judge",
 }
-# By statement; None if today's run has no data for it.
-Compared = Mapping[str, Reproduction | None]
+FAILED = "failed"  # no trial of today's run gave a reading
 
 
-def failed_in_words(run: xr.Dataset) -> str:
-    """How many trials of today's run failed, and why; empty if none did."""
-    failed = without_reading(run)
-    head = "**Today's run failed**: " if gave_nothing(run) else "Of today's run "
-    return f"{head}{failed}" if failed else ""
+@dataclass(frozen=True)
+class TodaysRun:
+    """The verdicts on a notebook's statements of one campaign, and why trials of today's `run` `failed`, empty if none did."""
 
+    run: xr.Dataset
+    verdicts: tuple[reproducing.Verdict, ...]
+    failed: str
 
-def in_words(compared: Compared, run: xr.Dataset) -> str:
-    """The statements on which today's run agrees, disagrees or is too short, and those for which it
-    has no runs. The number of failed trials comes first. A run without any result is not
-    compared."""
-    sentences = list(filter(None, [failed_in_words(run)]))
-    if gave_nothing(run):
-        return sentences[0]
-    for kind, head in HEADS.items():
-        blocks = {
-            name: each.blocks for name, each in compared.items() if each and each.kind == kind
+    @property
+    def text(self) -> str:
+        """What today's run says, in plain English (Markdown)."""
+        if gave_nothing(self.run):
+            return f"**Today's run failed**: {self.failed}"
+        blocks = counted(
+            len(set(self.run.block.values[(self.run.role == "point").values].tolist())), "block"
+        )
+        lines = []
+        for kind, head in HEADS.items():
+            subjects = [
+                f"*{one.statement.subject}*{_result(one)}"
+                for one in self.verdicts
+                if one.kind == kind and one.today
+            ]
+            if subjects:
+                lines.append(f"{head} ({blocks}): {listed(subjects)}.")
+        if self.failed:
+            lines.append(f"Of today's run {self.failed}")
+        return " ".join(lines)
+
+    def as_data(self) -> list[dict]:
+        """One row for each statement that today's run speaks of; a single one if it failed as a whole."""
+        about = {
+            "campaign": self.run.attrs["campaign"],
+            "digest": self.run.attrs["campaign_hash"],
+            "failed": self.failed,
         }
-        if blocks:
-            sentences.append(
-                f"{head} {listed([*blocks])} ({counted(max(blocks.values()), 'block')})."
-            )
-    absent = [name for name, each in compared.items() if each is None]
-    if absent:
-        sentences.append(f"It has no runs for {listed(absent)}.")
-    return " ".join(sentences)
+        if gave_nothing(self.run):
+            return [{**about, "verdict": FAILED}]
+        return [
+            {
+                **about,
+                "subject": one.statement.subject,
+                "primary": one.statement.primary,
+                "verdict": one.kind,
+                "reason": one.reason,
+                "today": one.today.as_data(),
+                "ratio": one.compared and one.compared.today / one.compared.reference,
+                "interval_of_ratio": one.compared and one.compared.interval,
+            }
+            for one in self.verdicts
+            if one.today
+        ]
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        return {"text/markdown": as_markdown(self.text)}, {
+            KEY: {"markdown": self.text, "today": self.as_data()}
+        }
+
+
+def _result(one: reproducing.Verdict) -> str:
+    """Today's number beside a statement."""
+    return (
+        f" (today {reproducing.value_in_words(one.today)})"
+        if one.today and one.today.estimate is not None
+        else ""
+    )
+
+
+def compare(
+    file: Path, stored: Mapping[str, xr.Dataset], campaign: str, run: xr.Dataset
+) -> TodaysRun:
+    """Compare a notebook's statements on a campaign's reference with those on a run of today.
+
+    `stored` has the references by campaign, which the notebook reads beside the run.
+    """
+    if gave_nothing(run):
+        return TodaysRun(run, (), without_reading(run))
+    reference = stored[campaign]
+    archived, same, new = (
+        {
+            one.subject: one
+            for one in notebooks.statements(file, ChainMap({campaign: data}, stored))[0]
+        }
+        for data in (reference, at_points_of(reference, run), run)
+    )
+    margin = reproducing.margin_of(reference)
+    told = [
+        reproducing.verdict(file.stem, one, same.get(subject), new.get(subject), margin, "")
+        for subject, one in archived.items()
+        if one.campaign == campaign
+    ]
+    return TodaysRun(run, tuple(told), without_reading(run))
+
+
+def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
+    """A reference at the points of another run, with that run's design and the reference's looks.
+
+    Two points are the same if the levels of all factors are. Trials that are no points, such as surveys, stay.
+    """
+    factors = list(attributes.factors(run))
+    wanted = {
+        levels for levels, role in zip(_levels(run, factors), run.role.values) if role == "point"
+    }
+    is_kept = [
+        role != "point" or levels in wanted
+        for levels, role in zip(_levels(reference, factors), reference.role.values)
+    ]
+    looks = {"looks", "one_sided"}
+    own = attributes.design(reference)
+    design = {name: value for name, value in attributes.design(run).items() if name not in looks}
+    design |= {name: own[name] for name in looks & own.keys()}
+    return reference.isel(trial=is_kept).assign_attrs(design=json.dumps(design))
+
+
+def _levels(dataset: xr.Dataset, factors: list[str]) -> list[tuple]:
+    """The levels of these factors in each trial."""
+    columns = [dataset[name].values.tolist() for name in factors if name in dataset.variables]
+    return list(zip(*columns)) if columns else [()] * dataset.sizes["trial"]

@@ -125,6 +125,11 @@ def moment(instant: str) -> str:
     )
 
 
+def plain(markdown: str) -> str:
+    """Markdown as a line of plain text: without emphasis, citations and hard spaces."""
+    return " ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).split())
+
+
 def main_sentences(markdown: str) -> str:
     """The first sentence of each paragraph and list item that begins in bold, otherwise of the
     text. They are formatted for a terminal: without emphasis, citations and hard spaces."""

@@ -3,7 +3,6 @@
 import sys
 from contextlib import suppress
 
-from analysis import paths
 from commands import names
 from commands.grammar import command, option, switch
 from runners import executables
@@ -45,10 +44,11 @@ def doctor(testbed, rates) -> int:
 def report_here() -> int:
     """Print what this machine has and lacks; returns 1 if it lacks anything, else 0."""
     import experiment
-    from analysis import experiments
+    from analysis import notebooks
     from runners import lock, session
 
-    plans = [experiment.plan_campaign(name) for name in experiments.all_campaigns()]
+    about = dict.fromkeys(map(notebooks.campaign_of, notebooks.of_experiments()))
+    plans = [experiment.plan_campaign(name) for name in about if name]
     testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
     missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
     for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):

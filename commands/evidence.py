@@ -26,22 +26,22 @@ from runners.record import FalloffError
 def trace(figure, transcript) -> None:
     """Trace a figure back to its datasets and raw transcripts.
 
-    Print the function that draws a figure of the report and the datasets that it reads. For each
+    Print the notebook that draws a figure of the report and the datasets that it reads. For each
     dataset, print its digests, the command that makes it again, and every transcript with its file,
     SHA-256, command line and exit code.
     """
     import experiment
-    from analysis import experiments
+    from analysis import notebooks
     from analysis.evidence import chain
 
-    traced = experiments.find_figure(figure)
-    plans = {name: experiment.plan_campaign(name, preset="full") for name in traced.campaigns}
+    notebook, drawn = notebooks.find_figure(figure, experiment.stored_datasets())
+    plans = {name: experiment.plan_campaign(name, preset="full") for name in drawn.campaigns}
     folders = {name: chain.folders(name, plan.testbed["name"]) for name, plan in plans.items()}
     if transcript:
         print(chain.printed(figure, transcript, [each for own in folders.values() for each in own]))
     else:
         chains = {name: [chain.of(folder) for folder in own] for name, own in folders.items()}
-        print(chain.text(traced, chains, plans))
+        print(chain.text(notebook, drawn, chains, plans))
 
 
 @command("verify")
@@ -89,6 +89,7 @@ def archive(file) -> None:
     datasets, the report and an artifact description. If there is no report, it is built from the
     stored data. An unpacked archive can verify itself.
     """
+    import experiment
     from analysis.evidence import archive as archiving
 
     report = paths.REPORT / "falloff.html"
@@ -99,7 +100,7 @@ def archive(file) -> None:
     else:
         print("There is no report yet: it is built from the stored data.")
         make_report("stored", paths.REPORT)
-    names, left_out = archiving.write(file)
+    names, left_out = archiving.write(file, experiment.stored_datasets())
     for folder, count in Counter(str(Path(name).parent) for name in names).items():
         print(f"packed: {folder}/, {count} {'file' if count == 1 else 'files'}")
     for line in left_out:

@@ -175,13 +175,18 @@ def _laws(campaign: Path) -> dict[str, object]:
     """What `falloff fit` prints for a campaign: the finding, the weight and verdict of each law,
     the parameters, and the errors of a fit to fewer nodes."""
     import experiment
-    from analysis.experiments import hpl_laws
+    from analysis import derive, scaling, wording
 
-    study = hpl_laws.analyse(*experiment.named([str(campaign)]))
+    (runs,) = experiment.named([str(campaign)])
+    points = derive.points(runs)
+    laws = scaling.laws_of(points)
+    predicted = scaling.predictions(points, laws)
     tables = {
-        "laws": study.laws.table(),
-        "parameters": study.laws.parameters(),
-        "held_out": study.predicted.reset_index(),
+        "laws": laws.table(),
+        "parameters": laws.parameters(),
+        "held_out": predicted.reset_index(),
     }
     rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
-    return {"finding": hpl_laws.finding(study).replace("\u00a0", " "), **rows}
+    said = [scaling.followed_in_words(runs, scaling.followed(laws))]
+    said += map(str, scaling.foretold(runs, laws, predicted))
+    return {"finding": " ".join(map(wording.plain, said)), **rows}

@@ -48,7 +48,7 @@ from runners.record import FalloffError, unknown
 def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, packed) -> None:
     """Run a campaign, or the trials that it still lacks.
 
-    Keep the transcripts and the dataset, and print the experiment's finding. You may interrupt a
+    Keep the transcripts and the dataset, and print what its notebook states of it. You may interrupt a
     run at any time: the same command goes on.
     """
     import experiment
@@ -84,9 +84,9 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
         content.keep(assembled, packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
     try:
-        print(f"Finding: {experiment.finding(campaign, assembled)}")
+        print("\n".join(experiment.statements_of(campaign, assembled)))
     except FalloffError as reason:  # the data are kept, whatever they say
-        print(f"Finding: none. {reason}")
+        print(f"No statement: {reason}")
 
 
 @command("status")

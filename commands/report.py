@@ -1,4 +1,4 @@
-"""The report, the explorer, and whether the findings come out again."""
+"""The report, the explorer, and whether the statements come out again."""
 
 import sys
 from contextlib import suppress
@@ -167,9 +167,9 @@ def explore(folder, static, port, no_browser) -> None:
 )
 @switch("--fresh", help="Repeat what an earlier call already ran.")
 def reproduce(archive, minutes, fresh) -> int:
-    """Run an archive again, and say which findings are reproduced.
+    """Run an archive again, and say which statements are reproduced.
 
-    Run as many of the archive's campaigns as the time allows. Each finding is then reproduced, not
+    Run as many of the archive's campaigns as the time allows. Each statement is then reproduced, not
     reproduced, too short to tell, or cannot run here. Only campaigns and testbeds that are
     described here are run. Exit code: 0 all reproduced, 1 at least one not reproduced, 2 none
     failed but some could not be judged, 3 nothing was judged because of a mistake.

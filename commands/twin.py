@@ -45,9 +45,8 @@ def twin(campaigns, name, fit_only, figure) -> None:
     (the fit does not read those runs) and on networks that you do not have.
     """
     import experiment
-    from analysis import style
+    from analysis import prediction, style
     from analysis import twin as fitting
-    from analysis.experiments import twin as prediction
     from commands.progress import shown
 
     datasets = experiment.named(campaigns)
@@ -66,5 +65,5 @@ def twin(campaigns, name, fit_only, figure) -> None:
     study = prediction.predict(found, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
-    style.save(prediction.figures(study)["twin"].figure, figure)
+    style.save(prediction.figure(study), figure)
     print(f"\nFigure: {figure}")

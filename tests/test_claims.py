@@ -20,7 +20,7 @@ from analysis.statistics.judgement import judge_range
 from runners.record import FalloffError
 
 SHIPPED = ledger.load()
-NOTHING = Studies({}.get)
+NOTHING = Studies({})
 VALUES = st.lists(st.floats(0.2, 5), min_size=2, max_size=8)
 ENDS = st.tuples(st.floats(0.2, 5), st.floats(0.01, 3)).map(lambda pair: (pair[0], sum(pair)))
 

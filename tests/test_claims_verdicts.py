@@ -25,13 +25,13 @@ SMITH = {name: smith_campaign(name) for name in ("hpl_paper", "hpl_sensitivity",
 FOR, AGAINST, OPEN, NOT_TESTABLE = "supported", "contradicted", "undecided", "not testable"
 
 
-NOTHING = Studies({}.get)
+NOTHING = Studies({})
 
 
 def judged(claim_id, studies, evidence="emulated"):
     """The judgement of one claim on one kind of evidence; the studies may be the campaigns that they are made of."""
     if isinstance(studies, dict):
-        studies = Studies(studies.get)
+        studies = Studies(studies)
     claims = tuple(claim for claim in SHIPPED.claims if claim.id == claim_id)
     (entry,) = evaluate(replace(SHIPPED, claims=claims), studies)
     (found,) = (one for one in entry.judgements if one.evidence == evidence)
@@ -180,7 +180,7 @@ SCALING = hpl_scaling.analyse(BLOCKS)
 
 def smith(**other):
     """The studies of the paper's cases and of the emulated blocks, some of them others."""
-    studies = Studies({**SMITH, "hpl_scaling": BLOCKS, **other}.get)
+    studies = Studies({**SMITH, "hpl_scaling": BLOCKS, **other})
     if "hpl_scaling" not in other:
         studies.hpl_scaling = SCALING  # made once
     return studies

@@ -268,19 +268,20 @@ def test_tab_completes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "finding"),
+    ("name", "statement"),
     [
         ("hpl_scaling-fortinet_model", r"GigE falls off against 10GE from 2 to 36 nodes: .* falls by [\d.]+ % .*\."),
-        ("tcp_cost-paths", r"none\. campaign tcp_cost has no finding of its own: .* beside campaign tcp_mtu"),
+        ("tcp_cost-paths", r"No statement: campaign tcp_cost has no statement of its own: .*"),
     ],
 )  # fmt: skip
-def test_a_run_ends_with_its_finding(name, finding, monkeypatch, tmp_path):
-    """The first sentence of its experiment, or why there is none; the data are kept in any case."""
+def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
+    """Those that the campaign was planned for, or why there is none; the data are kept in any case."""
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
     monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
     done = run("run", name.partition("-")[0])
     assert done.returncode == 0 and (tmp_path / f"{name}.nc").exists()
-    assert re.fullmatch(f"Finding: {finding}", done.stdout.splitlines()[-1])
+    last = done.stdout.partition("Dataset: ")[2].splitlines()[1]
+    assert re.fullmatch(statement, last), done.stdout
 
 
 def test_doctor_tells_what_is_here():

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 import synthetic
 from command_line import ROOT, run
+from executed import executed
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis import comparison, importing, samples
+from analysis import comparison, importing, planted_change, samples
 from analysis.comparison import compare
-from analysis.experiments import planted_change
 from analysis.statistics import calibration, change
 from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED
@@ -219,10 +219,10 @@ def test_references_lead_to_their_transcripts(tmp_path):
 def test_planted_changes_are_found_in_stored_runs():
     """The slow node where it was used, the slow link where its bytes went; what neither touches is not slower."""
     names = ("hpl_table1", "hpl_scaling", "link_micro")
-    study = planted_change.analyse(
-        *(samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in names)
+    made = executed(
+        "86", **{name: samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in names}
     )
-    node, link = study["slow_node"], study["slow_link"]
+    unchanged, node, link = made.names["scenarios"]
     points = {one.what: one.answer for one in node.large if len(one.points) == 1}
     large = [f"{name}, {nodes} nodes" for name in ("GigE", "10GE") for nodes in (16, 24, 36)]
     assert points == dict.fromkeys(large, SLOWER)
@@ -231,12 +231,14 @@ def test_planted_changes_are_found_in_stored_runs():
         assert SLOWER not in {one.answer for one in scenario.unchanged}
     single = next(one for one in link.found.changes if one.what == "one link, 1 stream")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
-    points = [row[5] for row in planted_change.planted(study).rows if " / " not in row[1]]
+    (table,) = (one for one in made.tables if one.label == "compare-planted")
+    points = [row[5] for row in table.rows if " / " not in row[1]]
     assert points == len(points) * [SLOWER] and len(points) >= 5
-    told = planted_change.finding(study)
+    told = planted_change.found_and_accused(made.names["scenarios"])
     found, planted = map(int, re.search(r"found (\d+) of (\d+) statements", told).groups())
     assert len(points) <= found <= planted and "accused none" in told
-    assert {one.answer for one in study["unchanged"].found.changes} <= {SAME, UNDECIDED}
+    assert {one.answer for one in unchanged.found.changes} <= {SAME, UNDECIDED}
+    assert len(made.statements) == sum(len(one.found.changes) for one in made.names["scenarios"])
 
 
 def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():

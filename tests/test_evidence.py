@@ -24,7 +24,7 @@ def test_a_chain_ends_at_the_raw_transcripts():
     """Every dataset of the figure, and every transcript of it with its own SHA-256 and command lines."""
     done = run("evidence", "trace", "table1")
     text = done.stdout
-    assert done.returncode == 0 and "drawn by   analysis.experiments.hpl_table1.figures" in text
+    assert done.returncode == 0 and "drawn by   notebooks/44_hpl_paper.ipynb" in text
     digest = hashlib.sha256((paths.PUBLISHED / "smith.toml").read_bytes()).hexdigest()
     assert f"File data/published/smith.toml\n  sha256     {digest}" in text
     for name, testbed in (("hpl_table1", "fortinet_model"), ("hpl_paper", "smith")):
@@ -155,7 +155,7 @@ def test_the_description_follows_the_campaigns(archived):
         artifact = text[text.index(f"### A{number}:") :].partition("\n### ")[0]
         for part in (one.about, one.raw_sha256, content.digest(one.dataset), f"`{figure}`"):
             assert part in artifact
-        assert "**Substantiates**: the findings of `" in artifact
+        assert "**Substantiates**: the statements of `" in artifact
         (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", artifact)
         assert float(minutes) == pytest.approx(float(one.dataset.wall_time.sum()) / 60, rel=0.01)
     assert as_written(chains[1].sessions[0]["cpu_model"]) in text and "mpirun (Open MPI)" in text

@@ -19,9 +19,9 @@ from command_line import ROOT, run
 from undisturbed import within
 
 import experiment
+from analysis import payoff, prices
 from analysis.contrasts import contrasts
 from analysis.derive import points
-from analysis.experiments import payoff
 from analysis.explorer import data, pieces, plot, whatif
 from analysis.explorer.page import Page
 from analysis.explorer.view import (
@@ -253,7 +253,8 @@ def test_what_if_agrees_with_the_simulation_and_with_the_report():
     simulated = basis.cases.efficiency.sel(interconnect="gige")
     np.testing.assert_allclose(answer.other, simulated, rtol=1e-6)
     campaigns = ("hpl_paper", "hpl_sensitivity", "hpl_beyond")
-    study = payoff.analyse(*(experiment.stored(name, "smith") for name in campaigns))
+    gains = payoff.simulated_gains(*(experiment.stored(name, "smith") for name in campaigns))
+    study = payoff.priced(gains, prices.read())
     assert answer.pays_from == float(study.from_nodes.value)
     assert 0 < whatif.largest_error() < 0.03
     assert 'data-pays="8"' in whatif.card(answer, "GigE")

@@ -18,11 +18,12 @@ from command_line import ROOT, run
 from nbformat.v4 import new_markdown_cell
 from test_report import notebook, ran
 
-from analysis import document, exhibit, paths, publish, report, store, summary, wording
+from analysis import document, notebooks, paths, publish, report, store, summary, wording
 from analysis.evidence import archive, chain
-from analysis.experiments import hpl_size
+from analysis.exhibit import Exhibit, Table
 from analysis.explorer import data, static
 from analysis.quoting import as_written, quoted
+from analysis.statements import Said
 from runners import provenance
 from runners.journal import Folder
 from runners.record import FalloffError
@@ -276,10 +277,9 @@ def test_what_is_accepted_is_shown_and_not_obeyed(held, raw, places):
 def told(folder):
     """What an experiment tells of a folder's campaign, and its dataset."""
     dataset = store.assemble(folder)
-    study = hpl_size.analyse(dataset)
-    answer = exhibit.Answer(hpl_size.finding(study), list(hpl_size.findings(study)))
-    shown = [answer, *hpl_size.figures(study).values(), exhibit.planned(dataset)]
-    return dataset, [*shown, *filter(None, [exhibit.without_result(dataset)])]
+    run = notebooks.run(paths.NOTEBOOKS / "41_hpl_size.ipynb", {"hpl_size": dataset})
+    shown = [one for one in run.shown if isinstance(one, (Said, Exhibit, Table))]
+    return dataset, sorted(shown, key=lambda one: not isinstance(one, Said))
 
 
 def as_many(places, work, chosen=()):
@@ -312,7 +312,7 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
         bundle = one._repr_mimebundle_()[0]
         live += in_markdown(bundle.get("text/markdown", "")) + in_page(bundle.get("text/html", ""))
     live += in_terminal(as_written(wording.main_sentences(shown[0].text)))
-    live += in_markdown(archive.described([chain.of(folder)], provenance.code()))
+    live += in_markdown(archive.described([chain.of(folder)], provenance.code(), {}))
     cells = [new_markdown_cell("# Before"), *map(ran, shown)]
     books = [notebook(tmp_path, name, cells) for name in (summary.SUMMARY, "41_hpl_size")]
     store.save(dataset, books[1].with_name("hpl_size.nc"))

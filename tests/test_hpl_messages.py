@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from shown import text, words
+from executed import executed, words
+from shown import text
 from synthetic import campaign
 
-from analysis.experiments import hpl_messages
+from analysis import messages
 from runners.payload import LEAST
 
 SHORT, LONG = 3000, 3 * 2**19  # B: in the classes from 2 KiB and from 1 MiB
@@ -32,32 +33,31 @@ def one_block(evidence="emulated", without=(), few=1000):
 
 @pytest.fixture(scope="module")
 def of_both_kinds():
-    """The study of simulated messages beside emulated ones."""
-    return hpl_messages.analyse(one_block(), one_block(evidence="simulated"))
+    """The notebook on simulated messages beside emulated ones."""
+    return executed("48", hpl_payload=one_block(), hpl_paper=one_block(evidence="simulated"))
 
 
 def test_planted_numbers_come_back(of_both_kinds):
     """Shares and halves are those of the planted messages."""
-    at, short, long = of_both_kinds.profiles[0], 64000, 80
+    at, short, long = of_both_kinds.names["profiles"][0], 64000, 80
     assert at.nodes == 8
     assert at.small_messages == pytest.approx(short / (short + long))
     assert at.small_bytes == pytest.approx(short * SHORT / (short * SHORT + long * LONG))
-    data = [finding.estimate for finding in hpl_messages.findings(of_both_kinds)]
+    data = [one.estimate for one in of_both_kinds.statements]
     assert data[0] == pytest.approx(64000 / 64080) and len(data) == 4
-    assert "half of the bytes are in messages of 2 KiB or more" in words(
-        hpl_messages, of_both_kinds
-    )
-    apart = hpl_messages.analyse(one_block(few=10))
-    assert (apart.profiles[0].half_bytes_size, len(apart.profiles)) == (2**20, 1)
-    assert "messages of 1 MiB or more** (1 run" in words(hpl_messages, apart)
+    assert [one.words for one in of_both_kinds.statements] == ["yes", "yes"] * 2
+    assert at.half_bytes_size == 2**11
+    (apart,) = messages.profiles(None, one_block(few=10))
+    assert apart.half_bytes_size == 2**20
+    assert [one.words for one in messages.most_are_small(apart)] == ["yes", "no"]
 
 
 def test_kinds_of_evidence_stay_apart(of_both_kinds):
     """Each has its own profile, sentences and column of panels, whose steps add up to 100 %; nothing is pooled."""
     kinds = ["simulated", "emulated"]
-    assert [profile.evidence for profile in of_both_kinds.profiles] == kinds
-    assert all(f"On 8 {kind} nodes" in words(hpl_messages, of_both_kinds) for kind in kinds)
-    axes = hpl_messages.figures(of_both_kinds)["payload"].figure.axes
+    assert [profile.evidence for profile in of_both_kinds.names["profiles"]] == kinds
+    assert all(f"On 8 {kind} nodes" in words(of_both_kinds) for kind in kinds)
+    axes = of_both_kinds.figures["payload"].figure.axes
     assert [each.get_title() for each in axes[:2]] == [f"{kind}, 8 nodes" for kind in kinds]
     for steps in (steps for panel in axes for steps in panel.patches):
         assert steps.get_data().values.sum() == pytest.approx(100)
@@ -65,11 +65,11 @@ def test_kinds_of_evidence_stay_apart(of_both_kinds):
 
 def test_what_was_not_counted_is_not_told():
     """The profile is of the most nodes with a count; without any there is none, and that is said."""
-    study = hpl_messages.analyse(one_block(without=(8,)))
-    assert study.profiles[0].nodes == 4 and "On 4 emulated nodes" in words(hpl_messages, study)
-    nothing = hpl_messages.analyse(one_block(without=(2, 4, 8)))
-    assert nothing.profiles == () and "cannot be said" in words(hpl_messages, nothing)
-    assert hpl_messages.figures(nothing) == {} and list(hpl_messages.findings(nothing)) == []
+    (profile,) = messages.profiles(one_block(without=(8,)))
+    assert profile.nodes == 4
+    nothing = executed("48", hpl_payload=one_block(without=(2, 4, 8)))
+    assert "cannot be said" in words(nothing)
+    assert nothing.figures == {} and nothing.statements == ()
 
 
 def test_the_simulation_is_set_against_hpl_itself(tmp_path):
@@ -78,5 +78,5 @@ def test_the_simulation_is_set_against_hpl_itself(tmp_path):
     cases = {"network": "gige", "P": [2, 2, 3], "Q": 2, "N": 2048, "NB": 128, "BCAST": [0, 0, 5]}
     times = {"DEPTH": [0, 1, 1], "unmocked_s": 1.0, "simulated_s": 1 + np.array(off)}
     pd.DataFrame(cases | times).to_csv(tmp_path / "t.csv", index=False)
-    said = text(hpl_messages.trust_finding(hpl_messages.trust(tmp_path / "t.csv")))
+    said = text(messages.trust_in_words(messages.trust(tmp_path / "t.csv")))
     assert "at most 0.40 %** (3 cases" in said and "In 1 of them" in said

@@ -1,50 +1,60 @@
 """HPL over the order of the matrix: planted costs come back, and what cannot be known is said."""
 
-import re
 from functools import cache
 
 import numpy as np
 import pytest
-from shown import words
+from executed import executed, stated, words
+from shown import failed
 from synthetic_studies import COSTS, size_campaign
 
-from analysis import models
-from analysis.experiments import hpl_size as size
+from analysis import matrix_orders, models
+from analysis.contrasts import log_ratios
+from analysis.derive import at_only_level, points
 from analysis.fitting.fit import fit_rows
 from analysis.models.hpl import hpl
-from analysis.statistics.intervals import t_interval
+from analysis.statistics.intervals import ratios, t_interval
 
 OTHER_LIMIT = {**COSTS, "gige": {**COSTS["gige"], "gamma": 1.5}}
+LIMIT = "GigE and 10GE tend to one rate"
+
+
+def derived(**chance):
+    return at_only_level(points(size_campaign(**chance)), "nodes")
+
+
+def limit(hpl_points):
+    return matrix_orders.same_limit(hpl_points, matrix_orders.curves(hpl_points))
 
 
 @cache
-def noisy_study():
+def noisy():
     """Eight blocks with scatter."""
-    return size.analyse(size_campaign(blocks=8, noise=0.015, seed=4))
+    return derived(blocks=8, noise=0.015, seed=4)
 
 
 def test_planted_costs_and_ratios_come_back():
     """Without noise, costs and limits are the planted ones up to rounding, whatever a block's own speed does."""
-    study = size.analyse(size_campaign(blocks=3, noise=0, block_effect=0))
-    for curve in study.curves:
-        planted = COSTS[curve.interconnect]
+    exact = derived(blocks=3, noise=0, block_effect=0)
+    for network, curve in matrix_orders.curves(exact).items():
+        planted = COSTS[network]
         for name, tolerance in (("alpha", 0.02), ("beta", 0.1), ("gamma", 0.02)):
-            assert curve.blocks.parameter(name, "cost")[0] == pytest.approx(
+            assert curve.fitted.parameter(name, "cost")[0] == pytest.approx(
                 planted[name], rel=tolerance
             )
-        assert curve.asymptotes.mean() == pytest.approx(1 / planted["gamma"], rel=0.02)
-    assert study.agreement.kind == "holds" and study.agreement.ratio == pytest.approx(1, abs=0.01)
-    uneven = size.analyse(size_campaign(blocks=3, noise=0, block_effect=0.2))
-    x = size.settings(uneven.points, uneven.ratios.N)
-    np.testing.assert_allclose(
-        uneven.ratios.ratio, hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"])
-    )
+        assert curve.limits.mean() == pytest.approx(1 / planted["gamma"], rel=0.02)
+    one = limit(exact)
+    assert one.words == "the same" and one.estimate == pytest.approx(1, abs=0.01)
+    uneven = derived(blocks=3, noise=0, block_effect=0.2)
+    x = matrix_orders.settings(uneven, uneven.N)
+    found = ratios(log_ratios(uneven, "gige", "10gige")).ratio
+    np.testing.assert_allclose(found, hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"]))
 
 
 def test_costs_may_be_negative_in_a_block():
     """Of many noisy campaigns, the 95 % intervals miss as few as they say; with costs cut off at 0, more."""
     planted = COSTS["10gige"]
-    x = size.settings(noisy_study().points, noisy_study().points.N)
+    x = matrix_orders.settings(noisy(), noisy().N)
     scatter = np.random.default_rng(5).normal(0, 0.03, (100 * 8, x.shape[1]))
     table = hpl(x, **planted) * np.exp(scatter)
 
@@ -54,30 +64,29 @@ def test_costs_may_be_negative_in_a_block():
         truth = np.array(list(planted.values()))
         return np.mean((low <= truth) & (truth <= high), axis=0)
 
-    assert (coverage(size.HPL) > 0.88).all()
+    assert (coverage(matrix_orders.HPL) > 0.88).all()
     assert coverage(models.find("hpl")).min() < 0.88
 
 
-def test_the_finding_follows_the_data():
-    """Whether the limits agree; a network that slows every operation has its own limit."""
-    text = words(size, size.analyse(size_campaign(blocks=4, noise=0.002)))
-    assert re.search(r"with order 7168\*\* \(95 % interval", text)
-    assert "tend to the same limit, within 5 %" in text
-    study = size.analyse(size_campaign(blocks=6, noise=0.003, costs=OTHER_LIMIT))
-    assert study.agreement.kind == "violated" and "tends to another limit than" in words(
-        size, study
-    )
-    assert study.agreement.ratio == pytest.approx(1.15 / 1.5, rel=0.05)
+def test_the_statements_follow_the_data():
+    """The share at the largest order is the planted one; a network that slows every operation has its own limit."""
+    made = executed("41", hpl_size=size_campaign(blocks=4, noise=0.002))
+    x = matrix_orders.settings(made.names["hpl"], [7168])
+    truth = (hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"])).item()
+    largest, same = made.statements
+    assert largest.interval[0] < truth < largest.interval[1] and largest.n == 4 and largest.primary
+    assert same.words == "the same" and same.subject.startswith(LIMIT) and words(made)
+    other = limit(derived(blocks=6, noise=0.003, costs=OTHER_LIMIT))
+    assert other.words == "different" and other.estimate == pytest.approx(1.15 / 1.5, rel=0.05)
 
 
 def test_a_block_without_a_whole_curve_is_left_out():
     """A lost run costs its network's curve that block, and the comparison of both limits, too."""
-    study = size.analyse(size_campaign(blocks=4, noise=0.003, failed={(2, "gige", 4, 1792)}))
-    asymptotes = {
-        curve.interconnect: curve.asymptotes.block.values.tolist() for curve in study.curves
-    }
-    assert asymptotes == {"gige": [1, 3, 4], "10gige": [1, 2, 3, 4]}
-    assert study.agreement.blocks == 3
+    lost = derived(blocks=4, noise=0.003, failed={(2, "gige", 4, 1792)})
+    fitted = matrix_orders.curves(lost)
+    blocks = {name: curve.limits.block.values.tolist() for name, curve in fitted.items()}
+    assert blocks == {"gige": [1, 3, 4], "10gige": [1, 2, 3, 4]}
+    assert matrix_orders.same_limit(lost, fitted).n == 3
 
 
 @pytest.mark.parametrize(
@@ -98,20 +107,29 @@ def test_a_block_without_a_whole_curve_is_left_out():
 )
 def test_what_the_data_cannot_carry_is_refused(chance, reason):
     """Two sizes, no valid run, or a rate that grows without end: no limit is made up, and the refusal says why."""
-    study = size.analyse(size_campaign(**chance))
-    gige = next(curve for curve in study.curves if curve.interconnect == "gige")
-    assert reason in gige.refused and gige.asymptotes is None
-    assert study.agreement.kind == "undecided" and study.agreement.ratio is None
-    assert "gives no limit" in words(size, study) or "cannot be said" in words(size, study)
-    size.figures(study)
+    data = derived(**chance)
+    fitted = matrix_orders.curves(data)
+    assert reason in fitted["gige"].refused and fitted["gige"].limits is None
+    one = matrix_orders.same_limit(data, fitted)
+    assert one.words == "undecided" and one.estimate is None and "is open" in one.sentence
+    matrix_orders.over_orders(data, fitted)
 
 
 def test_a_curve_that_misses_is_not_drawn():
-    """Rates that jump at the largest sizes are not HPL's model: no curve, no limit, and the finding says so."""
+    """Rates that jump at the largest sizes are not HPL's model: no curve, no limit."""
     dataset = size_campaign(blocks=6, noise=0.002)
     jump = dataset.hpl_rate.where(dataset.N < 5000, 0.5 * dataset.hpl_rate)
-    missed, followed = size.analyse(dataset.assign(hpl_rate=jump)), noisy_study()
-    assert not any(curve.follows for curve in missed.curves) and "no limit" in words(size, missed)
-    for study, curves in ((missed, 0), (followed, 2)):
-        lines = size.figures(study)["size"].figure.axes[0].lines
-        assert len([line for line in lines if line.get_gid() == "model"]) == curves
+    missed = at_only_level(points(dataset.assign(hpl_rate=jump)), "nodes")
+    assert "it misses the points" in limit(missed).sentence
+    for data, drawn in ((missed, 0), (noisy(), 2)):
+        fitted = matrix_orders.curves(data)
+        assert sum(curve.follows for curve in fitted.values()) == drawn
+        lines = matrix_orders.over_orders(data, fitted).axes[0].lines
+        assert len([line for line in lines if line.get_gid() == "model"]) == drawn
+
+
+def test_without_a_reading_nothing_is_said_in_numbers():
+    """All trials failed: the limit is open, and no share is stated."""
+    made = executed("41", hpl_size=failed(size_campaign(blocks=2), "no library"))
+    assert [one.estimate for one in made.statements] == [None] and words(made)
+    assert stated(made, LIMIT).words == "undecided"

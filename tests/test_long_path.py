@@ -1,67 +1,72 @@
-"""Long paths: planted knees and variations come back, words follow the data, and what is not known is said."""
+"""Long paths: planted knees and variations come back, answers follow the data, and what is not known is said."""
 
-from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 import xarray as xr
-from shown import words
+from executed import executed, stated, words
+from shown import failed
 from synthetic_paths import long_path_campaign, without
 
-from analysis.experiments import long_path
+PLANNED = "TCP fills path 5 ms from this buffer on: forward, cubic"
+
+
+def run(dataset, repeats=None):
+    """The notebook on a campaign, and on one of repeats if it is given."""
+    given = {} if repeats is None else {"long_repeats": repeats}
+    return executed("50", long_path=dataset, **given)
 
 
 @cache
-def noisy_study():
-    """Four blocks with scatter, and thirty transfers of each series of repeats."""
-    repeats = long_path_campaign(30, campaign="long_repeats")
-    return long_path.analyse(long_path_campaign(blocks=4), repeats)
+def campaign():
+    """Four blocks with scatter."""
+    return long_path_campaign(blocks=4)
 
 
 def repeated(blocks=30, **truth):
-    """The study with another campaign of repeats."""
+    """The statements on a campaign of repeats."""
     repeats = long_path_campaign(blocks, campaign="long_repeats", **truth)
-    return replace(noisy_study(), repeats=long_path.repeats_of(repeats))
+    return [one for one in run(campaign(), repeats).statements if one.campaign == "long_repeats"]
 
 
-def curve_of(study, path, direction="forward", congestion_control="cubic"):
-    return study.curves[path, congestion_control, direction]
-
-
-@pytest.mark.parametrize("window_share", [0.6, 1.0, 1.3])
+@pytest.mark.parametrize("window_share", [0.6, 1.3])
 def test_planted_knees_come_back(window_share):
     """Without noise, the knee is the theoretical product over the part of the buffer that is under way."""
-    study = long_path.analyse(
-        long_path_campaign(blocks=3, window_share=window_share, noise=0, block_effect=0)
-    )
-    for curve in study.curves.values():
-        assert curve.knee[0] == pytest.approx(curve.product / window_share, rel=1e-6)
-        assert curve.model.follows
-    factor = f"{1 / window_share:.2f} times payload rate × round trip"
-    assert factor in words(long_path, study)
+    made = run(long_path_campaign(3, window_share=window_share, noise=0, block_effect=0))
+    table = made.names["filling"]
+    assert len(table) == 20 and table.quoted.all()
+    np.testing.assert_allclose(table.ratio, 1 / window_share, rtol=1e-6)
+    planned = stated(made, PLANNED)
+    product = table["product"].loc["long_5ms", "cubic", "forward"]
+    assert planned.primary and planned.words == "found" and planned.unit == "B"
+    assert planned.estimate == pytest.approx(product / window_share, rel=1e-6)
+    assert f"{1 / window_share:.2f} times payload rate × round trip" in words(made)
 
 
 def test_directions_have_their_own_limits():
     """On the asymmetric path each direction has its own rate, and both the same round trip."""
-    forth, back = (
-        curve_of(noisy_study(), "asymmetric", direction) for direction in ("forward", "reverse")
+    made = run(campaign())
+    ways = made.names["paths"].sel(path="asymmetric")
+    for name in ("wire_limit", "product"):
+        ratio = ways[name].sel(direction="reverse") / ways[name].sel(direction="forward")
+        assert float(ratio) == pytest.approx(470 / 320)
+    there, back = (
+        stated(made, f"TCP fills path asymmetric from this buffer on: {way}, cubic").estimate
+        for way in ("forward", "reverse")
     )
-    ratios = back.wire_limit / forth.wire_limit, back.product / forth.product
-    assert ratios == pytest.approx((470 / 320, 470 / 320)) and back.knee[0] > forth.knee[0]
+    assert back > there
+    (table,) = (one for one in made.tables if one.label == "long-path-paths")
+    rows = {row[0]: row[1:3] for row in table.rows}
+    assert rows["20 ms"] == ("200", "40") and rows["asymmetric"] == ("320 and 470", "10")
 
 
-def test_a_model_that_misses_its_data_gives_no_estimate():
+def test_a_model_that_misses_its_data_gives_no_answer():
     """A path that carries half with all buffers below the full ones has a step and no slope."""
     dataset = long_path_campaign(blocks=4, noise=0.001, block_effect=0)
-    small = dataset.window_bytes <= 65536
-    step = dataset.assign(
-        goodput=xr.where(small, 60e6, dataset.goodput).where(dataset.goodput.notnull())
-    )
-    study = long_path.analyse(step)
-    assert not curve_of(study, "long_5ms").model.follows
-    named = "path 5 ms from this buffer on: forward, cubic"
-    reasons = [one.reason for one in long_path.findings(study) if named in one.statement]
-    assert "misses its data" in reasons[0]
+    half = xr.where(dataset.window_bytes <= 65536, 60e6, dataset.goodput)
+    planned = stated(run(dataset.assign(goodput=half.where(dataset.goodput.notnull()))), PLANNED)
+    assert planned.answer == "undecided" and "misses its data" in planned.reason
 
 
 def test_buffers_that_no_trial_got_are_left_out():
@@ -69,50 +74,58 @@ def test_buffers_that_no_trial_got_are_left_out():
     dataset = long_path_campaign(blocks=3)
     for window in (2097152, 4194304):
         dataset = without(dataset, window_bytes=window)
-    study = long_path.analyse(dataset)
-    assert study.largest_window == 1048576 and curve_of(study, "long_5ms").model.fitted
-    assert "120 of 420 trials gave no reading: planted fault." in words(long_path, study)
+    made = run(dataset)
+    assert made.names["goodput"].window_bytes.max() == 1048576
+    assert stated(made, PLANNED).estimate is not None
+    assert "120 of 420 trials gave no reading: planted fault." in words(made)
 
 
-@pytest.mark.parametrize(("slower", "kind", "same"), [(1.0, "holds", 10), (0.5, "violated", 0)])
-def test_congestion_controls_are_compared(slower, kind, same):
-    """The same goodput holds within the margin; a control at half of it is different, in words too."""
+@pytest.mark.parametrize(("slower", "answer"), [(1.0, "same"), (0.5, "no")])
+def test_congestion_controls_are_compared(slower, answer):
+    """The same goodput holds within the margin; a control at half of it is different."""
     dataset = long_path_campaign(blocks=5)
     factor = xr.where(dataset.congestion_control == "reno", slower, 1.0)
-    study = long_path.analyse(dataset.assign(goodput=dataset.goodput * factor))
-    assert {agreement.kind for agreement in study.contrasts.values()} == {kind}
-    assert f"the same goodput as with cubic on {same} of 10 paths" in words(long_path, study)
+    made = run(dataset.assign(goodput=dataset.goodput * factor))
+    compared = [one for one in made.statements if one.subject.startswith("TCP is as fast")]
+    assert len(compared) == 10 and {one.answer for one in compared} == {answer}
+    assert all(one.estimate == pytest.approx(slower, rel=0.05) for one in compared)
 
 
 @pytest.mark.parametrize(
-    ("truth", "kind", "says"),
-    [
-        ({}, "reproducible", "varies by less than 10 %** for 4 of 4 combinations"),
-        (
-            {"slow": (0.3, 1 / 3)},  # transfers that sometimes stay at a third
-            "not reproducible",
-            "does not give the same goodput again** for 4 of 4",
-        ),
-        ({"blocks": 3}, "undecided", "is open** for 4 combinations"),
-    ],
+    ("truth", "answer"),
+    [({}, "yes"), ({"slow": (0.3, 1 / 3)}, "no"), ({"blocks": 3}, "undecided")],
 )
-def test_repeats_are_judged_by_their_variation(truth, kind, says):
-    """Steady transfers, a slow state, and too few to tell."""
-    study = repeated(**truth)
-    assert {judged.kind for judged in study.repeats.judged.values()} == {kind}
-    assert says in words(long_path, study)
+def test_repeats_are_judged_by_their_variation(truth, answer):
+    """Steady transfers, a state of a third of the rate in which a transfer sometimes stays, and too few to tell."""
+    again = repeated(**truth)
+    assert len(again) == 4 and {one.answer for one in again} == {answer}
+    assert [one.primary for one in again] == [
+        one.estimate == max(each.estimate for each in again) for one in again
+    ]
 
 
-def test_a_transfer_without_a_reading_is_told_beside_the_verdict():
+def test_a_transfer_without_a_reading_is_told_beside_the_answer():
     """With its reason; the series has one transfer less."""
     dataset = long_path_campaign(30, campaign="long_repeats")
-    lost = without(dataset, block=2, congestion_control="reno", direction="reverse")
-    study = replace(noisy_study(), repeats=long_path.repeats_of(lost))
-    assert "1 of 120 transfers gave no reading: planted fault." in words(long_path, study)
-    assert [judged.n for judged in study.repeats.judged.values()] == [30, 30, 30, 29]
+    made = run(
+        campaign(), without(dataset, block=2, congestion_control="reno", direction="reverse")
+    )
+    assert "1 of 120 transfers gave no reading: planted fault." in words(made)
+    assert [one.n for one in made.statements if one.n_of == "transfer"] == [30, 30, 30, 29]
 
 
-def test_the_table_has_what_was_set():
-    """Both ways' rates where they differ, twice the delay, and their product for the buffer."""
-    rows = {row[0]: row[1:3] for row in long_path.paths_table(noisy_study()).rows}
-    assert rows["20 ms"] == ("200", "40") and rows["asymmetric"] == ("320 and 470", "10")
+def test_the_figure_shows_every_run_of_its_series():
+    """Forward with the design's congestion control, each over its path's limit."""
+    made = run(campaign())
+    (axes,) = made.figures["long_path"].figure.axes
+    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+    shown = made.names["share"].sel(direction="forward", congestion_control="cubic").values.ravel()
+    assert all(np.isclose(drawn, 100 * share).any() for share in shown[np.isfinite(shown)])
+
+
+def test_lost_trials_leave_statements_without_numbers():
+    """Nothing is judged, and nothing is made up."""
+    repeats = long_path_campaign(3, campaign="long_repeats")
+    made = run(failed(campaign(), "no library"), failed(repeats, "no library"))
+    assert {one.estimate for one in made.statements} == {None} and "no library" in words(made)
+    assert {one.answer for one in made.statements} == {"undecided"}

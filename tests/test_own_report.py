@@ -4,16 +4,39 @@ import json
 import re
 import shutil
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell
 
 import reporting
 from analysis import document, paths
+from analysis.notebooks import SUMMARY
 from analysis.paths import REFERENCE
-from analysis.summary import SUMMARY
 from runners import archive
 
 # One with its campaign, one without, and those that open and close the report.
 FEW = ("40_hpl_scaling", "42_hpl_noise", SUMMARY, "95_methods")
+
+
+SENTENCE = "A student wrote this sentence."
+
+
+def edit(file):
+    """Change a notebook as CONTRIBUTING does: its example in a new cell, and a sentence in the first one."""
+    page = (paths.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    notebook = nbformat.read(file, as_version=4)
+    notebook.cells[0].source += f"\n\n{SENTENCE}"
+    notebook.cells.append(new_code_cell(example))
+    nbformat.write(notebook, file)
+
+
+def test_a_changed_notebook_changes_the_report(made):
+    """CONTRIBUTING's example: the sentence and the statement are in the report, without anything else to touch."""
+    assert SENTENCE in made[0].read_text()
+    stated = json.loads((made[0].parent / "summary.json").read_text())["statements"]
+    (one,) = [one for one in stated if one["subject"].endswith("from 4 to 16 nodes")]
+    assert "GigE" in one["subject"] and one["words"] == "falls off" and one["n"] >= 4
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +58,7 @@ def made(tmp_path_factory):
     (folder / "notebooks").mkdir()
     for name in FEW:
         shutil.copy(paths.NOTEBOOKS / f"{name}.ipynb", folder / "notebooks")
+    edit(folder / "notebooks" / f"{FEW[0]}.ipynb")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
         patch.setattr(paths, "EXECUTED", folder / "executed")
@@ -47,7 +71,7 @@ def test_a_measured_campaign_makes_no_claim_about_others(made):
     text = section.markdown.partition("What it does not say")[0]
     assert "measured evidence" in text
     assert not re.findall(r"[^\n]*(?:emulat|simulat|paced|namespace)[^\n]*", text, re.I)
-    assert {finding["evidence"] for finding in section.findings} == {"measured"}
+    assert {one["evidence"] for one in section.statements} == {"measured"}
 
 
 def test_only_what_is_there_is_in_the_report(made):
@@ -63,5 +87,5 @@ def test_only_what_is_there_is_in_the_report(made):
     assert "HPL over nodes" in heads and "daemon" not in heads.lower()
     text = re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", "")
     assert re.search(r"42_hpl_noise: .* holds no campaign hpl_noise", text)
-    stated = json.loads((page_file.parent / "summary.json").read_text())["findings"]
-    assert {finding["experiment"] for finding in stated} == {"hpl_scaling", "hpl_laws"}
+    stated = json.loads((page_file.parent / "summary.json").read_text())["statements"]
+    assert {one["notebook"] for one in stated} == {"40_hpl_scaling"}

@@ -1,32 +1,63 @@
-"""Parallel streams: a planted fall is found, and a network without one stays flat."""
+"""Parallel streams: a planted fall is found, a network without one stays flat, and lost runs give no number."""
+
+from functools import cache
 
 import numpy as np
 import pytest
-from shown import words
+from executed import executed, stated, words
+from shown import failed
 
 import experiment
-from analysis.experiments import parallel_streams
 from analysis.statistics.judgement import FALLS_OFF, FLAT
 
 
-@pytest.fixture(scope="module")
+@cache
 def stored():
     """The reference campaign."""
     return experiment.stored("parallel_streams", "emulated")
 
 
-@pytest.mark.parametrize(
-    ("lost", "answer", "verb"), [(0.0, FLAT, "stays flat"), (0.2, FALLS_OFF, "falls off")]
-)
-def test_a_planted_fall_is_found(stored, lost, answer, verb):
-    """Sixteen streams that lose a fifth fall off, and such that lose nothing stay flat."""
-    is_last = (stored.streams == 16) & (stored.interconnect == "10gige")
-    first = stored.goodput.where((stored.streams == 1) & (stored.interconnect == "10gige"))
-    scatter = 1 + 0.002 * np.sin(np.arange(stored.sizes["trial"]))
-    planted = stored.assign(
-        goodput=stored.goodput.where(~is_last, float(first.mean()) * (1 - lost) * scatter)
-    )
-    study = parallel_streams.analyse(planted)
-    assert study.falls["10gige"].answer == answer
-    assert f"**10GE {verb}** from 1 stream to 16" in words(parallel_streams, study)
-    assert float(study.goodput.sel(interconnect="gige").max()) < 1.01 * study.limits["gige"]
+def run(dataset):
+    """The notebook on a campaign."""
+    return executed("52", parallel_streams=dataset)
+
+
+def planted(lost):
+    """The reference, in which 16 streams on 10GE lose this share [1] of what one carries."""
+    dataset = stored()
+    is_last = (dataset.streams == 16) & (dataset.interconnect == "10gige")
+    first = dataset.goodput.where((dataset.streams == 1) & (dataset.interconnect == "10gige"))
+    scatter = 1 + 0.002 * np.sin(np.arange(dataset.sizes["trial"]))
+    last = float(first.mean()) * (1 - lost) * scatter
+    return dataset.assign(goodput=dataset.goodput.where(~is_last, last))
+
+
+@pytest.mark.parametrize(("lost", "answer"), [(0.0, FLAT), (0.2, FALLS_OFF)])
+def test_a_planted_fall_is_found(lost, answer):
+    """Sixteen streams that lose a fifth fall off, and such that lose nothing stay flat; GigE does in either case."""
+    made = run(planted(lost))
+    fall = stated(made, "TCP's fall from 1 stream to 16 on 10GE")
+    assert fall.words == answer and fall.primary and fall.n == 6
+    assert fall.estimate == pytest.approx(lost, abs=0.02)
+    assert stated(made, "TCP's fall from 1 stream to 16 on GigE").words == FLAT
+    assert not stated(made, "TCP's fall from 1 stream to 16 on control").primary
+
+
+def test_the_figure_shows_every_run():
+    """Each run on a network with a rate is a mark, as a share of its wire limit; none exceeds that."""
+    made = run(stored())
+    (axes,) = made.figures["parallel_streams"].figure.axes
+    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+    assert set(made.names["limits"]) == {"gige", "10gige"}
+    for name, limit in made.names["limits"].items():
+        shares = 100 * made.names["goodput"].sel(interconnect=name).values.ravel() / limit
+        assert all(np.isclose(drawn, share).any() for share in shares) and shares.max() < 101
+
+
+def test_lost_runs_give_no_number():
+    """Without a single reading, and with one block: no answer, and the reason beside each lost trial."""
+    lost = run(failed(stored(), "exit code 1"))
+    assert {one.estimate for one in lost.statements} == {None} and "exit code 1" in words(lost)
+    first = run(stored().isel(trial=stored().block.values <= 1))
+    assert {one.words for one in first.statements} == {"undecided"} and words(first)
+    assert {one.interval for one in first.statements} == {None}

@@ -6,11 +6,10 @@ from functools import cache
 import numpy as np
 import pytest
 import xarray as xr
-from shown import words
+from executed import executed, words
 from synthetic_smith import planted, smith_campaign
 
-from analysis import prices
-from analysis.experiments import payoff, sensitivity
+from analysis import payoff, prices, sensitivity
 from runners.record import FalloffError
 
 SMALLEST, LARGEST = 2, 256
@@ -78,14 +77,28 @@ def test_never_and_always_are_said():
     """A premium beyond every gain is never paid back, none at all is paid back at once."""
     dear, free = study(premium=2), study(premium=0)
     assert np.isinf(dear.from_nodes.to_array()).all() and not dear.chance.any()
-    assert "GigE gives cheaper HPL than 10GE up to 256 nodes" in words(payoff, dear)
-    assert "prices of 2005 to 2009 (4 of 6 assumed)" in words(payoff, shipped())
+    assert "GigE gives cheaper HPL than 10GE up to 256 nodes" in spoken(payoff.pays_from(dear))
     assert (free.from_nodes.to_array() == SMALLEST).all() and (free.chance == 1).all()
-    assert "10GE gives cheaper HPL than GigE from 2 nodes on" in words(payoff, free)
-    (as_data,) = payoff.findings(dear)
-    assert as_data.estimate is None and as_data.interval is None
+    assert "10GE gives cheaper HPL than GigE from 2 nodes on" in spoken(payoff.pays_from(free))
+    never = payoff.pays_from(dear)
+    assert never.estimate is None and never.interval is None and never.answer == "no"
+    assert payoff.pays_from(free).interval == (SMALLEST, SMALLEST)
     assert [each.answer for each in (dear, free, shipped())] == ["no", "yes", "likely"]
-    assert "10GE likely gives cheaper HPL than GigE from" in words(payoff, shipped())
+
+
+def spoken(one):
+    """A statement in its own words, hard spaces as spaces."""
+    return str(one).replace("\u00a0", " ")
+
+
+def test_the_notebook_states_it_once():
+    """On planted campaigns and the shipped prices: one primary statement, likely, with its figure and prices."""
+    data = {f"hpl_{name}": simulated(name) for name in ("paper", "sensitivity", "beyond")}
+    made = executed("61", **data)
+    (one,) = made.statements
+    assert one.primary and one.words == "likely" and one.n == payoff.DRAWS
+    assert one.estimate == shipped().from_nodes.value.item() and "4 of 6 assumed" in words(made)
+    assert set(made.figures) == {"payoff"} and len(made.tables) == 2
 
 
 def test_uncertainties_are_told_apart():
@@ -132,11 +145,11 @@ def test_without_a_common_case_there_is_no_study():
     nodes = shipped().nodes
     lost = smith_campaign("hpl_paper", failed={(1, "gige", n) for n in nodes if n <= 36})
     with pytest.raises(FalloffError, match="no case that ran on both"):
-        payoff.analyse(lost, simulated("sensitivity"))
+        payoff.simulated_gains(lost, simulated("sensitivity"))
     failed = smith_campaign("hpl_paper", failed={(1, "gige", 8)})
     partial = smith_campaign("hpl_sensitivity", failed={(1, "gige", 8, "bandwidth=low")})
-    found = payoff.analyse(failed, partial)
-    assert 8 not in found.nodes and found.nodes[-1] == 36
+    nodes = payoff.simulated_gains(failed, partial).value.nodes.values
+    assert 8 not in nodes and nodes[-1] == 36
 
 
 @pytest.mark.parametrize("ends", [(5, 8, 14), (0, 0, 1), (2, 2, 2)])

@@ -3,18 +3,20 @@ document of all in two forms, with a supplement; the same notebooks give the sam
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import nbformat
 import pytest
 from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from shown import failed
 from synthetic import campaign, sequential_campaign
 
-from analysis import document, publish, report, store, summary
-from analysis.exhibit import KEY, Answer, Basis, Exhibit, Table, planned
-from analysis.experiments import hpl_scaling
+from analysis import document, publish, report, reproducing, store, summary, todays_run
+from analysis.derive import points
+from analysis.exhibit import Basis, Exhibit, Table, planned
+from analysis.statements import KEY, Statement, planned_falls, say
 from runners.record import FalloffError
 
 BASIS = Basis("emulated", 4, "95 % t intervals")
@@ -44,23 +46,32 @@ def notebook(folder, name, cells):
 
 
 @pytest.fixture(scope="module")
-def study():
-    """The planned campaign with a short run of today, of the same truth."""
-    quick = sequential_campaign(blocks=3, noise=0.003, seed=5, looks=(3,), one_sided=0.04)
-    return hpl_scaling.analyse(sequential_campaign(noise=0.003), quick)
+def falls():
+    """The statements of the planned campaign."""
+    return planned_falls(points(sequential_campaign(noise=0.003)))
+
+
+def todays(falls, **changed):
+    """A run of today that says the same of each statement."""
+    run = campaign(blocks=3)
+    verdicts = [
+        reproducing.Verdict("40_scaling", one, "reproduced", "", replace(one, n=3)) for one in falls
+    ]
+    return todays_run.TodaysRun(run, tuple(verdicts), "")
 
 
 @pytest.fixture(scope="module")
-def notebooks(study, tmp_path_factory):
+def notebooks(falls, tmp_path_factory):
     """A section with all that one can have, the summary and the methods, in the wrong order."""
     folder = tmp_path_factory.mktemp("notebooks")
-    answer = Answer("**It falls off.**", list(hpl_scaling.findings(study)))
+    answer = say("**It falls off.**", falls)
     scaling = [
         new_markdown_cell("# Scaling\n\nA *fall* is $1 - e^D$ [@schuirmann]; see [](#fig:rate)."),
         ran(None),
         ran(exhibit(rests_on=("hpl_scaling", "published/smith.toml"))),
         ran(answer),
         ran(Table("runs", ("Run",), "r", [("1",)], "All runs.", BASIS), "detail"),
+        ran(todays(falls)),
     ]
     opening = [new_markdown_cell(f"# {report.TITLE}\n\n**The answer.**"), ran(answer)]
     made = [
@@ -122,15 +133,15 @@ def test_a_section_is_its_words_and_outputs(notebooks, tmp_path):
         document.read(notebook(tmp_path, "40_scaling", cells))
 
 
-def test_findings_are_gathered_once_and_are_data_too(study, notebooks, built):
-    """As they are in the study; what the summary repeats is not gathered again. Without notebooks the remedy is told."""
-    found = summary.gathered(notebooks[0].parents[1])
-    told = [asdict(finding) for finding in hpl_scaling.findings(study)]
-    assert [finding["estimate"] for finding in found] == [finding["estimate"] for finding in told]
-    assert found[0]["interval"] == list(told[0]["interval"]) and found[0]["answer"] == "falls off"
-    assert {finding.pop("section") for finding in found} == {1}
-    data = json.loads((built.parent / "summary.json").read_text())["findings"]
-    assert all(finding in data for finding in found)
+def test_statements_are_gathered_once_and_are_data_too(falls, notebooks, built):
+    """As they were made; what the summary repeats is not gathered again. Without notebooks the remedy is told."""
+    sections = summary.gathered(notebooks[0].parents[1])
+    assert list(sections) == ["40_scaling", "95_methods"]
+    gathered = [Statement.from_data(one) for one in sections["40_scaling"].statements]
+    assert gathered == list(falls)
+    data = json.loads((built.parent / "summary.json").read_text())["statements"]
+    assert [Statement.from_data(one) for one in data] == list(falls)
+    assert {one["notebook"] for one in data} == {"40_scaling"} and data[0]["answer"] == "yes"
     with pytest.raises(FalloffError, match="make report"):
         summary.gathered(built.parent / "figures")
 
@@ -138,25 +149,29 @@ def test_findings_are_gathered_once_and_are_data_too(study, notebooks, built):
 def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
     """Each primary statement with answer, estimate, interval, n and evidence. A run of the same truth reproduces; without
     one, nothing was run here."""
-    found = summary.gathered(notebooks[0].parents[1])
-    rows = summary.table(found).rows
+    sections = summary.gathered(notebooks[0].parents[1])
+    rows = summary.table(sections).rows
     assert [row[0] for row in rows] == ["1", "1", "1"]
     assert [row[2] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
     assert rows[0][1] == "GigE loses rate against 10GE from 2 to 8 nodes"
     assert rows[0][4:] == ("9\u00a0blocks", "emulated") and "%" in rows[0][3] and "to" in rows[0][3]
-    assert "Today's run reproduces it (3\u00a0blocks" in summary.today(found).text
-    alone = [{**finding, "today": None} for finding in found]
+    assert summary.answer(sections, "40_scaling").text == "**It falls off.**"
+    assert "reproduces it" in summary.today(sections).text
+    alone = {name: replace(section, today=()) for name, section in sections.items()}
     assert "nothing was run on your machine" in summary.today(alone).text
     assert summary.today(alone, is_stored=False).text == ""
+    with pytest.raises(FalloffError, match="40_hpl_scaling was not executed"):
+        summary.answer(sections, "40_hpl_scaling")
 
 
-def test_the_first_page_tells_of_a_run_that_failed():
+def test_the_first_page_tells_of_a_run_that_failed(falls, notebooks):
     """Once for all of its statements, with the commonest reason; what failed is not compared."""
-    run = {"campaign": "hpl_scaling", "digest": "d", "answer": "failed", "judged_as": "", "n": 0}
-    run["failed"] = "21 of 21 trials gave no reading: `exit code 1`."
-    one = {"statement": "GigE loses", "primary": True, "today": run}
-    told = summary.today([one, one]).text
-    assert told.count("failed") == 1 and "21 of 21 trials gave no reading" in told
+    run = failed(campaign(blocks=1), "exit code 1")
+    rows = todays_run.compare(notebooks[1], {}, "hpl_scaling", run).as_data()
+    sections = summary.gathered(notebooks[0].parents[1])
+    sections = {"40_scaling": replace(sections["40_scaling"], today=tuple(rows))}
+    told = summary.today(sections).text
+    assert told.count("failed") == 1 and "gave no reading" in told
     assert "too short" not in told and "GigE loses" not in told
 
 

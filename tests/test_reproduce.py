@@ -15,13 +15,13 @@ from scipy.stats import ttest_ind
 from synthetic_scale_model import scaling_campaign
 
 import experiment
-from analysis import paths, reproducing, rerunning, summary
-from analysis.findings import T_INTERVAL, Finding
+from analysis import paths, reproducing, rerunning, summary, todays_run
+from analysis.statements import T_INTERVAL, Statement
 from analysis.statistics.reproduction import Reproduction, corrected, of_blocks, reproduction
 from runners import archive, manifest
 from runners.record import FalloffError
 
-ORIGIN = {"experiment": "x", "evidence": "emulated", "campaign": "hpl_scaling", "digest": "0"}
+ORIGIN = {"evidence": "emulated", "campaign": "hpl_scaling", "digest": "0"}
 REFERENCE = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
 FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
 
@@ -29,8 +29,8 @@ FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
 def finding(quantity="ratio", estimate=0.9, interval=(0.89, 0.91), n=6, **further):
     """An archived finding."""
     values = {"quantity": quantity, "unit": "1", "estimate": estimate, "interval": interval, "n": n}
-    further = {"answer": "", "interval_kind": T_INTERVAL, "n_of": "block", **further}
-    return Finding(**{**ORIGIN, **values, "statement": "it is so", **further})
+    further = {"words": "", "interval_kind": T_INTERVAL, "n_of": "block", **further}
+    return Statement(**{**ORIGIN, **values, "subject": "it is so", **further})
 
 
 def published(quantity, logs, **further):
@@ -53,7 +53,7 @@ def test_published_intervals_compare_as_the_blocks_do(quantity):
     assert found.kind == whole.kind and found.interval == pytest.approx(whole.interval, rel=1e-4)
 
 
-BARE = finding(interval=None, answer="as described")
+BARE = finding(interval=None, words="yes")
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,15 @@ BARE = finding(interval=None, answer="as described")
         (finding(), {"estimate": 0.7, "interval": (0.69, 0.71)}, "not reproduced"),
         (finding(), {"estimate": 0.91, "interval": (0.5, 1.3)}, "too short to tell"),
         (finding(), {"estimate": 0.86, "interval": (0.85, 0.87)}, "too short to tell"),
-        (finding(answer="falls off"), {"estimate": 0.91, "answer": "refused"}, "too short to tell"),
-        (finding(answer="falls off"), {"estimate": 0.91, "answer": "undecided"}, "reproduced"),
+        (finding(words="falls off"), {"estimate": 0.91, "words": "refused"}, "too short to tell"),
+        (finding(words="falls off"), {"estimate": 0.91, "words": "undecided"}, "reproduced"),
         (finding(), {"estimate": 0.91, "interval": None, "n": 1}, "reproduced"),
         (finding(), {"estimate": 0.7, "interval": None, "n": 1}, "not reproduced"),
-        (finding(answer="falls off"), {"estimate": 0.93, "interval": (0.92, 0.94), "answer": "flat"}, "not reproduced"),
+        (finding(words="falls off"), {"estimate": 0.93, "interval": (0.92, 0.94), "words": "flat"}, "not reproduced"),
         # How much it scatters is not known: it differs only where the answers exclude each other.
-        (BARE, {"estimate": 0.91, "answer": "as described"}, "reproduced"),
-        (BARE, {"estimate": 0.5, "interval": None, "answer": "as described"}, "too short to tell"),
-        (BARE, {"estimate": 0.5, "interval": None, "answer": "smaller"}, "not reproduced"),
+        (BARE, {"estimate": 0.91, "words": "yes"}, "reproduced"),
+        (BARE, {"estimate": 0.5, "interval": None, "words": "yes"}, "too short to tell"),
+        (BARE, {"estimate": 0.5, "interval": None, "words": "no"}, "not reproduced"),
     ],
 )  # fmt: skip
 def test_each_kind_of_verdict(published, changed, kind):
@@ -121,13 +121,10 @@ def planted(off=None, preset="full", seed=1, blocks=6):
 
 def judged(today):
     """The verdicts on the scaling experiment's findings, by statement, for a quick run."""
-    quick = experiment.plan_campaign("hpl_scaling")
     published = {"hpl_scaling": planted()}
-    again = rerunning.cut(
-        published["hpl_scaling"], experiment.plan_campaign("hpl_scaling", preset="full"), quick
-    )
+    again = todays_run.at_points_of(published["hpl_scaling"], today)
     told = reproducing.verdicts(published, {"hpl_scaling": again}, {"hpl_scaling": today}, {})
-    return {one.finding.statement: one for one in told if one.finding.experiment == "hpl_scaling"}
+    return {one.statement.subject: one for one in told if one.notebook == "40_hpl_scaling"}
 
 
 def test_a_planted_change_is_not_reproduced():
@@ -209,7 +206,7 @@ def test_bad_archives_are_refused(own):
         "cut.zip": "no readable zip file",
         "empty": "holds no campaign's folder",
         "content": "not as it was recorded: hpl_payload-scale_model: ",
-        foreign: "no experiment here finds anything",
+        foreign: "no notebook here states anything",
     }.items():
         done = command_line.run("reproduce", str(own / name))
         assert done.returncode == 3 and re.match(f"falloff: .*{complaint}", done.stderr), (
@@ -266,19 +263,19 @@ def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
             shutil.copytree(first, kept)
         done = command_line.run("reproduce", str(file), "--minutes", "1")
         record = json.loads((kept / reproducing.RECORD).read_text())
-        rows[name] = {row["finding"]["experiment"]: row for row in record["findings"]}, done
+        rows[name] = {row["notebook"]: row for row in record["statements"]}, done
         first = kept
     told, done = rows["true"]
-    assert told["payoff"]["verdict"] == "reproduced" and told["payoff"]["ratio"] == 1
+    assert told["61_payoff"]["verdict"] == "reproduced" and told["61_payoff"]["ratio"] == 1
     assert done.returncode in (0, 2) and ", 0 not reproduced," in done.stdout
     told, done = rows["planted"]
-    assert told["payoff"]["verdict"] == "not reproduced" and done.returncode == 1
+    assert told["61_payoff"]["verdict"] == "not reproduced" and done.returncode == 1
 
 
 def test_the_first_page_has_it_where_it_was_run(own):
     """The record of the very archive that the report shows, and no other's."""
     digest = reproducing.digest([REFERENCE])
-    told = [reproducing.Verdict(finding(), "not reproduced", "It differs.")]
+    told = [reproducing.Verdict("x", finding(), "not reproduced", "It differs.")]
     about = {
         "archive_sha256": digest,
         "ended": "2026-11-23T08:00:00",
@@ -289,7 +286,7 @@ def test_the_first_page_has_it_where_it_was_run(own):
     file = paths.REPRODUCED / "a" / reproducing.RECORD
     file.write_text(reproducing.as_json(told, about))
     records = reproducing.kept(str(REFERENCE))
-    page = summary.today([], records).text
+    page = summary.today({}, records).text
     assert "1 not reproduced" in page and "*not reproduced*: it is so." in page
     assert reproducing.kept(str(paths.REFERENCE / "hpl_payload-scale_model")) == []
     file.write_text("{}")

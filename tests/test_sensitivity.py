@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from shown import words
+from shown import text
 from synthetic_smith import SMITH, planted, smith_campaign
 
-from analysis.experiments import sensitivity
+from analysis import sensitivity
 from analysis.quoting import as_written
 
 
@@ -48,7 +48,9 @@ def test_how_far_the_fall_goes_if_one_number_is_moved_and_if_all_are(study):
         for level in ("none", "bandwidth=low")
     ]
     span = r"by (\S+) points on GigE \((\S+) to (\S+); (\S+) to (\S+)\)"
-    fall, low, high, least, most = map(float, re.search(span, words(sensitivity, study)).groups())
+    fall, low, high, least, most = map(
+        float, re.search(span, text(sensitivity.reach(study))).groups()
+    )
     assert [fall, high] == pytest.approx(falls, abs=0.06)
     assert least < low < fall < high < most
 
@@ -65,7 +67,7 @@ def test_every_number_stands_with_its_source(study):
 def test_a_network_without_its_cases_is_left_out():
     """Without the largest unchanged case nothing is said of its network; without both, that it cannot be."""
     some = sensitivity.analyse(smith_campaign("hpl_sensitivity", failed={(1, "gige", 36, "none")}))
-    assert "GigE" not in sensitivity.finding(some) and "10GE" in sensitivity.finding(some)
+    assert "GigE" not in sensitivity.reach(some) and "10GE" in sensitivity.reach(some)
     both = {(1, network, 36, "none") for network in ("gige", "10gige")}
     none = sensitivity.analyse(smith_campaign("hpl_sensitivity", failed=both))
-    assert "cannot be said" in sensitivity.finding(none)
+    assert "cannot be said" in sensitivity.reach(none)

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import synthetic_switch as planted
-from shown import failed, words
+from executed import executed, stated, words
+from shown import failed
+from shown import words as shown_words
 
-from analysis import wire
-from analysis.experiments import frames, tcp_mtu
+from analysis import paths, todays_run, wire
+from analysis.experiments import frames
 from analysis.tcp import points
 
 
@@ -19,21 +21,34 @@ def test_acknowledgements_take_their_part_of_a_full_wire_both_ways():
     assert (both.diff("mtu") > 0).all()
 
 
+def over_mtu(dataset=None, cost=None):
+    """The notebook on the campaigns over the MTU."""
+    given = {"tcp_mtu": planted.over_mtu() if dataset is None else dataset}
+    return executed("10", **given | ({} if cost is None else {"tcp_cost": cost}))
+
+
 @pytest.mark.parametrize(
-    ("share", "stamp", "says"),
+    ("share", "stamp", "answer", "filled"),
     [
-        (0.98, "host-bound", "fills the wire at 20 of 30 points"),
-        (0.995, "link-bound", "fills the wire at all 30 points"),
-        (1.03, "shaper", "The shaper lets too much pass"),
+        (0.98, "host-bound", "no", 20),
+        (0.995, "link-bound", "yes", 30),
+        (1.03, "refused", "yes", 20),
     ],
 )
-def test_stamps_follow_the_share(share, stamp, says):
+def test_stamps_follow_the_share(share, stamp, answer, filled):
     """A path below 99 % is host-bound, one beyond the limit is the shaper's fault; others are untouched."""
-    study = tcp_mtu.analyse(planted.over_mtu(share={"switch_8996": share}))
-    forward = study.stamps.sel(direction="forward")
-    assert (forward.sel(path="switch_8996") == stamp).all() and says in words(tcp_mtu, study)
-    assert (forward.sel(path=["crossover", "router"]) == "link-bound").all()
-    assert (forward.sel(path="crossover_unshaped") == "").all()  # no rate, no limit
+    run = over_mtu(planted.over_mtu(share={"switch_8996": share}))
+    text = words(run)
+    assert stated(run, "TCP fills links with a set rate").words == answer
+    each = {one.subject: one for one in run.statements if not one.primary}
+    ways = {name: one.words for name, one in each.items() if not name.endswith("both")}
+    assert len(ways) == 30 and sum(each == "link-bound" for each in ways.values()) == filled
+    assert {one for name, one in ways.items() if "8996 switch" in name} == {stamp}
+    assert not any("unshaped" in name for name in each)  # no rate, no limit
+    assert ("the machine is the limit" in text) == (stamp == "host-bound")
+    assert ("The shaper lets too much pass" in text) == (stamp == "refused")
+    lowest = stated(run, "TCP fills links with a set rate").estimate
+    assert lowest == pytest.approx(min(share, 1), rel=1e-3)
 
 
 @pytest.mark.parametrize(("nobodys", "stated"), [(0.09, True), (-0.11, False)])
@@ -49,50 +64,71 @@ def test_planted_costs_come_back_unless_too_much_is_nobodys(nobodys, stated):
 
 def test_the_cost_model_finds_the_packets_part():
     """Without noise what is saved and the packet's part are the planted ones, at both ends."""
-    cost = tcp_mtu.cost_of(planted.cost(noise=1e-6))
-    for name, end in zip(("local", "remote"), cost.ends):
+    run = over_mtu(planted.over_mtu(blocks=1), planted.cost(noise=1e-6))
+    for name, end in (("local", "sending"), ("remote", "receiving")):
         per_byte, per_packet = planted.PER_BYTE[name], planted.PER_PACKET[name]
-        least, largest = (per_byte + per_packet / wire.tcp_payload(mtu) for mtu in cost.mtus)
-        assert end.packet_part[0] == pytest.approx(1 - per_byte / least, rel=1e-3)
-        assert end.saved[0] == pytest.approx(1 - largest / least, rel=1e-3)
+        least, largest = (per_byte + per_packet / wire.tcp_payload(mtu) for mtu in (1500, 9000))
+        part = stated(run, f"At MTU 1500 packets take most of the {end} end's CPU time")
+        assert part.estimate == pytest.approx(1 - per_byte / least, rel=1e-3)
+        assert part.words == "yes" and part.primary == (end == "sending")
+        (saved,) = (one for one in run.statements if one.subject.endswith(f"1500, {end} end"))
+        assert saved.estimate == pytest.approx(1 - largest / least, rel=1e-3)
+        assert saved.words == "yes"
 
 
 def test_a_cost_that_says_nothing_is_not_quoted():
-    """Packets of more than a page that cost twice as much: no sentence on parts. No block with both ends: a reason."""
+    """Packets of more than a page that cost twice as much: no parts. No block with both ends: a reason."""
     for step, follows in ((1.0, True), (2.0, False)):
-        study = tcp_mtu.analyse(planted.over_mtu(blocks=1), planted.cost(noise=0.005, step=step))
-        assert [end.model.follows for end in study.cost.ends] == [follows] * 2
-        assert ("[@chase]" in words(tcp_mtu, study)) == follows
-    study = tcp_mtu.analyse(planted.over_mtu(), planted.cost(blocks=2, unattributed=0.3))
-    assert "none of 2 blocks is complete" in words(tcp_mtu, study) and "sending end" not in words(
-        tcp_mtu, study
-    )
+        run = over_mtu(planted.over_mtu(blocks=1), planted.cost(noise=0.005, step=step))
+        parts = [one for one in run.statements if "packets take most" in one.subject]
+        assert [one.estimate is not None for one in parts] == [follows] * 2
+        assert all(("misses its data" in one.reason) != follows for one in parts)
+    run = over_mtu(cost=planted.cost(blocks=2, unattributed=0.3))
+    costs = [one for one in run.statements if one.campaign == "tcp_cost"]
+    assert len(costs) == 4 and all(one.estimate is None and not one.answer for one in costs)
+    assert "none of 2 blocks is complete" in words(run)
 
 
-@pytest.mark.parametrize(("share", "same"), [(1.0, 45), (0.9, 30)])
-def test_todays_run_is_compared_by_what_limits_it(share, same):
+def test_lost_trials_leave_statements_without_numbers():
+    """Nothing is judged, and nothing is made up."""
+    run = over_mtu(failed(planted.over_mtu(), "exit code 1"))
+    assert {one.estimate for one in run.statements} == {None}
+    assert stated(run, "TCP fills").answer == "undecided" and "exit code 1" in words(run)
+
+
+def test_the_figure_shows_every_run_and_what_nemo_printed():
+    """On each path with a rate, its runs, and beside them the printed points of the devices like it."""
+    dataset = planted.over_mtu()
+    run, laid_out = over_mtu(dataset), points(dataset)
+    panels = run.figures["tcp_mtu"].figure.axes
+    nemo = run.names["nemo"]
+    for path, axes in zip(("crossover", "switch_8996", "router"), panels, strict=True):
+        drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+        wanted = [*laid_out.total.sel(path=path).values.ravel(), *nemo[nemo.path == path].total]
+        assert all(np.isclose(drawn, value / 1e9).any() for value in wanted)
+    assert len(nemo) and set(nemo.path) == {"crossover", "switch_8996"}
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(1.0, "reproduced"), (0.9, "not reproduced")])
+def test_todays_run_is_compared_by_the_lowest_share(share, verdict):
     """A path that the machine limits today and not in the reference is told."""
-    today = planted.over_mtu(blocks=1, share={"router": share})
-    study = tcp_mtu.analyse(planted.over_mtu(), today=today)
-    assert f"{same} of 45 points limited by the same" in words(tcp_mtu, study)
-    first = next(tcp_mtu.findings(study))
-    assert first.answer == "yes" and "cannot repeat the 79.4 %" in words(tcp_mtu, study)
-    assert first.today["answer"] == ("reproduced" if same == 45 else "not reproduced")
-
-
-def test_todays_run_that_failed_is_told():
-    """How many of its trials failed, and why."""
-    today = failed(planted.over_mtu(blocks=1), "exit code 1")
-    study = tcp_mtu.analyse(planted.over_mtu(), today=today)
-    assert "Today's run failed" in words(tcp_mtu, study)
-    assert next(tcp_mtu.findings(study)).today["answer"] == "failed"
+    today = planted.over_mtu(blocks=3, share={"router": share})
+    (file,) = paths.NOTEBOOKS.glob("10_*.ipynb")
+    told = todays_run.compare(file, {"tcp_mtu": planted.over_mtu()}, "tcp_mtu", today)
+    kinds = {one.statement.subject: one.kind for one in told.verdicts}
+    assert kinds["TCP fills links with a set rate, one way (lowest point)"] == verdict
+    assert kinds["TCP's share of the wire limit: router, MTU 1500, reverse"] == verdict
 
 
 def test_frame_limits_are_where_the_paths_descriptions_put_them():
     """8996 behind the switch, silently; a router says so one way and is local the other."""
     study = frames.analyse(planted.frame_limits())
     table = study.limits
-    assert len(table) == 5 * 2 * 2 and table.exact.all() and "datagrams" not in words(frames, study)
+    assert (
+        len(table) == 5 * 2 * 2
+        and table.exact.all()
+        and "datagrams" not in shown_words(frames, study)
+    )
     row = table.query("path == 'switch_8996' and load and way == 'reverse'").squeeze()
     assert (row.frame, row.expected, row.fault) == (8996, 8996, "silent")
     faults = table.query("path == 'router_1500' and not load").set_index("way").fault
@@ -102,7 +138,7 @@ def test_frame_limits_are_where_the_paths_descriptions_put_them():
 def test_another_limit_than_described_is_not_exact():
     """A switch that drops 4 bytes earlier, always or in some blocks, is told from one as described."""
     lower = frames.analyse(planted.frame_limits(limit=8978))
-    assert "in 16 of 20 cases" in words(frames, lower) and "on: 8996 switch." in words(
+    assert "in 16 of 20 cases" in shown_words(frames, lower) and "on: 8996 switch." in shown_words(
         frames, lower
     )
     varying = frames.analyse(planted.frame_limits(varying=True)).limits
@@ -122,6 +158,6 @@ def test_a_switch_that_loses_small_packets_is_blocking(lost, overrun, kind):
     at = study.sizes.points.sel(path="switch_8996", frame_bytes=60).mean("block")
     assert at.delivered.item() == pytest.approx(1 - lost)
     assert study.sizes.worst == 60 or not lost
-    assert "Small frames do not load it fully" in words(frames, study)
+    assert "Small frames do not load it fully" in shown_words(frames, study)
     primary = [one.answer for one in frames.findings(study) if one.primary]
     assert primary == ["different" if lost else "the same", "yes"]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from top500_lists import FIELDS, HEADINGS, ROWS, aligned, text
 
-from analysis import paths, top500_lists
-from analysis.experiments import top500
+from analysis import paths, top500_lists, top500_numbers
+from analysis.quoting import as_written, quoted
 from analysis.top500_lists import MIXED, NOT_STATED, OTHER, family, generation, read_folder
 from runners.record import FalloffError
 
@@ -35,8 +35,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def study(folder):
-    return top500.analyse(read_folder(folder))
+def lists(folder):
+    return read_folder(folder)
 
 
 # 53.26, 40.34, 63.04 and 45.44 %, of systems of 100, 80, 50 and 40 Tflop/s: the printed average is one of five.
@@ -72,30 +72,39 @@ OWNERS = {
         ("ddr_above_threshold", OWNERS),
     ],
 )
-def test_every_reading_is_known_by_hand(study, name, expected):
+def test_every_reading_is_known_by_hand(lists, name, expected):
     """The first of each is the printed number."""
-    found = next(one for one in study.aggregates if one.about["id"] == name)
+    found = next(one for one in top500_numbers.aggregates(lists.systems) if one.about["id"] == name)
     assert found.readings == pytest.approx(expected)
     assert next(iter(expected)) in found.agreeing and "vendors" not in found.agreeing
 
 
-def words(study):
-    """The finding and the table, hard spaces as spaces."""
-    said = f"{top500.finding(study)}\n{top500.printed_table(study).markdown}".replace("\u00a0", " ")
+def words(lists):
+    """What is said and the table, hard spaces as spaces."""
+    printed = top500_numbers.aggregates(lists.systems)
+    told = top500_numbers.agreement_in_words(lists.systems, printed), quoted(" ".join(lists.notes))
+    said = "\n".join([*told, top500_numbers.printed_table(printed).markdown]).replace("\u00a0", " ")
     assert not re.search(r"\b(nan|None)\b", said)
-    return said
+    return as_written(said)
 
 
-def test_words_and_families_follow_the_lists(tmp_path, study):
+def shown(lists):
+    """The systems of the lists that the sources mention."""
+    return top500_numbers.spoken_of(lists.systems, top500_numbers.aggregates(lists.systems))
+
+
+def test_words_and_families_follow_the_lists(tmp_path, lists):
     """One other rate, and the printed highest efficiency is none of the list's any more."""
-    assert "give 8 of 8 numbers" in words(study)
-    rows = [row for row in top500.families_table(study).rows if row[0] == "November 2008"]
+    assert "give 8 of 8 numbers" in words(lists)
+    table = top500_numbers.families_table(shown(lists))
+    rows = [row for row in table.rows if row[0] == "November 2008"]
     first = [cell.replace("\u00a0", " ") for cell in rows[0][1:]]
     assert first == ["Gigabit Ethernet", "4", "50.0 %", "49.4 %", "40.3 to 63.0 %"]
     assert {row[1] for row in rows} >= {"10 Gigabit Ethernet", "Myrinet", "InfiniBand"}
     others = [row[:5] + (30000,) + row[6:] if row[0] == 92 else row for row in ROWS["2008-11"]]
-    changed = top500.analyse(read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=others)))
-    agrees = {one.about["id"]: bool(one.agreeing) for one in changed.aggregates if one.readings}
+    changed = read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=others))
+    printed = top500_numbers.aggregates(changed.systems)
+    agrees = {one.about["id"]: bool(one.agreeing) for one in printed if one.readings}
     assert len(agrees) == 6
     assert {name for name in agrees if not agrees[name]} == {"gige_average", "gige_highest"}
     assert "They do not give: average efficiency (Gigabit Ethernet); highest" in words(changed)
@@ -104,11 +113,12 @@ def test_words_and_families_follow_the_lists(tmp_path, study):
 
 def test_without_the_lists_nothing_is_checked(tmp_path):
     """Without any, or with one that no source speaks of, what is printed is told, and nothing else."""
-    none = top500.analyse(read_folder(tmp_path))
-    other = top500.analyse(read(tmp_path, "TOP500_201906.csv", text("2019-06")))
-    for study in (none, other):
-        assert "cannot be checked here" in words(study) and "53.26" in words(study)
-    assert top500.families_table(none) is None and len(top500.families_table(other).rows) == 3
+    none = read_folder(tmp_path)
+    other = read(tmp_path, "TOP500_201906.csv", text("2019-06"))
+    for lists in (none, other):
+        assert "cannot be checked here" in words(lists) and "53.26" in words(lists)
+    assert top500_numbers.families_table(shown(none)) is None
+    assert len(top500_numbers.families_table(shown(other)).rows) == 3
 
 
 def test_each_familys_law_comes_back(tmp_path):
@@ -135,9 +145,8 @@ def test_each_familys_law_comes_back(tmp_path):
             )
             shares.append(system)
     few = ROWS["2008-11"][2]
-    table = top500.laws_table(
-        top500.analyse(read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=[*shares, few])))
-    )
+    made = read(tmp_path, "TOP500_200811.csv", text("2008-11", systems=[*shares, few]))
+    table = top500_numbers.laws_table(shown(made))
     assert {row[3] for row in table.rows} == {"Amdahl's law", "constant"} and len(table.rows) == 2
     (slow,) = (row for row in table.rows if row[3] == "Amdahl's law")
     assert "Gigabit Ethernet" in slow[1] and slow[2] == "30" and float(slow[4]) > 0.5
@@ -152,10 +161,9 @@ def test_unusable_rates_leave_no_efficiency(tmp_path):
     heading, *lines = text("2008-11", systems=listed).splitlines()
     lines = [line.replace(",1,2000000,", f",{cell},2000000,") for line, cell in zip(lines, cells)]
     lists = read(tmp_path, "TOP500_200811.csv", "\n".join([heading, *lines]))
-    study = top500.analyse(lists)
-    assert study.systems.efficiency[0] == 0.5 and study.systems.efficiency[1:].isna().all()
-    assert top500.families_table(study).rows[0][2] == "7"
-    assert "6 systems have no usable RMax or RPeak" in words(study)
+    assert lists.systems.efficiency[0] == 0.5 and lists.systems.efficiency[1:].isna().all()
+    assert top500_numbers.families_table(shown(lists)).rows[0][2] == "7"
+    assert "6 systems have no usable RMax or RPeak" in words(lists)
 
 
 def test_a_cut_list_and_an_impossible_efficiency_are_noted(tmp_path):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from analysis.derive import broadcast_bytes
-from analysis.experiments.hpl_messages import TRUST
+from analysis.messages import TRUST
 from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi

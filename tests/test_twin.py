@@ -4,14 +4,15 @@ import shutil
 
 import numpy as np
 import pytest
+from executed import executed, words
 
 import experiment
-from analysis import importing, paths, store, twin
-from analysis.experiments import twin as prediction
+from analysis import importing, paths, prediction, store, twin
 from runners.record import FalloffError
 from runners.testbeds import simulated, smpi
 
 SIZES = [2**power for power in range(0, 24)]
+READ = ("twin_held_out", "twin_what_if", "token_nodes", "token_load", "suspects", "twin_hpl")
 MICRO = ("token_nodes-scale_model", "token_load-scale_model", "suspects-suspect_model")
 
 
@@ -108,7 +109,8 @@ def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path)
 
 def test_hpl_is_predicted_and_what_if_is_asked():
     """All of the stored points that the fit never saw are within 3 %; a change of the network does what it should."""
-    study = experiment.stored_studies().twin
+    made = executed("55", **{name: experiment.stored(name) for name in READ})
+    study = made.names["study"]
     assert len(study.held_out) == 12 and {point.answer for point in study.held_out} == {"within"}
     for point in study.held_out:
         assert abs(point.error) < prediction.MARGIN
@@ -116,10 +118,13 @@ def test_hpl_is_predicted_and_what_if_is_asked():
     rates = {(rate.network, rate.nodes): rate.rate for rate in study.what_if}
     assert 1.03 < rates["gige_twice_bandwidth", 16] / rates["gige", 16] < 1.5
     assert rates["gige_tree", 16] < rates["gige", 16] < rates["gige", 32]
+    assert {one.words for one in made.statements} == {"within"} and len(made.statements) == 12
+    assert sum(one.primary for one in made.statements) == 2 and words(made)
     assert (
-        "12 of 12" in prediction.text(study)
-        and len(prediction.figures(study)["twin"].figure.axes) == 2
+        "On GigE with 16 and 32 nodes, HPL's rate would change by this: twice the bandwidth by"
+        in words(made)
     )
+    assert "12 of 12" in prediction.text(study) and len(made.figures["twin"].figure.axes) == 2
 
 
 def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):

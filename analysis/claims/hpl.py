@@ -24,7 +24,7 @@ from analysis.experiments.hpl_paper import Paper
 from analysis.experiments.hpl_scaling import Scaling
 from analysis.experiments.hpl_size import Size
 from analysis.experiments.link_bonding import LinkBonding
-from analysis.experiments.sensitivity import elasticity
+from analysis.sensitivity import elasticity
 from analysis.statistics import design as designs
 
 FEWEST, MOST = 2, None  # nodes: where the paper's cases and the campaign begin, and the end of each

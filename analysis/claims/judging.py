@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.claims.ledger import Claim
-from analysis.findings import evidence_of
+from analysis.statements import evidence_of
 from analysis.statistics.judgement import (
     CONTRADICTED,
     SUPPORTED,

@@ -17,8 +17,9 @@ from analysis.claims.judging import Judgement, sample, untestable
 from analysis.experiments.fan_out import FanOut
 from analysis.experiments.long_path import LongPath
 from analysis.experiments.tcp_mtu import TcpMtu
-from analysis.experiments.topology import HPL, Topology
-from analysis.findings import evidence_of
+from analysis.experiments.topology import Topology
+from analysis.oversubscription import HPL
+from analysis.statements import evidence_of
 from analysis.statistics.repeats import variation_interval
 
 CABLE, SWITCH, FREE_SWITCH = "crossover", "switch_8996", "switch_unshaped"  # paths like Nemo's
@@ -112,9 +113,9 @@ def _untuned_over_tuned(study: LongPath) -> Judgement | None:
     In each block it is the geometric mean of both directions, which are not equally wide, here or
     in the source.
     """
-    if LONG not in study.points.path or UNTUNED not in study.points.window_bytes:
+    if LONG not in study.goodput.path or UNTUNED not in study.goodput.window_bytes:
         return None
-    goodput = np.log(study.points.goodput.sel(path=LONG, congestion_control=study.control))
+    goodput = np.log(study.goodput.sel(path=LONG, congestion_control=study.control))
     gain = goodput.sel(window_bytes=UNTUNED) - goodput.sel(window_bytes=study.largest_window)
     text = "goodput with 64 KiB over that with the largest buffer, both directions"
     return sample(study.dataset, np.exp(gain.mean("direction", skipna=False)), text)

@@ -12,12 +12,14 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from analysis import experiments, paths
+import xarray as xr
+
+from analysis import notebooks, paths
 from analysis.evidence import chain, content, verify
 from analysis.evidence.chain import Chain
 from analysis.quoting import as_markdown, quoted
@@ -54,7 +56,7 @@ OWN = (
 )
 
 
-def write(file: Path) -> tuple[list[str], list[str]]:
+def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], list[str]]:
     """Write the archive; returns the names of the packed files, and notes on what is not described.
 
     The same content gives the same bytes.
@@ -70,7 +72,7 @@ def write(file: Path) -> tuple[list[str], list[str]]:
                 left_out.append(f"not described: {error}")
     code = provenance.code()
     contents[provenance.COMMIT] = json.dumps(code).encode()
-    contents[DESCRIPTION] = described(chains, code).encode()
+    contents[DESCRIPTION] = described(chains, code, references).encode()
     part = file.with_name(file.name + ".part")
     with zipfile.ZipFile(part, "w") as packed:
         for name, source in sorted(contents.items()):
@@ -179,10 +181,11 @@ def _campaigns(archive: Path, top: Path) -> list[Path]:
     return found
 
 
-def described(chains: Sequence[Chain], code: Mapping) -> str:
+def described(chains: Sequence[Chain], code: Mapping, references: Mapping[str, xr.Dataset]) -> str:
     """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None:
     unknown)."""
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    made = notebooks.stated(ChainMap({one.plan.name: one.dataset for one in chains}, references))
     hosts = [host for one in chains for host in one.sessions]
     hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
     tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
@@ -215,25 +218,29 @@ figure rests on.
 On a minimal Debian 12 with two processors, set-up took 2 minutes and the report of stored data 2 minutes (23 November 2026; `docs/install.md`).
 `make report` also measures: 7 minutes with set-up. Execution times of whole campaigns stand below.
 
-**Expected results.** `falloff evidence verify` says ok for each campaign. The report's first page then has the findings of `summary.json`, and
-`falloff reproduce` says of a new run which of them come out again. Each artifact below names the experiments whose findings rest on it.
+**Expected results.** `falloff evidence verify` says ok for each campaign. The report's first page then has the statements of `summary.json`, and
+`falloff reproduce` says of a new run which of them come out again. Each artifact below names the notebooks whose statements rest on it.
 
 ## Artifacts
 
 Execution is what all trials took together, as measured.
 
-{chr(10).join(_artifact(order, one) for order, one in enumerate(chains, 1))}"""
+{chr(10).join(_artifact(order, one, made) for order, one in enumerate(chains, 1))}"""
     return as_markdown(text)
 
 
-def _artifact(order: int, one: Chain) -> str:
+def _artifact(order: int, one: Chain, made: Mapping[Path, notebooks.Executed]) -> str:
     name, started, ended = one.plan.name, one.dataset.attrs["started"], one.dataset.attrs["ended"]
-    traced = experiments.traced().items()
-    figures = [f"`{label}`" for label, figure in traced if name in figure.campaigns]
+    figures = [
+        f"`{figure.label}`"
+        for executed in made.values()
+        for figure in executed.figures.values()
+        if name in figure.campaigns
+    ]
     contributions = [
-        f"`{module.__name__.rpartition('.')[2]}`"
-        for module in experiments.modules()
-        if name in experiments.campaigns(module)
+        f"`{file.stem}`"
+        for file, executed in made.items()
+        if name in {each.campaign for each in executed.statements}
     ]
     minutes = float(one.dataset.wall_time.sum()) / 60
     took = f"{number(minutes)} minutes" if minutes else UNKNOWN
@@ -241,7 +248,7 @@ def _artifact(order: int, one: Chain) -> str:
     return f"""### A{order}: {quoted(one.plan.title)}
 
 - **Campaign**: {quoted(one.about)}. **Figures**: {", ".join(figures) or "none"}.
-- **Substantiates**: the findings of {", ".join(contributions) or "no experiment"}.
+- **Substantiates**: the statements of {", ".join(contributions) or "no notebook"}.
 - **Inputs**: `{folder}/trials.json`, {counted(len(one.transcripts), "transcript")} beside it (SHA-256 of all `{one.raw_sha256}`).
 - **Expected result**: `falloff evidence verify {folder}` says ok; the rebuilt dataset's content has the SHA-256 `{content.digest(one.dataset)}`.
 - **Execution**: `{chain.command(one.dataset)}` took {took} (from {moment(started)} to {moment(ended)}).

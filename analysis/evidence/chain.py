@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis import attributes, paths, store
 from analysis.evidence import content
-from analysis.experiments import Traced
+from analysis.exhibit import Exhibit
 from runners import archive, manifest
 from runners.journal import Folder, read_transcript
 from runners.plan import Plan
@@ -69,11 +69,15 @@ def folders(campaign: str, testbed: str) -> list[Path]:
     return [folder for folder in (reference, *own) if (folder / "trials.json").exists()]
 
 
-def text(figure: Traced, chains: Mapping[str, Sequence[Chain]], plans: Mapping[str, Plan]) -> str:
-    """The whole chain of a figure. `chains` has those of each campaign, the stored reference's
+def text(
+    notebook: Path,
+    figure: Exhibit,
+    chains: Mapping[str, Sequence[Chain]],
+    plans: Mapping[str, Plan],
+) -> str:
+    """The whole chain of a figure that a notebook draws. `chains` has those of each campaign, the stored reference's
     first; `plans` has the campaigns as described today."""
-    lines = [f"Figure {figure.label}", f"  drawn by   {figure.module}.figures"]
-    lines.append(f"  study      {figure.module}.analyse")
+    lines = [f"Figure {figure.label}", f"  drawn by   {shown(notebook)}"]
     for name in figure.files:
         sha256 = manifest.digest((paths.DATA / name).read_bytes())
         lines += ["", f"File data/{name}", f"  sha256     {sha256}"]

@@ -19,17 +19,17 @@ from analysis import drawing, exhibit, style
 from analysis.attributes import design, interconnects, settings
 from analysis.capacity import Limits, limits
 from analysis.derive import over_factors
-from analysis.findings import (
-    Finding,
+from analysis.fitting.block_fit import Attempt, attempt
+from analysis.models import segmented
+from analysis.statements import (
+    Statement,
+    estimated,
     evidence_of,
     interval_in_words,
-    of_estimate,
     origin,
     resting_on,
     without_reading,
 )
-from analysis.fitting.block_fit import Attempt, attempt
-from analysis.models import segmented
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import fixed, listed, paragraphs, percent
@@ -233,16 +233,16 @@ def _links_limits(path: Mapping, sender: int, receivers: int, direction: str) ->
     return limits(path, forward if direction == "forward" else [pair[::-1] for pair in forward])
 
 
-def findings(study: FanOut) -> Iterator[Finding]:
+def findings(study: FanOut) -> Iterator[Statement]:
     """The limit of the flows in each direction, and the number of flows from which on it applies,
     as data."""
-    source = origin("fan_out", study.dataset)
+    source = origin(study.dataset)
     for fan in study.fans:
         statement = f"Limit of {fan.flows}, and from how many on"
         if fan.was_set:
             statement += f" (set: the bridge, from {fan.was_set:g} on)"
-        about = {"answer": fan.verdict.limit, "reason": fan.model.reason, "primary": True}
-        yield of_estimate(source, statement, "receivers", fan.knee, fan.model.blocks, **about)
+        about = {"words": "yes", "reason": fan.model.reason, "primary": True}
+        yield estimated(source, statement, "receivers", fan.knee, fan.model.blocks, **about)
 
 
 def finding(study: FanOut) -> str:

@@ -1,67 +1,12 @@
-"""The messages that HPL sends: their number by size, over the nodes; and whether simulated messages
-take as long as HPL's own."""
+"""What the sources' claims take from the messages that HPL sends; notebook 48 is their analysis."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 
-from analysis import exhibit, paths, style
-from analysis.derive import at_only_level, points
-from analysis.findings import NO_INTERVAL, Finding, evidence_of, of_estimate, origin
-from analysis.wording import byte_size, counted, number, percent
+from analysis import messages
 
-# B: smaller messages are called small; this must be the least size of a class. A GigE link transfers about this much in
-# the latency of a message.
-SMALL = 4096
-EVERY = 5  # size classes between ticks: a factor of 32
-FIGURES = {"payload": ("hpl_paper", "hpl_payload")}
 OPENS = {"hpl_payload": {"y": "payload_messages", "x": "size", "series": "nodes"}}
-TRUST = paths.REFERENCE / "trust.csv"
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What all ranks sent in a campaign's `run` on its first network and the most nodes with
-    counts.
-
-    The run's `payload_messages` [1] and `payload_bytes` [B] are over (size), the least size [B] of
-    each class. A class reaches up to the next one.
-    """
-
-    dataset: xr.Dataset
-    run: xr.Dataset
-
-    @property
-    def evidence(self) -> str:
-        """The kind of the data."""
-        return evidence_of(self.dataset)
-
-    @property
-    def nodes(self) -> int:
-        """The number of nodes of the run."""
-        return int(self.run.nodes)
-
-    @property
-    def small_messages(self) -> float:
-        """The share of messages below SMALL [1]."""
-        return _share_of_small(self.run.payload_messages)
-
-    @property
-    def small_bytes(self) -> float:
-        """The share of all bytes that small messages carry [1]."""
-        return _share_of_small(self.run.payload_bytes)
-
-    @property
-    def half_bytes_size(self) -> int:
-        """The least size [B] of the class in which the sum of bytes, from the smallest messages up,
-        reaches half."""
-        held = self.run.payload_bytes
-        return int(held["size"][(held.cumsum("size") >= held.sum() / 2).argmax("size")])
 
 
 @dataclass(frozen=True)
@@ -70,7 +15,7 @@ class Payload:
     first, then emulated."""
 
     dataset: xr.Dataset
-    profiles: tuple[Profile, ...]
+    profiles: tuple[messages.Profile, ...]
 
 
 def analyse(hpl_payload: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Payload:
@@ -78,115 +23,4 @@ def analyse(hpl_payload: xr.Dataset, hpl_paper: xr.Dataset | None = None) -> Pay
 
     Raises FalloffError when a dataset holds no HPL trial or has several blocks.
     """
-    profiles = [_profile(dataset) for dataset in (hpl_paper, hpl_payload) if dataset is not None]
-    return Payload(hpl_payload, tuple(filter(None, profiles)))
-
-
-def _profile(dataset: xr.Dataset) -> Profile | None:
-    planned = at_only_level(points(dataset), "block")
-    is_run = (dataset.runner == "hpl") & (dataset.interconnect == planned.interconnect[0].item())
-    is_counted = is_run & dataset.payload_messages.notnull().any("size")
-    runs = dataset.reset_coords().isel(trial=np.flatnonzero(is_counted))
-    return (
-        Profile(dataset, runs.isel(trial=runs.nodes.argmax("trial")))
-        if runs.sizes["trial"]
-        else None
-    )
-
-
-def _share_of_small(counts: xr.DataArray) -> float:
-    return float(counts.where(counts["size"] < SMALL).sum() / counts.sum())
-
-
-def finding(study: Payload) -> str:
-    """How small most messages are, and how large those with most of the bytes, in plain English
-    (Markdown)."""
-    if not study.profiles:
-        return "**What HPL sends cannot be said**: no run counted its messages."
-    return " ".join(map(_of_profile, study.profiles, ["**", ""]))
-
-
-def _of_profile(profile: Profile, bold: str) -> str:
-    """How many messages are small, and which carry the bytes; the first sentence is enclosed in
-    `bold`."""
-    run, n, little = profile.run, profile.nodes, profile.small_bytes
-    small = "less than 0.01 %" if 0 < little < 1e-4 else percent(little, 2)
-    sent, volume = (float(run[name].sum()) / n for name in ("payload_messages", "payload_bytes"))
-    return (
-        f"{bold}On {n} {profile.evidence} nodes {percent(profile.small_messages)} of HPL's messages are below "
-        f"{byte_size(SMALL)} and hold {small} of the bytes; at least half of the bytes are in messages of "
-        f"{byte_size(profile.half_bytes_size)} or more{bold} (1 run, counted; {int(run.P)} × {int(run.Q)}, "
-        f"N = {int(run.N)}). A node sends {number(sent)} messages and {byte_size(volume)}."
-    )
-
-
-def findings(study: Payload) -> Iterator[Finding]:
-    """The shares of small messages, and of the bytes in them, on the most nodes of every profile."""
-    for profile in study.profiles:
-        source = origin("hpl_messages", profile.dataset)
-        where = f"below {byte_size(SMALL)} ({counted(profile.nodes, 'node')})"
-        for statement, share, is_planned in (
-            (f"Most of HPL's messages are {where}", profile.small_messages, True),
-            (f"Most of HPL's bytes are in messages {where}", profile.small_bytes, False),
-        ):
-            answer = "yes" if share > 0.5 else "no"
-            about = {"answer": answer, "n_of": "run", "primary": is_planned}
-            yield of_estimate(source, statement, "share", (share, *NO_INTERVAL), 1, **about)
-
-
-def figures(study: Payload) -> dict[str, exhibit.Exhibit]:
-    """Share of messages (above) and of bytes (below) [%] by size on the most nodes, one column per
-    kind of evidence."""
-    if not study.profiles:
-        return {}
-    sizes = study.dataset["size"].values
-    used = np.flatnonzero(sum(profile.run.payload_messages.values for profile in study.profiles))
-    ticks = [at for at in range(1, len(sizes), EVERY) if used[0] <= at <= used[-1] + 1]
-    with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 4.0))
-        columns = len(study.profiles)
-        panels = figure.subplots(2, columns, sharex=True, sharey="row", squeeze=False)
-        for column, profile in zip(panels.T, study.profiles):
-            for axes, name in zip(column, ("payload_messages", "payload_bytes")):
-                share = 100 * profile.run[name] / profile.run[name].sum()
-                axes.stairs(share.values, np.arange(len(sizes) + 1), color=style.INK, linewidth=1.5)
-            column[0].set_title(f"{profile.evidence}, {profile.nodes} nodes")
-            column[1].set_xlabel("size of a message [B]")
-            column[1].tick_params(axis="x", labelsize=8)
-        panels[1, 0].set_xticks(ticks, [byte_size(int(sizes[at])) for at in ticks])
-        panels[1, 0].set_xlim(used[0] - 0.5, used[-1] + 1.5)
-        for axes in panels[:, 0]:
-            axes.set_ylim(0, None)
-        panels[0, 0].set_ylabel("share of messages [%]")
-        panels[1, 0].set_ylabel("share of bytes [%]")
-    evidence = " and ".join(profile.evidence for profile in study.profiles)
-    return exhibit.only(
-        FIGURES,
-        figure,
-        "HPL's messages by size: share of messages (above) and of bytes (below)",
-        exhibit.Basis(evidence, 1, "counts without an interval", "run"),
-        "Histogram of HPL's message sizes by number and by bytes",
-        "A step is a class of sizes, from a power of two up to the next.",
-    )
-
-
-def trust(file: Path = TRUST) -> pd.DataFrame:
-    """Compare the simulation with HPL itself on modelled networks, where only messages take time.
-
-    A row for each case of the file that tests/test_trust.py writes: network, P, Q, N, NB, BCAST and
-    DEPTH as in HPL.dat, the times `unmocked_s` of HPL itself and `simulated_s`, and `difference`
-    [1], simulated over HPL's own, less one.
-    """
-    cases = pd.read_csv(file)
-    return cases.assign(difference=cases.simulated_s / cases.unmocked_s - 1)
-
-
-def trust_finding(cases: pd.DataFrame) -> str:
-    """How far the simulation's time differs from HPL's own if only messages take time, in plain
-    English (Markdown)."""
-    largest = percent(cases.difference.abs().max(), 2)
-    return (
-        f"**With computation switched off, the simulation and HPL itself differ by at most {largest}** "
-        f"({counted(len(cases), 'case')}, simulated evidence). In {int((cases.difference == 0).sum())} of them both "
-        "print the same rate, to its last digit."
-    )
+    return Payload(hpl_payload, messages.profiles(hpl_paper, hpl_payload))

@@ -14,16 +14,16 @@ from analysis import drawing, exhibit, published, style
 from analysis.attributes import design, interconnects
 from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors
-from analysis.findings import (
-    Finding,
+from analysis.statements import (
+    Statement,
     above,
     at_place,
     change,
+    estimated,
     evidence_of,
     interval_in_words,
+    judged_fall,
     judged_in_words,
-    of_estimate,
-    of_fall,
     origin,
     resting_on,
     without_reading,
@@ -167,13 +167,13 @@ def _micro(dataset: xr.Dataset) -> Micro:
     return Micro(dataset, points, rates(points.goodput / limit))
 
 
-def findings(study: LinkBonding) -> Iterator[Finding]:
+def findings(study: LinkBonding) -> Iterator[Statement]:
     """The gain of every way on every node count, its growth, and TCP's goodput over both links, as
     data.
 
     Primary is the gain from a second link on the most nodes, by the way with the largest gain.
     """
-    source, best = origin("link_bonding", study.dataset), study.best
+    source, best = origin(study.dataset), study.best
     falls = f"HPL over one link falls behind two from {study.fewest} to {study.most} nodes"
     for way in study.ways:
         each = f": {way.name} a node"
@@ -182,19 +182,19 @@ def findings(study: LinkBonding) -> Iterator[Finding]:
             picked = f" (best of {len(study.ways)} gains)" if is_best else each
             statement = f"A second link speeds up HPL on {counted(nodes, 'node')}{picked}"
             gain, blocks = way.gain(nodes), int(way.ratios.blocks.sel(nodes=nodes))
-            about = {"answer": above(gain[1:], 0), "primary": is_best}
-            yield of_estimate(source, statement, "gain", gain, blocks, **about)
+            about = {"words": above(gain[1:], 0), "primary": is_best}
+            yield estimated(source, statement, "gain", gain, blocks, **about)
         if way.growth is not None:
             statement = falls if way is best else falls + each
-            yield of_fall(source, statement, way.growth, primary=way is best)
+            yield judged_fall(source, statement, way.growth, primary=way is best)
     if study.micro is None:
         return
-    source, links = origin("link_bonding", study.micro.dataset), study.micro.links
+    source, links = origin(study.micro.dataset), study.micro.links
     for way, streams in product(links.aggregation.values, links.streams.values):
         at = links.sel(aggregation=way, streams=streams)
         connections = counted(streams, "TCP connection")
         statement = f"{connections} can fill this many links: {NAMES[way]}"
-        yield of_estimate(source, statement, "links", at_place(at, "mean"), int(at.blocks))
+        yield estimated(source, statement, "links", at_place(at, "mean"), int(at.blocks))
 
 
 def finding(study: LinkBonding) -> str:

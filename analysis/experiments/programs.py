@@ -9,7 +9,7 @@ import xarray as xr
 from analysis import drawing, exhibit, style
 from analysis.attributes import short_names
 from analysis.derive import at_only_level, over_factors
-from analysis.findings import Finding, of_fall, origin
+from analysis.statements import Statement, judged_fall, origin
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, Judgement, judge
 from analysis.wording import number, percent
@@ -93,17 +93,17 @@ def finding(study: Programs) -> str:
     return "\n".join([basis, "", *words])
 
 
-def findings(study: Programs) -> Iterator[Finding]:
+def findings(study: Programs) -> Iterator[Statement]:
     """The fall of each program on each network; primary is the fall on the network where it is
     least efficient."""
     falls = sorted(study.falls, key=lambda fall: -fall.efficiency[1])
     least = {fall.program: fall for fall in falls}
-    source, names = origin("programs", study.dataset), short_names(study.dataset)
+    source, names = origin(study.dataset), short_names(study.dataset)
     for fall in study.falls:
         span = f"from {fall.from_nodes} to {fall.to_nodes} nodes"
         where = f"on {names[fall.interconnect]} {span}"
         statement = f"Program {fall.program} loses efficiency {where}"
-        yield of_fall(source, statement, fall.judgement, primary=fall is least[fall.program])
+        yield judged_fall(source, statement, fall.judgement, primary=fall is least[fall.program])
 
 
 def figures(study: Programs) -> dict[str, exhibit.Exhibit]:

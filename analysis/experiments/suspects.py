@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from analysis import exhibit, style
 from analysis.attributes import design, sessions, short_names, testbed
-from analysis.findings import Finding, of_estimate, origin, resting_on, without_reading
 from analysis.quoting import quoted
+from analysis.statements import Statement, estimated, origin, resting_on, without_reading
 from analysis.statistics import outliers
 from analysis.statistics.outliers import ALIKE, Comparison
 from analysis.wording import listed, number, paragraphs, percent, percent_range
@@ -193,23 +193,23 @@ def _network(
     )
 
 
-def findings(study: Suspects) -> Iterator[Finding]:
+def findings(study: Suspects) -> Iterator[Statement]:
     """The slower members in each quantity, as data; the estimate is the slowest member's loss of
     speed."""
-    source, names = origin("suspects", study.dataset), short_names(study.dataset)
+    source, names = origin(study.dataset), short_names(study.dataset)
     for network, quantity, family in _families(study):
         found, worst = family.found, int(np.argmax(family.found.mean))
         named = _slower(study, family)
-        answer = ", ".join(named) or ("none" if (found.answers == ALIKE).all() else "undecided")
+        answer = "yes" if named else "no" if (found.answers == ALIKE).all() else "undecided"
         statement = "Slower than the others"
         if planted := _planted(study, quantity):
             statement = f"The planted slow {PLANTED[quantity][1]} is found"
             answer = "undecided" if study.blocks == 1 else "yes" if {*named} == planted else "no"
         loss = found.mean[worst], found.low[worst], found.high[worst]
         what = f"{statement}: {QUANTITIES[quantity][0]}, {names[network.name]}"
-        about = {"answer": answer, "reason": f"the slowest is {_member(study, family, worst)}"}
+        about = {"words": answer, "reason": f"the slowest is {_member(study, family, worst)}"}
         about["primary"] = quantity in (COMPUTE, SEND)
-        yield of_estimate(source, what, "loss", loss, study.blocks, INTERVAL, **about)
+        yield estimated(source, what, "loss", loss, study.blocks, INTERVAL, **about)
 
 
 def finding(study: Suspects) -> str:

@@ -10,7 +10,7 @@ import xarray as xr
 
 from analysis import drawing, exhibit, published, style
 from analysis.attributes import design
-from analysis.findings import Finding, interval_in_words, of_estimate, origin, resting_on
+from analysis.statements import Statement, estimated, interval_in_words, origin, resting_on
 from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
 from analysis.token_points import astray, places, points
@@ -220,19 +220,19 @@ def _of_left_out(study: TokenExchange) -> Iterator[str]:
         yield f"**{counted(excesses, 'trial')} left out**: the pairs wrote more than the wires carry."
 
 
-def findings(study: TokenExchange) -> Iterator[Finding]:
+def findings(study: TokenExchange) -> Iterator[Statement]:
     """Every claim at every rate, as data; primary are the first two that compare different
     topologies at the study's rate."""
-    source = origin("token_exchange", study.dataset)
+    source = origin(study.dataset)
     first = {claim.against: claim.about for claim in reversed(study.at_rate)}
     planned = [claim.about for claim in study.at_rate if claim.about in first.values()][:2]
     for claim in study.claims:
         at = "" if claim.rate is None else f" at {claim.rate / MBIT:g} Mbit/s"
         statement = f"{claim.about[0].upper()}{claim.about[1:]}{at}"
-        about = {"answer": claim.kind, "reason": claim.reason}
+        about = {"words": claim.kind, "reason": claim.reason}
         about["primary"] = claim.about in planned and claim in study.at_rate
         estimate = claim.ratio, *claim.interval_95
-        yield of_estimate(source, statement, "ratio", estimate, len(claim.ratios), **about)
+        yield estimated(source, statement, "ratio", estimate, len(claim.ratios), **about)
 
 
 def figures(study: TokenExchange) -> dict[str, exhibit.Exhibit]:

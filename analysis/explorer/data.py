@@ -16,9 +16,9 @@ from analysis import paths, store
 from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
-from analysis.experiments.sensitivity import meaning
 from analysis.quoting import as_written
 from analysis.schema import schema
+from analysis.sensitivity import meaning
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind

@@ -16,9 +16,9 @@ from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import Trials
-from analysis.findings import basis_in_words, change, fall_in_words
 from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
-from analysis.statistics.design import Statement
+from analysis.statements import basis_in_words, change, fall_in_words
+from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import REFUSED, judge
 from analysis.statistics.judgement import Judgement as Verdict
@@ -76,7 +76,7 @@ class View:
 def _opens() -> dict[str, dict]:
     """The OPENS of the experiments' modules, by campaign."""
     entries = {}
-    for module in experiments.modules():
+    for module in experiments.every():
         entries |= getattr(module, "OPENS", {})
     return entries
 
@@ -251,7 +251,7 @@ class Shown:
         return found.assign(y=found.y * PER_CENT)
 
     @cached_property
-    def statement(self) -> Statement | None:
+    def statement(self) -> PlannedFall | None:
         """The campaign's statement on two of the series shown, primary ones first; None if there is
         none."""
         design, shown = self.trials.design, set(self.view.shown)
@@ -312,7 +312,7 @@ class Shown:
         rule = "this explores, and is not the campaign's verdict"
         return (f"Left out by hand: {', '.join(out)}; {rule}.",) if out else ()
 
-    def _verdict(self, statement: Statement, log_ratio: xr.DataArray) -> Verdict:
+    def _verdict(self, statement: PlannedFall, log_ratio: xr.DataArray) -> Verdict:
         """The campaign's own verdict, or the judgement of the remaining blocks. What the campaign
         refuses stays refused."""
         design, without = self.trials.design, list(self.view.without_blocks)
@@ -363,7 +363,7 @@ def again(view: View) -> Shown:
 
 
 @lru_cache(maxsize=8)  # one for each open dataset
-def _contrasts(trials: Trials) -> dict[Statement, Contrast]:
+def _contrasts(trials: Trials) -> dict[PlannedFall, Contrast]:
     """The campaign's judgements of networks, by statement."""
     if trials.design.compared != "interconnect":
         return {}

@@ -24,10 +24,10 @@ from analysis import paths, prices, store, style
 from analysis.attributes import short_names, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, rpeak
-from analysis.experiments.payoff import lasting_from
 from analysis.explorer.pieces import asset
 from analysis.explorer.plot import FRAME, MARKERS, QUIET, dress
 from analysis.models import hpl
+from analysis.payoff import lasting_from
 from analysis.quoting import as_written
 from analysis.wording import counted, number, percent
 

@@ -19,7 +19,7 @@ from analysis import paths
 from analysis.descriptions.campaigns import for_preset, read
 from analysis.descriptions.resolution import design_of
 from analysis.statistics import change
-from analysis.statistics.design import Design, Statement, of
+from analysis.statistics.design import Design, PlannedFall, of
 from analysis.statistics.judgement import (
     DECIDED,
     FALLS_OFF,
@@ -72,7 +72,7 @@ def draw(
     if WITHOUT_MESSAGES in levels:  # no run, but a number of the design
         noise[:, :, levels.index(WITHOUT_MESSAGES)] = 0
 
-    def ratio(one: Statement, n: int) -> np.ndarray:
+    def ratio(one: PlannedFall, n: int) -> np.ndarray:
         of_nodes = noise[..., nodes.index(n)]
         return of_nodes[..., levels.index(one.of)] - of_nodes[..., levels.index(one.against)]
 

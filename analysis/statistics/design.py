@@ -13,7 +13,7 @@ LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
 
 
 @dataclass(frozen=True)
-class Statement:
+class PlannedFall:
     """The statement that the rate of level `of` falls against that of level `against`, from `start`
     to `end` nodes.
 
@@ -46,8 +46,8 @@ class Design:
     control: Any
     baseline_nodes: int | None
     negative_control: int | None
-    primary: tuple[Statement, ...]
-    secondary: tuple[Statement, ...]
+    primary: tuple[PlannedFall, ...]
+    secondary: tuple[PlannedFall, ...]
     looks: tuple[int, ...]
     one_sided: float
     without_messages: Mapping[int, float]
@@ -98,17 +98,17 @@ def of(described: Mapping[str, Any]) -> Design:
     )
 
 
-def _statements(primary: list, start: int, end: int) -> Iterator[Statement]:
+def _statements(primary: list, start: int, end: int) -> Iterator[PlannedFall]:
     if primary and not isinstance(primary[0], Mapping):
         primary = [{"networks": primary, "from": start, "to": end}]
     for table in primary:
         of, against = table["networks"]
-        yield Statement(of, against, table["from"], table["to"], table.get("expected", ""))
+        yield PlannedFall(of, against, table["from"], table["to"], table.get("expected", ""))
 
 
 def _secondary(
-    primary: tuple[Statement, ...], control: Any, baseline: int | None, most: int
-) -> tuple[Statement, ...]:
+    primary: tuple[PlannedFall, ...], control: Any, baseline: int | None, most: int
+) -> tuple[PlannedFall, ...]:
     """Every primary pair from the baseline to the most nodes, and each of its levels against the control; and every primary
     pair from the baseline to each node count that a primary statement names, as shorter runs have them."""
     if baseline is None or baseline >= most:
@@ -124,4 +124,4 @@ def _secondary(
     tested = {(one.of, one.against, one.start, one.end) for one in primary}
     places = [(*pair, baseline, most) for pair in (*pairs, *against_control)]
     places += [(*pair, baseline, nodes) for nodes in named for pair in pairs]
-    return tuple(Statement(*place) for place in dict.fromkeys(places) if place not in tested)
+    return tuple(PlannedFall(*place) for place in dict.fromkeys(places) if place not in tested)

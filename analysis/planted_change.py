@@ -4,7 +4,7 @@ The changes are planted by calculation into stored runs, from each trial's own r
 else is as it was run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,12 @@ import xarray as xr
 
 from analysis import comparison, samples
 from analysis.comparison import Comparison
-from analysis.exhibit import Exhibit, Table
-from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
+from analysis.exhibit import Table
+from analysis.statements import T_INTERVAL, Statement, estimated, origin
 from analysis.statistics.change import FASTER, SLOWER
 from analysis.wording import estimate, fixed, listed, percent
 from runners.record import FalloffError
 
-FIGURES = {"compare_slow_node": ("hpl_table1", "hpl_scaling")}
 SLOW_NODE, NODE_LOSS = 16, 0.20  # the node, and how much slower it computes
 LINK_LOSS = 0.03  # on the first of two links
 NOTHING = 1e-4  # a smaller planted change counts as none, such as for traffic on the other link
@@ -54,33 +53,6 @@ class Scenario:
         return self.statements(0, NOTHING)
 
 
-# The scenarios by name: `unchanged`, `slow_node`, and `slow_link` where a campaign of links has two halves.
-Study = dict[str, Scenario]
-
-
-def analyse(hpl_table1: xr.Dataset, hpl_scaling: xr.Dataset, link_micro: xr.Dataset) -> Study:
-    """Compare stored runs with each other, with and without planted changes.
-
-    HPL: OLD is `hpl_scaling`, NEW is `hpl_table1`, run on the same emulated cluster at another
-    time. Links: OLD and NEW are the odd and the even blocks of `link_micro`. Raises FalloffError if
-    a campaign has no run of its tool.
-    """
-    for dataset, tool in ((hpl_table1, "hpl"), (hpl_scaling, "hpl"), (link_micro, "iperf3")):
-        if tool not in dataset.runner.values:
-            raise FalloffError(f"campaign {dataset.attrs['campaign']} has no run of {tool}")
-    node = f"node {SLOW_NODE} computes {percent(NODE_LOSS, 0)} slower"
-    link = f"the first link is {percent(LINK_LOSS, 0)} slower"
-    is_odd = link_micro.block.values % 2 == 1
-    odd, even = link_micro.isel(trial=is_odd), link_micro.isel(trial=~is_odd)
-    study = {
-        "unchanged": _scenario("nothing was changed", hpl_scaling, hpl_table1, hpl_table1),
-        "slow_node": _scenario(node, hpl_scaling, hpl_table1, with_slow_node(hpl_table1)),
-    }
-    if even.sizes["trial"]:
-        study["slow_link"] = _scenario(link, odd, even, with_slow_link(even))
-    return study
-
-
 def with_slow_node(dataset: xr.Dataset) -> xr.Dataset:
     """HPL's runs as if one node computed `NODE_LOSS` slower, and all others waited for it.
 
@@ -100,8 +72,11 @@ def with_slow_link(dataset: xr.Dataset) -> xr.Dataset:
     return dataset.assign(goodput=dataset.goodput * (1 - LINK_LOSS * share))
 
 
-def _scenario(change: str, old, new, changed) -> Scenario:
-    """OLD beside NEW with the planted change, `changed`, and its effect on each statement."""
+def scenario(change: str, old: xr.Dataset, new: xr.Dataset, changed: xr.Dataset) -> Scenario:
+    """OLD beside NEW with the planted `change`, `changed`, and its effect on each statement.
+
+    Raises FalloffError if the two have no point in common.
+    """
     before, without, after = (
         samples.of_dataset(dataset, side)
         for dataset, side in ((old, "OLD"), (new, "NEW"), (changed, "NEW"))
@@ -111,28 +86,28 @@ def _scenario(change: str, old, new, changed) -> Scenario:
     return Scenario(change, new, found, tuple(one.ratio / other.ratio for one, other in both))
 
 
-def finding(study: Study) -> str:
-    """Whether each change was found, and nothing else, in plain English (Markdown)."""
-    margin = percent(study["unchanged"].found.margin, 0)
-    large = [one for scenario in study.values() for one in scenario.large]
-    others = [one for scenario in study.values() for one in scenario.unchanged]
+def require_runs(dataset: xr.Dataset, tool: str) -> None:
+    """Raise FalloffError if a campaign has no run of this tool."""
+    if tool not in dataset.runner.values:
+        raise FalloffError(f"campaign {dataset.attrs['campaign']} has no run of {tool}")
+
+
+def found_and_accused(scenarios: Sequence[Scenario]) -> str:
+    """How many of the changed statements were found, and how many of the unchanged ones were accused (Markdown)."""
+    margin = percent(scenarios[0].found.margin, 0)
+    large = [one for each in scenarios for one in each.large]
+    others = [one for each in scenarios for one in each.unchanged]
     found = sum(one.answer == SLOWER for one in large)
-    sizes = [abs(ratio - 1) for scenario in study.values() for ratio in scenario.planted]
-    largest = percent(max(sizes))
+    largest = percent(max(abs(ratio - 1) for each in scenarios for ratio in each.planted))
     accused = sum(one.answer in (SLOWER, FASTER) for one in others)
-    answer = (
-        f"Changes were planted in stored runs by calculation. **`falloff compare` found {found} of {len(large)} statements that were "
-        f"changed by {margin} (its margin) to {largest}, and accused {accused or 'none'} of {len(others)} that were not changed.** A statement "
-        "is about a point, or a planned ratio of two networks."
+    return (
+        f"**`falloff compare` found {found} of {len(large)} statements that were changed by {margin} (its margin) to {largest}, "
+        f"and accused {accused or 'none'} of {len(others)} that were not changed.**"
     )
-    rule = (
-        "A change within the margin may be *slower* or *the same*: *the same* where it is shown to lie within, else *slower* where a test "
-        "tells it from 0."
-    )
-    return "\n".join([answer, "", *map(_of_scenario, study.values()), "", rule])
 
 
-def _of_scenario(one: Scenario) -> str:
+def in_words(one: Scenario) -> str:
+    """The answers of a scenario by the size of the planted change, with its exit code, as an item of a list (Markdown)."""
     margin = percent(one.found.margin, 0)
     parts = {
         f"changed by {margin} or more": one.large,
@@ -147,31 +122,20 @@ def _of_scenario(one: Scenario) -> str:
     return f"- Where {one.change} (exit code {comparison.EXIT_CODES[one.found.answer]}): {told}."
 
 
-def findings(study: Study) -> Iterator[Finding]:
-    """Every statement of every scenario, as data."""
-    for one in study.values():
-        source = origin("planted_change", one.dataset)
-        for change in one.found.changes:
-            statement, answer = f"where {one.change}: {change.what}", change.answer
-            speed, n = (
-                (change.ratio, change.low, change.high),
-                min(len(change.old), len(change.new)),
-            )
-            yield of_estimate(source, statement, "speed of NEW over OLD", speed, n, answer=answer)
+def statements(one: Scenario) -> list[Statement]:
+    """Is NEW slower or faster than OLD, or the same? One statement for each point and planned ratio."""
+    source, made = origin(one.dataset), []
+    for change in one.found.changes:
+        speed, n = (change.ratio, change.low, change.high), min(len(change.old), len(change.new))
+        subject, quantity = f"where {one.change}: {change.what}", "speed of NEW over OLD"
+        made.append(estimated(source, subject, quantity, speed, n, words=change.answer))
+    return made
 
 
-def figures(study: Study) -> dict[str, Exhibit]:
-    """The estimation plot of the slow node."""
-    ((label, rests_on),) = FIGURES.items()
-    one = study["slow_node"]
-    shows = f"Where {one.change}: OLD, NEW and their difference"
-    return {label: comparison.figure(one.found, label, shows, rests_on)}
-
-
-def planted(study: Study) -> Table:
+def planted(scenarios: Sequence[Scenario]) -> Table:
     """Every planted change of the margin or more, beside what was found."""
     rows = []
-    for one in study.values():
+    for one in scenarios:
         for change, ratio in zip(one.found.changes, one.planted):
             if change in one.large:
                 ends = change.ratio, change.low, change.high
@@ -183,6 +147,6 @@ def planted(study: Study) -> Table:
     columns = ("Change", "Statement", "Planted ratio", "Found", "Blocks of OLD, NEW", "Answer")
     caption = (
         "The ratio of speeds where the margin or more was planted, and what was found, which holds all else that differs between the runs "
-        f"({study['slow_node'].found.old.evidence} evidence, {T_INTERVAL})"
+        f"({scenarios[0].found.old.evidence} evidence, {T_INTERVAL})"
     )
     return Table("compare-planted", columns, "llrlrl", rows, caption, None, (3, 2, 1, 3, 1, 1))

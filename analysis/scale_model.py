@@ -5,50 +5,19 @@ bytes take a share of F / (BW N) times what the grid says, and messages one of m
 BW bytes/s and a short message of m seconds. Both are measured here, by tokens on the emulated network just before each run.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from analysis import exhibit, published
-from analysis.attributes import interconnects, short_names, testbed
+from analysis.attributes import interconnects, names_in_text, testbed
 from analysis.derive import over_factors
 from analysis.descriptions import testbeds
-from analysis.statistics.judgement import judge
 from analysis.wire import wire_limit
 from analysis.wording import UNKNOWN, counted, fixed, listed, micro, number, percent
 
-OPEN = "open"  # the answer where an interval is neither inside nor beyond its margin
 PAPER = "smith"  # the testbed that describes the paper's cluster
 GIGE = 1e9  # bit/s on the paper's wires
-
-
-def judged_ratios(
-    log_ratio: xr.DataArray,
-    margins: Mapping[str, float],
-    evidence: str,
-    one_sided: float,
-    answers: Mapping[str, str],
-) -> pd.DataFrame:
-    """A table of log-ratios over (block, interconnect, ...), indexed by their other dims: are they 1?
-
-    Columns: `ratio` (geometric mean), `low`, `high`, the t interval of this one-sided level, `blocks`, the `margin` of the
-    interconnect [1], and the `answer`: that of a judged fall in the words of `answers`, or OPEN.
-    """
-    log_ratio = log_ratio.reset_coords(drop=True).transpose("block", "interconnect", "nodes", ...)
-    dims = log_ratio.dims[1:]
-    stacked = log_ratio.stack(point=dims).transpose("point", "block")
-    rows = []
-    for place, values in zip(stacked.point.values, stacked.values):
-        margin = margins[place[0]]
-        fall = judge(values, margin, evidence, one_sided)
-        low, high = fall.interval or (np.nan, np.nan)
-        ratio = np.nan if fall.fall is None else 1 - fall.fall
-        answer = answers.get(fall.answer, OPEN)
-        rows.append((*place, ratio, 1 - high, 1 - low, fall.blocks, margin, answer))
-    columns = [*dims, "ratio", "low", "high", "blocks", "margin", "answer"]
-    return pd.DataFrame(rows, columns=columns).set_index([*dims])
 
 
 def shares(dataset: xr.Dataset) -> pd.DataFrame:
@@ -127,18 +96,18 @@ def kept(shares: pd.DataFrame) -> str:
     )
 
 
-def finding(dataset: xr.Dataset) -> str:
-    """What the model keeps of the paper's cluster, in plain English (Markdown)."""
-    found, names = shares(dataset), short_names(dataset)
+def kept_in_words(dataset: xr.Dataset, found: pd.DataFrame) -> str:
+    """What the model keeps of the paper's cluster, and how it is known (Markdown); `found` are the `shares` of the dataset."""
+    names = names_in_text(dataset)
     if found.empty or not (told := kept(found)):
         return "**What the scale model keeps of the paper's cluster cannot be said**: no tokens were exchanged before its runs."
     networks = listed([names[name] for name in found.index.unique(0)])
     return f"**{told}** Both are measured by tokens before each run, on {networks} in {counted(len(found), 'case')}."
 
 
-def table(dataset: xr.Dataset) -> exhibit.Table | None:
-    """Both shares at every point; None where no tokens were exchanged."""
-    found, names = shares(dataset), short_names(dataset)
+def table(dataset: xr.Dataset, found: pd.DataFrame) -> exhibit.Table | None:
+    """The `shares` of a dataset at every point; None where no tokens were exchanged."""
+    names = names_in_text(dataset)
     if found.empty:
         return None
     rows = [

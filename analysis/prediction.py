@@ -1,4 +1,4 @@
-"""Twin: whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
+"""Whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from analysis import attributes, derive, drawing, exhibit, style
 from analysis import twin as twins
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
-from analysis.findings import T_INTERVAL, Finding, of_estimate, origin
+from analysis.quoting import quoted
+from analysis.statements import T_INTERVAL, Statement, estimated, origin
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import ACROSS, INSIDE, place
 from analysis.twin import Twin
 from analysis.wording import counted, estimate, fixed, listed, number, percent
 from runners.record import FalloffError
 
-READ = ("twin_held_out", "twin_what_if", "token_nodes", "token_load", "suspects", "twin_hpl")
-FIGURES = {"twin": READ}
 MARGIN = 0.03  # of a held-out rate, decided before the simulation
 WITHIN, BEYOND, OPEN = "within", "beyond", "open"
 # The model as fitted, and with every number at the end that is worse or better for HPL.
@@ -30,6 +30,9 @@ VARIED = (
     "bandwidth=high,latency=low,dgemm_flop_s=high",
 )
 _BYTES = 8  # of a matrix element
+_WHAT_IF = (
+    quoted(",") + " "
+)  # between a network's name and what differs from it, as `twin.what_ifs` writes them
 
 
 @dataclass(frozen=True)
@@ -87,23 +90,6 @@ class Study:
             if (other.network, other.nodes) == (rate.fitted, rate.nodes)
         )
         return rate.rate / as_is - 1
-
-
-def analyse(
-    twin_held_out: xr.Dataset,
-    twin_what_if: xr.Dataset,
-    token_nodes: xr.Dataset,
-    token_load: xr.Dataset,
-    suspects: xr.Dataset,
-    twin_hpl: xr.Dataset,
-) -> Study:
-    """Fit the twin anew to the micro-benchmarks, and hold what was simulated on it against HPL's runs.
-
-    Raises FalloffError where no twin can be fitted, or a simulation failed.
-    """
-    run = (token_nodes, token_load, suspects, twin_hpl)
-    fitted = twins.fit(run)
-    return predict(fitted, held_out_points(run, fitted), twin_held_out, twin_what_if)
 
 
 def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
@@ -192,27 +178,17 @@ def _rates(dataset: xr.Dataset, twin: Twin) -> Iterator[Rate]:
             yield Rate(network, fitted, names[network], nodes, *ends)
 
 
-def finding(study: Study) -> str:
-    """How well the twin predicts, and what it was fitted to, in plain English (Markdown)."""
-    parts = [
-        accuracy(study),
-        "No number was fitted to HPL on several nodes; two rules were chosen after these runs were seen.",
-        *(_if_changed(study, network) for network in study.twin.links),
-    ]
-    return " ".join(filter(None, parts))
-
-
-def _if_changed(study: Study, network: str) -> str:
+def if_changed(study: Study, network: str) -> str:
     """What each change of a network would bring, over the nodes that were asked for: a sentence, empty where none was."""
     changed = [rate for rate in study.what_if if rate.fitted == network != rate.network]
     if not changed:
         return ""
     gains: dict[str, list[str]] = {}
     for rate in changed:
-        gains.setdefault(rate.words.partition(", ")[2], []).append(_signed(study.gain(rate)))
+        gains.setdefault(rate.words.partition(_WHAT_IF)[2], []).append(_signed(study.gain(rate)))
     words = [f"{what} by {' and '.join(dict.fromkeys(each))}" for what, each in gains.items()]
     nodes = listed([str(count) for count in sorted({rate.nodes for rate in changed})])
-    name = changed[0].words.partition(", ")[0]
+    name = changed[0].words.partition(_WHAT_IF)[0]
     unsure = all(abs(study.gain(rate)) < MARGIN for rate in changed)
     below = (
         f" That is less than the {percent(MARGIN, 0)} to which the twin is tested."
@@ -239,17 +215,20 @@ def accuracy(study: Study) -> str:
     )
 
 
-def findings(study: Study) -> Iterator[Finding]:
-    """The error of each prediction; primary is the largest on each network."""
-    source = origin("twin", study.dataset)
+def is_right(study: Study) -> list[Statement]:
+    """Is HPL's rate on the twin right within MARGIN, at each point held out? Primary is the largest error on each network."""
+    source = origin(study.dataset)
     by_error = sorted(study.held_out, key=lambda point: abs(point.error))
     largest = {point.predicted.network: point for point in by_error}
+    statements = []
     for point in study.held_out:
         rate, error = point.predicted, (point.error, point.low, point.high)
         statement = f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {rate.words}, {rate.nodes} nodes"
-        about = {"answer": point.answer, "primary": point is largest[rate.network]}
+        about = {"words": point.answer, "primary": point is largest[rate.network]}
         n_of = f"{study.twin.evidence} block"  # the twin itself has no scatter
-        yield of_estimate(source, statement, "error", error, point.blocks, n_of=n_of, **about)
+        one = estimated(source, statement, "error", error, point.blocks, n_of=n_of, **about)
+        statements.append(one)
+    return statements
 
 
 def table(study: Study) -> exhibit.Table:
@@ -295,12 +274,12 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def figures(study: Study) -> dict[str, exhibit.Exhibit]:
+def figure(study: Study) -> Figure:
     """HPL's rate a node [Gflop/s] over nodes, a panel a network: as run, predicted with its range, and what if."""
     networks = list(dict.fromkeys(point.predicted.network for point in study.held_out))
     looks = [style.look(name) for name in ("gige", "10gige", "unshaped", "infiniband")]
     with style.styled():
-        figure, panels = drawing.new_figures(3.6, len(networks))
+        drawn, panels = drawing.new_figures(3.6, len(networks))
         for axes, network in zip(panels, networks):
             points = [point for point in study.held_out if point.predicted.network == network]
             nodes = [point.predicted.nodes for point in points]
@@ -310,22 +289,14 @@ def figures(study: Study) -> dict[str, exhibit.Exhibit]:
             others = [rate for rate in study.what_if if rate.fitted == network]
             for rank, name in enumerate(dict.fromkeys(rate.network for rate in others)):
                 rates = [rate for rate in others if rate.network == name]
-                label = "twin" if name == network else rates[0].words.partition(", ")[2]
+                label = "twin" if name == network else rates[0].words.partition(_WHAT_IF)[2]
                 _simulated(axes, looks[rank % len(looks)], rates, label, 1 + 0.04 * rank)
             every = sorted({*nodes, *(rate.nodes for rate in others)})
             drawing.doubling_axis(axes, drawing.apart(every, 1.9))
             axes.set_title(points[0].predicted.words)
         panels[0].set_ylabel("HPL's rate a node [Gflop/s]")
-        drawing.legend_below(figure, panels, 2)
-    return exhibit.only(
-        FIGURES,
-        figure,
-        "HPL's rate a node on the cluster, on its twin, and on networks that are not there",
-        exhibit.Basis("simulated"),
-        f"Rates over nodes, a panel for each network: crosses {study.twin.evidence}, marks simulated",
-        f"Crosses: means of {study.twin.evidence} runs, which the fit never read. Bars: every fitted number at the worse "
-        "or better end of its range.",
-    )
+        drawing.legend_below(drawn, panels, 2)
+    return drawn
 
 
 def _simulated(axes, look: style.Look, rates: Sequence[Rate], label: str, aside: float) -> None:

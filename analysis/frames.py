@@ -13,13 +13,13 @@ import xarray as xr
 from analysis import published
 from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import over_factors
-from analysis.findings import (
+from analysis.statements import (
     NO_INTERVAL,
-    Finding,
+    Statement,
+    estimated,
     judged_in_words,
+    judged_ratio,
     known,
-    of_control,
-    of_estimate,
     origin,
     resting_on,
 )
@@ -197,32 +197,32 @@ def _of_limits(study: Frames) -> Iterator[str]:
     yield f"Nemo's switches carried frames of {limit} bytes [@nemo]."
 
 
-def findings(study: Frames) -> Iterator[Finding]:
+def findings(study: Frames) -> Iterator[Statement]:
     """Whether the switch delivers as much as the cable, and every frame limit, as data."""
     if study.sizes is not None:
         yield from _findings_of_sizes(study.sizes)
-    source, names = origin("frames", study.dataset), short_names(study.dataset)
+    source, names = origin(study.dataset), short_names(study.dataset)
     table = study.limits
     count, exact = int(table.frame.notnull().sum()), int(table.exact.sum())
     answer = "" if not count else "yes" if exact == count else "not always"
     statement = "The search finds the largest frame that was set on a path"
     share, about = (
         (exact / count if count else None, *NO_INTERVAL),
-        {"n_of": "limit", "answer": answer},
+        {"n_of": "limit", "words": answer},
     )
-    yield of_estimate(source, statement, "share", share, count, primary=True, **about)
+    yield estimated(source, statement, "share", share, count, primary=True, **about)
     for row in table.itertuples():
         where = f"{names[row.path]}, {row.way}, {'under load' if row.load else 'idle'}"
         statement = f"The largest frame on {where}; {row.expected} B was set"
         answer = "" if not row.blocks else "as described" if row.exact else "differs"
-        about = {"answer": answer, "reason": row.fault}
+        about = {"words": answer, "reason": row.fault}
         frame = row.frame, *NO_INTERVAL
-        yield of_estimate(source, statement, "frame", frame, row.blocks, unit="B", **about)
+        yield estimated(source, statement, "frame", frame, row.blocks, unit="B", **about)
 
 
-def _findings_of_sizes(study: PacketSizes) -> Iterator[Finding]:
-    source, names = origin("frames", study.dataset), short_names(study.dataset)
+def _findings_of_sizes(study: PacketSizes) -> Iterator[Statement]:
+    source, names = origin(study.dataset), short_names(study.dataset)
     pair = f"Share of datagrams delivered: {names[study.compared]} over {names[study.reference]}"
-    yield of_control(source, pair, study.blocking[study.worst], primary=True)
+    yield judged_ratio(source, pair, study.blocking[study.worst], primary=True)
     for size, control in study.blocking.items():
-        yield of_control(source, f"{pair}, frames of {size} B", control)
+        yield judged_ratio(source, f"{pair}, frames of {size} B", control)

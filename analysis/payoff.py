@@ -1,8 +1,8 @@
 """The number of nodes from which on a faster network pays for itself: its gain in HPL's rate
 against its extra cost."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,14 +12,14 @@ from scipy import stats
 
 from analysis import drawing, exhibit, style
 from analysis import prices as price_list
-from analysis.attributes import short_names, testbed
+from analysis import sensitivity as sensitivities
+from analysis.attributes import names_in_text, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency
-from analysis.experiments import sensitivity as sensitivities
-from analysis.experiments.sensitivity import SIDES, Sensitivity
-from analysis.findings import PERCENTILE, Finding, at_place, of_estimate, origin
 from analysis.prices import NODE, Price
 from analysis.quoting import quoted
+from analysis.sensitivity import SIDES, Sensitivity
+from analysis.statements import PERCENTILE, Statement, at_place, estimated, origin
 from analysis.statistics import design as plans
 from analysis.wording import (
     UNKNOWN,
@@ -27,7 +27,6 @@ from analysis.wording import (
     exact,
     fixed,
     number,
-    paragraphs,
     percent,
     percent_range,
 )
@@ -37,7 +36,6 @@ DRAWS = 10_000
 PRICE_SEED, MODEL_SEED = 20261208, 20261209
 ENDS = (0.025, 0.975)  # of the 95 % ranges of draws
 YEARS = "2005 to 2009"  # of data/prices.toml
-FIGURES = {"payoff": ("hpl_paper", "hpl_sensitivity", "hpl_beyond", "prices.toml")}
 SURE = 0.95  # share of the draws; a smaller majority makes an answer only likely
 APART = 1.7  # least ratio of nodes between ticks
 
@@ -95,30 +93,21 @@ class Payoff:
     @property
     def slow(self) -> str:
         """The slower network's short name."""
-        return short_names(self.gains.dataset)[self.gains.network]
+        return names_in_text(self.gains.dataset)[self.gains.network]
 
     @property
     def fast(self) -> str:
         """The faster network's short name."""
-        return short_names(self.gains.dataset)[self.gains.reference]
-
-
-def analyse(
-    hpl_paper: xr.Dataset, hpl_sensitivity: xr.Dataset, hpl_beyond: xr.Dataset | None = None
-) -> Payoff:
-    """Compare the two networks of the paper's contrast, at the shipped prices, on its cases and on
-    larger ones.
-
-    Raises FalloffError if no case ran on both networks, or a dataset holds no HPL trial or several
-    blocks.
-    """
-    return priced(simulated_gains(hpl_paper, hpl_sensitivity, hpl_beyond), price_list.read())
+        return names_in_text(self.gains.dataset)[self.gains.reference]
 
 
 def simulated_gains(
     paper: xr.Dataset, sensitivity: xr.Dataset, beyond: xr.Dataset | None = None
 ) -> Gains:
-    """The gains on the cases that ran on both networks; raises like `analyse`."""
+    """The gains on the cases that ran on both networks of the paper's contrast.
+
+    Raises FalloffError if no case ran on both networks, or a dataset holds no HPL trial or several blocks.
+    """
     network, reference = plans.read(paper).pair
     datasets = [paper] if beyond is None else [paper, beyond]
     cases = [efficiency(at_only_level(points(dataset), "block")) for dataset in datasets]
@@ -245,50 +234,47 @@ def _range(value: xr.DataArray, drawn: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({"value": value, "low": low, "high": high})
 
 
-def finding(study: Payoff) -> str:
-    """Where the faster network gives cheaper HPL, in plain English (Markdown)."""
-    first, low, high = at_place(study.from_nodes, "value")
+def pays_from(study: Payoff) -> Statement:
+    """Does the faster network give cheaper HPL from some number of nodes on, up to the largest case?"""
+    estimate = first, low, high = at_place(study.from_nodes, "value")
     slow, fast, most = study.slow, study.fast, study.nodes[-1]
+    subject = f"{fast} gives cheaper HPL than {slow} from this many nodes on"
+    about = {"n_of": "draw", "words": study.answer, "primary": True}
+    source = origin(study.gains.dataset)
+    one = estimated(source, subject, "nodes", estimate, DRAWS, PERCENTILE, **about)
     gives = "likely gives" if study.answer == "likely" else "gives"
     answer = f"{fast} {gives} cheaper HPL than {slow} from {_count(first)} on"
     if np.isinf(first):
         answer = (
             f"{slow} gives cheaper HPL than {fast} up to {counted(most, 'node')}, the largest case"
         )
-    lasting = [n for n in study.nodes if n >= first] or study.nodes
-    gains, chances = (100 * each.sel(nodes=lasting) for each in (study.gain.value, study.chance))
-    gain_ends = dict.fromkeys(number(float(end)) for end in (gains.min(), gains.max()))
-    chance_ends = dict.fromkeys(fixed(float(end), 0) for end in (chances.min(), chances.max()))
+    # An infinite end is not a number, so the sentence states it.
+    spread = "" if low == high else f" The 95 % range is {_count(low)} to {_count(high)}."
     assumed = sum(price.source.startswith("assumed") for price in study.prices)
-    premium, *ends = at_place(study.premium, "value")
-    words = [
-        f"**{answer}, at prices of {YEARS} ({assumed} of {len(study.prices)} assumed)**: on {lasting[0]} to {most} nodes it is "
-        f"cheaper in {' to '.join(chance_ends)} % of {counted(DRAWS, 'draw')} (simulated evidence).",
-        "" if low == high else f"The 95 % range is {_count(low)} to {_count(high)}.",
-        f"A node costs {percent(premium)} more with {fast} ({percent_range(ends)}). HPL's rate is {' to '.join(gain_ends)} % higher.",
-        f"The prices make {percent(study.price_share, 0)} of that uncertainty, the model the rest.",
-    ]
-    return paragraphs(words)
+    sentence = f"**{answer}, at prices of {YEARS}** ({assumed} of {len(study.prices)} assumed; simulated evidence).{spread}"
+    return replace(one, sentence=sentence)
 
 
 def _count(nodes: float) -> str:
     return "never" if np.isinf(nodes) else counted(int(nodes), "node")
 
 
-def findings(study: Payoff) -> Iterator[Finding]:
-    """The number of nodes from which on the faster network gives cheaper HPL."""
-    estimate = at_place(study.from_nodes, "value")
-    _, low, high = estimate
-    statement = f"{study.fast} gives cheaper HPL than {study.slow} from this many nodes on"
-    # An infinite end is not a number, so the words state it.
-    if not np.isfinite([low, high]).all():
-        statement += f" (95 % range {_count(low)} to {_count(high)})"
-    about = {"n_of": "draw", "answer": study.answer, "primary": True}
-    source = origin("payoff", study.gains.dataset)
-    yield of_estimate(source, statement, "nodes", estimate, DRAWS, PERCENTILE, **about)
+def in_words(study: Payoff) -> str:
+    """What the answer rests on: the chance, the extra price and the gain, and which of both is less certain."""
+    first, most = float(study.from_nodes.value), study.nodes[-1]
+    lasting = [n for n in study.nodes if n >= first] or study.nodes
+    gains, chances = (100 * each.sel(nodes=lasting) for each in (study.gain.value, study.chance))
+    gain_ends = dict.fromkeys(number(float(end)) for end in (gains.min(), gains.max()))
+    chance_ends = dict.fromkeys(fixed(float(end), 0) for end in (chances.min(), chances.max()))
+    premium, *ends = at_place(study.premium, "value")
+    return (
+        f"On {lasting[0]} to {most} nodes it is cheaper in {' to '.join(chance_ends)} % of {counted(DRAWS, 'draw')}. "
+        f"A node costs {percent(premium)} more with {study.fast} ({percent_range(ends)}). HPL's rate is "
+        f"{' to '.join(gain_ends)} % higher. The prices make {percent(study.price_share, 0)} of that uncertainty, the model the rest."
+    )
 
 
-def figures(study: Payoff) -> dict[str, exhibit.Exhibit]:
+def over_nodes(study: Payoff) -> Figure:
     """Above: the gain [%] over nodes and the extra cost of a node [%]. Below: the chance [%] that
     the network pays."""
     with style.styled():
@@ -307,16 +293,7 @@ def figures(study: Payoff) -> dict[str, exhibit.Exhibit]:
         chance.set(ylim=(-5, 105), ylabel=f"{study.fast} cheaper\n[% of draws]")
         drawing.doubling_axis(chance, drawing.apart(nodes, APART))
         drawing.legend_below(figure, gain, 2)
-    return exhibit.only(
-        FIGURES,
-        figure,
-        f"Above: what HPL gains on {study.fast} over {study.slow}, and what a node with it costs more. {study.fast} pays "
-        "where the gain is higher. Below: the share of the draws in which it pays",
-        exhibit.Basis("simulated", DRAWS, "95 % ranges of the draws", "draw"),
-        "The faster network's gain in HPL beside its price, and the chance that it pays, over nodes",
-        "The bars are the range of the gain, the grey band is that of the price. A draw gives each uncertain number a value "
-        "within its range, the listed one most likely (triangular distribution).",
-    )
+    return figure
 
 
 def prices_table(study: Payoff) -> exhibit.Table:

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import drawing, exhibit, style
-from analysis.attributes import short_names, testbed
+from analysis.attributes import names_in_text, testbed
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, shape
-from analysis.wording import UNKNOWN, between, counted, exact, fixed, listed
+from analysis.wording import UNKNOWN, between, exact, fixed, listed
+from runners.record import FalloffError
 
 NOTHING = "none"  # the level of the factor `vary` at which every number has its own value
 SIDES = ("low", "high")
-FIGURES = {"sensitivity": ("hpl_sensitivity",)}
 MEANINGS = {
     "rpeak": "theoretical peak",
     "bandwidth": "bandwidth",
@@ -98,9 +99,19 @@ def meaning(parameter: str) -> str:
     return MEANINGS.get(parameter, parameter)
 
 
-def finding(study: Sensitivity) -> str:
-    """How far the model's numbers can move each network's fall, in plain English (Markdown)."""
-    names, falls = short_names(study.dataset), []
+def require_same_model(dataset: xr.Dataset, varied: xr.Dataset) -> None:
+    """Raise FalloffError unless both campaigns were simulated with the same numbers of a node and of the networks."""
+    one, other = testbed(dataset), testbed(varied)
+    if any(one[table] != other[table] for table in ("rates", "rpeak", "network")):
+        raise FalloffError(
+            f"Campaigns {dataset.attrs['campaign']} and {varied.attrs['campaign']} were simulated with "
+            f"different rates of testbed {one['name']}; run the older one again."
+        )
+
+
+def reach(study: Sensitivity) -> str:
+    """How far the model's numbers can move each network's fall, in a sentence or two."""
+    names, falls = names_in_text(study.dataset), []
     known = (study.fall + study.fall_changes.min(["parameter", "side"])).dropna("interconnect")
     for network in known.interconnect.values.tolist():
         fall, changes = (
@@ -121,13 +132,13 @@ def finding(study: Sensitivity) -> str:
     )
 
 
-def figures(study: Sensitivity) -> dict[str, exhibit.Exhibit]:
-    """Change of the efficiency [percentage points] on the most nodes by each number, one panel per
+def figure(study: Sensitivity) -> Figure:
+    """Change of the efficiency [percentage points] on the most nodes by each number of the model, one panel per
     network.
 
     The number with the largest effect on the first network is on top.
     """
-    names, networks = short_names(study.dataset), study.base.interconnect.values
+    names, networks = names_in_text(study.dataset), study.base.interconnect.values
     on_most = 100 * study.changes.isel(nodes=-1)
     first = on_most.isel(interconnect=0)
     swing = first.max("side").clip(min=0) - first.min("side").clip(max=0)
@@ -135,7 +146,7 @@ def figures(study: Sensitivity) -> dict[str, exhibit.Exhibit]:
     rows = np.arange(on_most.sizes["parameter"])
     with style.styled():
         height = 1.3 + 0.27 * len(rows)
-        figure, panels = drawing.new_figures(height, len(networks), sharex=True)
+        drawn, panels = drawing.new_figures(height, len(networks), sharex=True)
         for axes, network in zip(panels, networks):
             color, changes = style.look(network).color, on_most.sel(interconnect=network)
             for side, fill, place in (("low", color, -0.19), ("high", "white", 0.19)):
@@ -147,21 +158,13 @@ def figures(study: Sensitivity) -> dict[str, exhibit.Exhibit]:
             axes.set(title=names[network], xlabel="change [points]")
         ends = (("at the low end of its range", style.INK), ("at the high end", "white"))
         keys = [Patch(facecolor=fill, edgecolor=style.INK, label=label) for label, fill in ends]
-        figure.legend(handles=keys, loc="outside lower center", ncols=2)
-    most = counted(int(study.base.nodes[-1]), "node")
-    return exhibit.only(
-        FIGURES,
-        figure,
-        f"Change of HPL's efficiency on {most} when one number of the model is moved",
-        exhibit.Basis("simulated"),
-        "Bars: change of the simulated efficiency by each number of the model, a panel for each network",
-        "Changes are in percentage points. The ends of the ranges are thought possible. They are no intervals.",
-    )
+        drawn.legend(handles=keys, loc="outside lower center", ncols=2)
+    return drawn
 
 
 def numbers_table(study: Sensitivity) -> exhibit.Table:
     """Every number of the model's node and networks, with its range and source."""
-    described, names = testbed(study.dataset), short_names(study.dataset)
+    described, names = testbed(study.dataset), names_in_text(study.dataset)
     tables = {"a node": {"rpeak": described["rpeak"], **described["rates"]}}
     for network in study.base.interconnect.values.tolist():
         tables[names[network]] = described["network"][network]

@@ -1,0 +1,186 @@
+"""Run a notebook's cells in this process, without a kernel, to get the statements and figures that it makes of given data.
+
+JupyterLab, papermill and this module run the very same cells. Here a run takes as long as its analysis: `falloff run` ends
+with a notebook's statements, `falloff reproduce` and a run of today compare them, and tests plant the truth in them.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+import xarray as xr
+
+from analysis import paths
+from analysis.exhibit import Exhibit, Table
+from analysis.statements import Said, Statement
+from runners.record import FalloffError, unknown
+
+SUMMARY = "90_summary"  # gathers what all others state
+FRAME = (
+    "00_start_here",
+    "80_explore",
+    "85_claims",
+    SUMMARY,
+    "95_methods",
+)  # these state nothing of their own data
+PARAMETERS = "parameters"  # the tag of the cell that papermill replaces
+
+# Datasets by campaign that notebooks read instead of runs or references, while `reading` is open.
+_given: ContextVar[Mapping[str, xr.Dataset] | None] = ContextVar("given", default=None)
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What a notebook showed, in order, and the campaigns that it read."""
+
+    shown: tuple[Any, ...]
+    read: tuple[str, ...] = ()
+    names: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Every statement, in the order in which they were made."""
+        return tuple(one for said in self._of(Said) for one in said.statements)
+
+    @property
+    def figures(self) -> dict[str, Exhibit]:
+        """The figures by their labels."""
+        return {figure.label: figure for figure in self._of(Exhibit)}
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables in their order."""
+        return tuple(self._of(Table))
+
+    @property
+    def text(self) -> str:
+        """All text that was said, as Markdown."""
+        return "\n\n".join(said.text for said in self._of(Said) if said.text)
+
+    def _of(self, kind: type) -> Iterator:
+        return (one for one in self.shown if isinstance(one, kind))
+
+
+def run(file: Path, data: Mapping[str, xr.Dataset] | None = None, **parameters: Any) -> Executed:
+    """Run all cells of a notebook; with `data`, datasets by campaign, it reads these and nothing else.
+
+    Raises FalloffError if the data do not suffice for it, as a notebook on a cluster's few points may find.
+    """
+    shown: list[Any] = []
+    names: dict[str, Any] = {
+        "__name__": "__main__",
+        "display": lambda *objects: shown.extend(objects),
+    }
+    with reading(data) as read:
+        for cell in nbformat.read(file, as_version=4).cells:
+            if cell.cell_type != "code":
+                continue
+            shown += _run_cell(cell.source, names, file)
+            if PARAMETERS in cell.metadata.get("tags", []):
+                names.update(parameters)
+    return Executed(tuple(shown), tuple(read), names)
+
+
+def _run_cell(source: str, names: dict[str, Any], file: Path) -> Iterator[Any]:
+    """Run a cell; what its last line shows, as in Jupyter, comes back."""
+    tree = ast.parse(source, str(file))
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr) or source.rstrip().endswith(";"):
+        exec(compile(tree, str(file), "exec"), names)
+        return
+    exec(compile(ast.Module(tree.body[:-1], []), str(file), "exec"), names)
+    value = eval(compile(ast.Expression(last.value), str(file), "eval"), names)
+    if value is not None:
+        yield value
+
+
+@contextmanager
+def reading(data: Mapping[str, xr.Dataset] | None) -> Iterator[dict[str, None]]:
+    """While open, notebooks read these datasets (None: runs and references as always). Gives the campaigns that were read."""
+    read: dict[str, None] = {}
+    token = _given.set(None if data is None else _Recorded(data, read))
+    try:
+        yield read
+    finally:
+        _given.reset(token)
+
+
+class _Recorded(dict):
+    """Datasets by campaign, with a note of those that were asked for."""
+
+    def __init__(self, data: Mapping[str, xr.Dataset], read: dict[str, None]) -> None:
+        super().__init__(data)
+        self._read = read
+
+    def get(self, campaign: str, default: xr.Dataset | None = None) -> xr.Dataset | None:
+        if campaign in self:
+            self._read[campaign] = None
+        return super().get(campaign, default)
+
+
+def given() -> Mapping[str, xr.Dataset] | None:
+    """The datasets that notebooks are to read, None where they read runs and references."""
+    return _given.get()
+
+
+def of_experiments() -> list[Path]:
+    """The notebooks that judge data, in the order of their numbers."""
+    return [file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in FRAME]
+
+
+def campaign_of(file: Path) -> str:
+    """The campaign that a notebook is about: its parameter `campaign`, empty if it has none."""
+    default = papermill.inspect_notebook(file).get("campaign", {}).get("default", "''")
+    return str(ast.literal_eval(default))
+
+
+def about(campaign: str) -> list[Path]:
+    """The notebooks about a campaign."""
+    return [file for file in of_experiments() if campaign_of(file) == campaign]
+
+
+def stated(data: Mapping[str, xr.Dataset]) -> dict[Path, Executed]:
+    """The notebooks that state something on datasets by campaign, each run on them."""
+    executed = {}
+    for file in of_experiments():
+        with suppress(FalloffError):  # it needs other campaigns
+            executed[file] = run(file, data)
+    return {file: one for file, one in executed.items() if one.statements}
+
+
+def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhibit]:
+    """The notebook that draws the figure with this label or file name, and the figure.
+
+    Raises FalloffError naming all figures if there is none.
+    """
+    name = label.removesuffix(".svg").removeprefix("fig:").replace("-", "_")
+    known: list[str] = []
+    # Those that mention the label are tried first, since a run takes seconds.
+    for file in sorted(
+        of_experiments(), key=lambda one: name not in one.read_text(encoding="utf-8")
+    ):
+        with suppress(FalloffError):
+            figures = run(file, data).figures
+            if name in figures:
+                return file, figures[name]
+            known += figures
+    raise unknown("figure", label, known)
+
+
+def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:
+    """What a notebook states on datasets by campaign; if it states nothing, the reason.
+
+    Too few points are no error here: the notebook's refusal becomes the reason.
+    """
+    try:
+        return run(file, data).statements, ""
+    except FalloffError as error:
+        return (), str(error)
+    except (KeyError, IndexError, ValueError) as error:  # a short run lacks these levels
+        return (), f"The points that were run do not suffice ({type(error).__name__}: {error})."

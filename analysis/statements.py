@@ -1,0 +1,478 @@
+"""Statements: what a notebook judged of its data, each as one value.
+
+A verb such as `planned_falls` or `estimated` makes a statement; shown, it words itself; the executed notebook keeps it
+as data. The first table, `summary.json`, `falloff run`, `reproduce` and the claims read that same value: nothing is judged
+twice. Every statement has one of five answers, and `words` says the answer in the words of its kind, such as "falls off".
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import xarray as xr
+
+from analysis.attributes import names_in_text
+from analysis.contrasts import Contrast, contrasts, differences, log_ratios, sessions_of
+from analysis.quoting import as_data, as_markdown, quoted
+from analysis.statistics.judgement import (
+    ACROSS,
+    CONTRADICTED,
+    FALLS_OFF,
+    FLAT,
+    INSIDE,
+    REFUSED,
+    RISES,
+    SIZE_OPEN,
+    SUPPORTED,
+    UNDECIDED,
+    Control,
+    Judgement,
+    judge,
+    place,
+)
+from analysis.wording import (
+    TO,
+    UNKNOWN,
+    between,
+    byte_range,
+    byte_size,
+    counted,
+    number,
+    percent,
+    percent_range,
+)
+from runners.record import unknown
+
+VERSION = 2  # of summary.json
+KEY = "falloff"  # of what an output in an executed notebook says of itself
+NO_INTERVAL = (None, None)
+T_INTERVAL = "95 % t interval over the blocks"
+PERCENTILE = "95 % percentile interval over draws"
+FRACTIONS = (
+    "fall",
+    "gain",
+    "loss",
+    "error",
+    "share",
+    "coefficient of variation",
+)  # shown in percent
+NOTHING = 0.0005  # a smaller loss counts as none
+# The first words of a trial's reason, and what they mean.
+REASONS = {"pace is host-bound": "the machine could not hold a node at its set speed"}
+CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
+
+YES, NO, SAME = "yes", "no", "same"
+ANSWERS = (YES, NO, SAME, UNDECIDED, REFUSED)
+# The answer that each wording stands for; a number that nothing was asked of has none.
+WORDS = {
+    "": "",
+    YES: YES,
+    NO: NO,
+    SAME: SAME,
+    UNDECIDED: UNDECIDED,
+    REFUSED: REFUSED,
+    FALLS_OFF: YES,
+    SIZE_OPEN: UNDECIDED,
+    FLAT: SAME,
+    RISES: NO,
+    "the same": SAME,
+    "different": NO,
+    "within": YES,
+    "beyond": NO,
+    "open": UNDECIDED,
+    SUPPORTED: YES,
+    CONTRADICTED: NO,
+    "as described": YES,
+    "differs": NO,
+    "found": YES,
+    "link-bound": YES,
+    "host-bound": NO,
+    "slower": YES,
+    "faster": NO,
+    "likely": UNDECIDED,
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement and what it rests on; unknown fields are None or empty.
+
+    `subject` is the sentence that was judged, without its result. `words` is the answer to it, and `answer` the one of
+    ANSWERS that it stands for; both are empty for a number that nothing was asked of. `estimate` and `interval` are of
+    `quantity` in `unit`; falls, gains and shares are fractions. `interval_kind` is its level and method, and `n` counts
+    `n_of`. `values` are the quantity in each block, and `series` is what it is
+    of in figures, such as a network. `primary` statements are those that a campaign was planned for.
+    `campaign` and `digest` identify the trials. `sentence` is the statement with its result, in Markdown. Raises ValueError
+    for words that stand for no answer.
+    """
+
+    subject: str
+    words: str
+    quantity: str
+    unit: str
+    estimate: float | None
+    interval: tuple[float, float] | None
+    interval_kind: str
+    n: int
+    n_of: str
+    evidence: str
+    campaign: str
+    digest: str
+    primary: bool = False
+    reason: str = ""
+    margin: float | None = None
+    sentence: str = ""
+    values: tuple[float, ...] = ()
+    series: str = ""
+
+    def __post_init__(self) -> None:
+        if self.words not in WORDS:
+            raise ValueError(f"{self.words!r} is no answer; there are: {', '.join(WORDS)}")
+
+    @property
+    def answer(self) -> str:
+        """One of ANSWERS, empty for a number that nothing was asked of."""
+        return WORDS[self.words]
+
+    def as_data(self) -> dict:
+        """The statement as it is kept in the executed notebook and in `summary.json`."""
+        return {**asdict(self), "answer": self.answer}
+
+    @classmethod
+    def from_data(cls, data: dict) -> "Statement":
+        """A statement as `as_data` wrote it; anything else that was kept beside it is left out."""
+        fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        ends = fields.get("interval")
+        return cls(
+            **fields | {"interval": ends and tuple(ends), "values": tuple(fields.get("values", ()))}
+        )
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        return say(str(self), self)._repr_mimebundle_()
+
+    @property
+    def value(self) -> str:
+        """The estimate with its interval, in the unit of the quantity."""
+        if self.estimate is None:
+            return UNKNOWN
+        if self.quantity == "nodes":
+            return counted(round(self.estimate), "node")
+        if self.quantity in FRACTIONS:
+            value, ends = percent(self.estimate), percent_range(self.interval)
+        elif self.unit == "B":
+            value, ends = byte_size(self.estimate), byte_range(self.interval)
+        else:
+            unit = "" if self.unit == "1" else f" {self.unit}"
+            value, ends = number(self.estimate) + unit, TO.join(map(number, self.interval or ()))
+        return f"{value} ({self.level}: {ends})" if self.interval else value
+
+    @property
+    def level(self) -> str:
+        """The level of the interval, such as "95 %", empty without one."""
+        return "".join(re.findall(r"\d+ %", self.interval_kind)[:1])
+
+    def __str__(self) -> str:
+        if self.sentence:
+            return self.sentence
+        if self.estimate is None:
+            reason = f" ({self.reason.rstrip('.')})" if self.reason else ""
+            return f"{self.subject}: **{self.words or UNDECIDED}**{reason}, {counted(self.n, self.n_of)}."
+        answer = f" **{self.words}**," if self.words else ""
+        interval = f"{self.level} interval " if self.interval else ""
+        value = self.value.replace(f"{self.level}: ", interval, 1) if self.interval else self.value
+        return (
+            f"{self.subject}:{answer} {value}".replace(":,", ":")
+            + f", {counted(self.n, self.n_of)}."
+        )
+
+
+@dataclass(frozen=True)
+class Said:
+    """Text (Markdown) that a notebook shows, with the statements that it makes."""
+
+    text: str
+    statements: tuple[Statement, ...] = ()
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        about = {"markdown": self.text, "statements": [one.as_data() for one in self.statements]}
+        return {"text/markdown": as_markdown(self.text)}, {KEY: about}
+
+
+def say(text: str, *statements: Statement | Iterable[Statement]) -> Said:
+    """Show a text in Markdown, and keep the statements that it rests on, single ones or lists of them, with the notebook."""
+    kept: list[Statement] = []
+    for one in statements:
+        kept += [one] if isinstance(one, Statement) else one
+    return Said(text.strip(), tuple(kept))
+
+
+def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
+    """The falls that a campaign planned to judge, the primary ones first, then the secondary ones, which are corrected for
+    each other (Holm), then the negative controls.
+
+    `points` is from `derive.points`, over (block, interconnect, nodes). A fall is what is lost of the ratio of two networks'
+    rates from one node count to another, 1 - exp(D), with D over the blocks of the last planned look; margin, level and
+    looks are those of the campaign's design. A failed negative control refuses all. Raises FalloffError if the campaign
+    planned none, or one of its networks was not run.
+    """
+    judged, source = contrasts(points), origin(points)
+    return (
+        *_falls(source, judged, names_in_text(points)),
+        *_controls(source, judged, names_in_text(points)),
+    )
+
+
+def fall(
+    points: xr.Dataset,
+    network: str,
+    against: str,
+    nodes: tuple[int, int],
+    margin: float = 0.05,
+    level: float = 0.90,
+    primary: bool = False,
+) -> Statement:
+    """What is lost of the ratio of two networks' rates from the first number of nodes to the second, 1 - exp(D) over blocks.
+
+    `points` is from `derive.points`, over (block, interconnect, nodes). The interval is Student's t at this two-sided `level`,
+    and `margin` is relative. A campaign's own statements, with its looks and corrections, are `planned_falls`. Raises
+    FalloffError if a network or a node count was not run.
+    """
+    for wanted, there in (
+        (network, points.interconnect),
+        (against, points.interconnect),
+        *((n, points.nodes) for n in nodes),
+    ):
+        if wanted not in there.values.tolist():
+            raise unknown(str(there.name), str(wanted), map(str, there.values.tolist()))
+    names, evidence = names_in_text(points), evidence_of(points)
+    blocks = differences(log_ratios(points, network, against), *nodes)
+    verdict = judge(blocks.values, margin, evidence, (1 - level) / 2)
+    judged = blocks.block.values[np.isfinite(blocks.values)].tolist()
+    verdict = replace(verdict, sessions=sessions_of(points, evidence, judged))
+    one = Contrast(network, against, *nodes, primary, verdict, None, blocks)
+    (statement,) = _falls(origin(points), [one], names)
+    return statement
+
+
+def _falls(source: dict, judged: Sequence[Contrast], names: dict[str, str]) -> Iterator[Statement]:
+    for order, one in enumerate(judged):
+        name, against = names[one.network], names[one.reference]
+        span = f"from {one.start} to {one.end} nodes"
+        yield judged_fall(
+            source,
+            f"{name} loses rate against {against} {span}",
+            one.verdict,
+            primary=one.primary,
+            # The first also states the blocks, the margin and the evidence.
+            sentence=fall_in_words(one.verdict, name, against, span, whole=not order),
+            values=tuple((-np.expm1(one.differences.dropna("block").values)).tolist()),
+            series=one.network,
+        )
+
+
+def _controls(
+    source: dict, judged: Sequence[Contrast], names: dict[str, str]
+) -> Iterator[Statement]:
+    # A pair's control, on one node, is the same for all of its node counts.
+    pairs = {
+        (one.network, one.reference): one.control for one in judged if one.primary and one.control
+    }
+    for (network, reference), control in pairs.items():
+        yield judged_ratio(
+            source, f"{names[network]} is as fast as {names[reference]} without a network", control
+        )
+
+
+def text(statements: Iterable[dict]) -> str:
+    """The text of `summary.json`, from statements as dictionaries."""
+    kept = {"version": VERSION, "statements": as_data(list(statements))}
+    return json.dumps(kept, indent=1, allow_nan=False) + "\n"
+
+
+def origin(dataset: xr.Dataset) -> dict:
+    """The source of the trials: the fields that all statements on a dataset share."""
+    return {
+        "evidence": evidence_of(dataset),
+        "campaign": dataset.attrs["campaign"],
+        "digest": dataset.attrs["campaign_hash"],
+    }
+
+
+def evidence_of(dataset: xr.Dataset) -> str:
+    """The kind of a dataset's evidence."""
+    return dataset.evidence.values.ravel()[0].item()
+
+
+def resting_on(dataset: xr.Dataset, n: int, interval: str = "", of: str = "block") -> str:
+    """What a number rests on, in words: its interval if it has one, n and what n counts, and the
+    kind of evidence."""
+    return ", ".join(filter(None, (interval, counted(n, of), f"{evidence_of(dataset)} evidence")))
+
+
+def interval_in_words(
+    ends: Sequence[float] | None, decimals: int | None = None, level: float = 0.95, of: str = ""
+) -> str:
+    """An interval of this level with `decimals` decimals, in percent if None; empty if unknown
+    (None, NaN)."""
+    if ends is None or not np.isfinite(ends).all():
+        return ""
+    written = percent_range(ends) if decimals is None else between(ends, decimals)
+    return " ".join(filter(None, (f"{100 * level:g} % interval", of, written)))
+
+
+def judged_in_words(found: Judgement | Control, decimals: int | None = None, of: str = "") -> str:
+    """The interval of a judgement, in the form of `interval_in_words`."""
+    return interval_in_words(found.interval, decimals, found.confidence or 0, of)
+
+
+def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
+    """How many trials of the design gave no reading, and why, in a sentence; empty if all gave
+    one."""
+    is_point = (dataset.role == "point").values
+    reasons = Counter(dataset.reason.values[is_point & (dataset.status != "ok").values].tolist())
+    if not reasons:
+        return ""
+    ((reason, _),) = reasons.most_common(1)
+    told = next((words for start, words in REASONS.items() if reason.startswith(start)), "")
+    most = ", most often" if len(reasons) > 1 else ""
+    total = counted(int(is_point.sum()), noun)
+    return f"{reasons.total()} of {total} gave no reading{most}: {told or quoted(reason)}."
+
+
+def gave_nothing(dataset: xr.Dataset) -> bool:
+    """Whether trials of the design were run but none gave a reading."""
+    status = dataset.status.values[(dataset.role == "point").values]
+    return bool(status.size) and not (status == "ok").any()
+
+
+def judged_fall(origin: dict, subject: str, found: Judgement, **further) -> Statement:
+    """The statement on a judged fall."""
+    about = {"words": found.answer, "reason": found.reason, **further}
+    return _judged(origin, subject, "fall", found.fall, found, **about)
+
+
+def judged_ratio(origin: dict, subject: str, found: Control, **further) -> Statement:
+    """The statement on a ratio that is judged to be 1 or not."""
+    words = CONTROL_ANSWERS[found.kind]
+    return _judged(origin, subject, "ratio", found.ratio, found, words=words, **further)
+
+
+def _judged(origin: dict, subject: str, quantity: str, value, found, **further) -> Statement:
+    estimate = value, *(found.interval or NO_INTERVAL)
+    kind = f"{100 * (found.confidence or 0):g} % t interval over the blocks"
+    return estimated(
+        origin,
+        subject,
+        quantity,
+        estimate,
+        n=found.blocks,
+        kind=kind,
+        margin=found.margin,
+        **further,
+    )
+
+
+def estimated(
+    origin: dict, subject: str, quantity: str, estimate, n: int, kind: str = T_INTERVAL, **further
+) -> Statement:
+    """The statement on an estimate (value, low, high), each None or NaN if unknown. It comes from `n`
+    blocks, or from n of what `n_of` says; `kind` is the kind of its interval."""
+    value, *ends = map(known, estimate)
+    is_known = None not in ends
+    return Statement(
+        **origin,
+        subject=subject,
+        quantity=quantity,
+        estimate=value,
+        interval=tuple(ends) if is_known else None,
+        interval_kind=kind if is_known else "",
+        n=n,
+        **{"unit": "1", "words": "", "n_of": "block", **further},
+    )
+
+
+def at_place(means: xr.Dataset, of: str = "ratio") -> tuple[float, float, float]:
+    """(mean, low, high) at a single place of means over blocks."""
+    return tuple(float(means[name]) for name in (of, "low", "high"))
+
+
+def change(fall: float) -> str:
+    """A fall [1] in words, as a loss or a gain."""
+    if abs(fall) < NOTHING:
+        return "loses nothing"
+    return f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
+
+
+def ratio_change(fall: float) -> str:
+    """What a fall [1] does to the falling ratio, in words."""
+    if abs(fall) < NOTHING:
+        return "does not change"
+    return f"falls by {percent(fall)}" if fall > 0 else f"rises by {percent(-fall)}"
+
+
+def basis_in_words(judged: Judgement, whole: bool = True) -> str:
+    """What a judgement rests on: its interval, and if `whole` also the blocks, the margin and the
+    evidence."""
+    parts = []
+    if judged.interval:
+        low, high = judged.interval
+        # The interval of a gain has the gain's sign.
+        ends = (-high, -low) if change(judged.fall).startswith("gains") else (low, high)
+        of = "of the fall" if abs(judged.fall) < NOTHING else ""
+        parts.append(interval_in_words(ends, None, judged.confidence, of))
+    if whole:
+        parts += [counted(judged.blocks, "block") + _of_sessions(judged)] if judged.interval else []
+        parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
+    return ", ".join(parts)
+
+
+def _of_sessions(judged: Judgement) -> str:
+    if judged.sessions is None:
+        return ""
+    return " of one session" if judged.sessions == 1 else f" of {judged.sessions} sessions"
+
+
+def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:
+    """How the ratio of HPL's rates on two networks changes, in plain English (Markdown). An open
+    answer has no numbers.
+
+    `span` says from where to where; `whole` is the same as in `basis_in_words`.
+    """
+    what = "" if judged.fall is None else ratio_change(judged.fall)
+    basis = basis_in_words(judged, whole)
+    within = f" ({basis})" if basis else ""
+    return {
+        FALLS_OFF: f"**{name} falls off against {against}** {span}: the ratio of their rates {what}{within}.",
+        FLAT: f"**{name} stays flat against {against}** {span}: their ratio {what}{within}.",
+        RISES: f"**{name} gains on {against}** {span}: their ratio {what}{within}.",
+        SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
+        f"{percent(judged.margin, 0)} is open.",
+    }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
+
+
+def within(interval: Sequence[float], low: float, high: float) -> str:
+    """Whether a whole interval lies from `low` to `high`: "within", "beyond" or "open", also where it is unknown (NaN)."""
+    where = place(*interval, low, high)
+    return "within" if where == INSIDE else "open" if where == ACROSS else "beyond"
+
+
+def bullets(statements: Iterable[Statement]) -> str:
+    """A Markdown list of statements, each in its own words."""
+    return "\n".join(f"- {one}" for one in statements)
+
+
+def above(interval: Sequence[float], value: float) -> str:
+    """Whether the whole interval lies above a value; empty if unknown (NaN)."""
+    low, high = interval
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return "yes" if low > value else "no" if high < value else UNDECIDED
+
+
+def known(value) -> float | None:
+    """The value if it is a finite number, else None."""
+    return None if value is None or not math.isfinite(value) else float(value)
