@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from analysis.fitting.block_fit import fit_blocks
+from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.fit import Fit, fit, fit_rows
 from analysis.models import Model
 from analysis.statistics.intervals import average
@@ -56,15 +56,19 @@ def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
 
 def over_blocks(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str]:
     """The parameters' t intervals over the blocks, and their kind; none if a block cannot be
-    fitted.
-
-    There are none either if an interval misses the estimate from all points. The blocks then do not
-    determine that parameter, and their mean comes from runaway fits.
-    """
+    fitted, or `intervals_of` has none."""
     try:
-        blocks = fit_blocks(pooled.model, x, table)
+        return intervals_of(pooled, fit_blocks(pooled.model, x, table))
     except FalloffError as refusal:
         return {}, f"none: {refusal}"
+
+
+def intervals_of(pooled: Fit, blocks: BlockFit) -> tuple[dict, str]:
+    """The parameters' t intervals over fitted blocks, and their kind.
+
+    There are none if an interval misses the estimate from all points. The blocks then do not
+    determine that parameter, and their mean comes from runaway fits.
+    """
     if blocks.blocks < 2:
         return {}, "none: a single block"
     intervals = {

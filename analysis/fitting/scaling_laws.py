@@ -12,7 +12,7 @@ import xarray as xr
 
 from analysis.fitting.adequacy import follows, misfit
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.fitting.compare import held_out_last, over_blocks
+from analysis.fitting.compare import held_out_last, intervals_of
 from analysis.fitting.fit import Fit, fit
 from analysis.models import Model, find
 from runners.record import FalloffError
@@ -58,9 +58,9 @@ class Law:
     def parameters(self) -> dict[str, tuple[float, float, float]]:
         """Estimate and 95 % interval of each parameter: the t interval over blocks, else that of
         the pooled fit."""
-        if self.pooled is None:
+        if self.pooled is None or self.blocks is None:
             return {}
-        of_blocks, _ = over_blocks(self.pooled, _x(self.model, self.known), _table(self.known))
+        of_blocks, _ = intervals_of(self.pooled, self.blocks)
         intervals = of_blocks or self.pooled.intervals
         return {name: (self.pooled.estimates[name], *intervals[name]) for name in intervals}
 

@@ -39,7 +39,10 @@ def counts(x, panels: int = PANELS) -> np.ndarray:
 
 @lru_cache(64)  # a fit needs the same runs again and again
 def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.ndarray:
-    return np.stack([paths(*run, panels) for run in runs])
+    return np.stack([_paths(*run, panels) for run in runs])
+
+
+_paths = lru_cache(256)(paths)
 
 
 def longest(counted, alpha, beta, gamma):
