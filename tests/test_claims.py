@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import experiment
-from analysis import published
+from analysis import published, top500_numbers
 from analysis.claims import evaluate, ledger, tables
 from analysis.claims.evaluate import QUANTITIES, Entry
 from analysis.claims.judging import NO_CAMPAIGN, NO_NUMBER, Judgement, judge, judge_printed
 from analysis.claims.ledger import EVIDENCE, Claim, Confound
-from analysis.experiments import Studies, top500
+from analysis.experiments import Studies
 from analysis.statistics.judgement import judge_range
 from runners.record import FalloffError
 
@@ -59,7 +59,7 @@ def test_numbers_that_follow_from_others_follow_from_them():
         one.aggregate: (one.printed, one.rounding) for one in SHIPPED.claims if one.aggregate
     }
     for one in published.facts("top500")["aggregate"]:
-        unit = top500.UNITS[one["unit"]]
+        unit = top500_numbers.UNITS[one["unit"]]
         assert claimed.pop(one["id"]) == pytest.approx(
             (unit * one["value"], unit * one["rounding"])
         )
