@@ -20,7 +20,6 @@ from test_report import notebook, ran
 
 from analysis import document, notebooks, paths, publish, report, store, summary, wording
 from analysis.evidence import archive, chain
-from analysis.exhibit import Exhibit, Table
 from analysis.explorer import data, static
 from analysis.quoting import as_written, quoted
 from analysis.statements import Said
@@ -275,11 +274,11 @@ def test_what_is_accepted_is_shown_and_not_obeyed(held, raw, places):
 
 
 def told(folder):
-    """What an experiment tells of a folder's campaign, and its dataset."""
+    """The dataset of a folder's campaign, and what its notebook shows of it, what it says first."""
     dataset = store.assemble(folder)
-    run = notebooks.run(paths.NOTEBOOKS / "41_hpl_size.ipynb", {"hpl_size": dataset})
-    shown = [one for one in run.shown if isinstance(one, (Said, Exhibit, Table))]
-    return dataset, sorted(shown, key=lambda one: not isinstance(one, Said))
+    made = notebooks.run(paths.NOTEBOOKS / "41_hpl_size.ipynb", {"hpl_size": dataset})
+    said = [one for one in made.shown if isinstance(one, Said)]
+    return dataset, [*said, *made.figures.values(), *made.tables]
 
 
 def as_many(places, work, chosen=()):

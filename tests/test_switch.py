@@ -5,10 +5,8 @@ import pytest
 import synthetic_switch as planted
 from executed import executed, stated, words
 from shown import failed
-from shown import words as shown_words
 
 from analysis import paths, todays_run, wire
-from analysis.experiments import frames
 from analysis.tcp import points
 
 
@@ -120,44 +118,61 @@ def test_todays_run_is_compared_by_the_lowest_share(share, verdict):
     assert kinds["TCP's share of the wire limit: router, MTU 1500, reverse"] == verdict
 
 
+def in_frames(limits=None, sizes=None):
+    """The notebook on the search for the largest frames, and on datagrams of all sizes if they are given."""
+    given = {"frame_limits": planted.frame_limits() if limits is None else limits}
+    return executed("11", **given | ({} if sizes is None else {"packet_sizes": sizes}))
+
+
 def test_frame_limits_are_where_the_paths_descriptions_put_them():
     """8996 behind the switch, silently; a router says so one way and is local the other."""
-    study = frames.analyse(planted.frame_limits())
-    table = study.limits
-    assert (
-        len(table) == 5 * 2 * 2
-        and table.exact.all()
-        and "datagrams" not in shown_words(frames, study)
-    )
+    run = in_frames()
+    table = run.names["largest"]
+    assert len(table) == 5 * 2 * 2 and table.exact.all()
     row = table.query("path == 'switch_8996' and load and way == 'reverse'").squeeze()
     assert (row.frame, row.expected, row.fault) == (8996, 8996, "silent")
     faults = table.query("path == 'router_1500' and not load").set_index("way").fault
     assert faults.to_dict() == {"forward": "router", "reverse": "local"}
+    search = stated(run, "The search finds")
+    assert (search.words, search.estimate, search.n) == ("yes", 1.0, 20)
+    assert {one.words for one in run.statements if not one.primary} == {"as described"}
+    assert {one.campaign for one in run.statements} == {"frame_limits"}  # no datagrams were given
 
 
-def test_another_limit_than_described_is_not_exact():
+@pytest.mark.parametrize("varying", [False, True])
+def test_another_limit_than_described_is_not_exact(varying):
     """A switch that drops 4 bytes earlier, always or in some blocks, is told from one as described."""
-    lower = frames.analyse(planted.frame_limits(limit=8978))
-    assert "in 16 of 20 cases" in shown_words(frames, lower) and "on: 8996 switch." in shown_words(
-        frames, lower
-    )
-    varying = frames.analyse(planted.frame_limits(varying=True)).limits
-    assert (varying.exact == ~varying.load).all()
+    limits = planted.frame_limits(varying=True) if varying else planted.frame_limits(limit=8978)
+    run = in_frames(limits)
+    exact, search = run.names["largest"].exact, stated(run, "The search finds")
+    assert search.words == "no" and search.estimate == exact.mean() < 1
+    if varying:
+        assert (exact == ~run.names["largest"].load).all()
+    else:
+        assert exact.sum() == 16 and "on: 8996 switch." in words(run)
+        differs = [one for one in run.statements if one.words == "differs"]
+        assert len(differs) == 4 and all("8996 switch" in one.subject for one in differs)
 
 
 @pytest.mark.parametrize(
-    ("lost", "overrun", "kind"),
-    [(0.0, 0.4, "holds"), (0.2, 0.0, "violated"), (0.2, 0.4, "violated")],
+    ("lost", "overrun", "answer"),
+    [(0.0, 0.4, "the same"), (0.2, 0.0, "different"), (0.2, 0.4, "different")],
 )
-def test_a_switch_that_loses_small_packets_is_blocking(lost, overrun, kind):
+def test_a_switch_that_loses_small_packets_is_blocking(lost, overrun, answer):
     """A fifth of the smallest frames is lost on the path or none is; what the socket loses is not the switch's."""
-    sizes = planted.packet_sizes(lost={60: lost}, overrun=overrun)
-    study = frames.analyse(planted.frame_limits(), sizes)
-    blocking = study.sizes.blocking
-    assert blocking[60].kind == kind and blocking[1514].kind == "holds"
-    at = study.sizes.points.sel(path="switch_8996", frame_bytes=60).mean("block")
-    assert at.delivered.item() == pytest.approx(1 - lost)
-    assert study.sizes.worst == 60 or not lost
-    assert "Small frames do not load it fully" in shown_words(frames, study)
-    primary = [one.answer for one in frames.findings(study) if one.primary]
-    assert primary == ["different" if lost else "the same", "yes"]
+    run = in_frames(sizes=planted.packet_sizes(lost={60: lost}, overrun=overrun))
+    subject = "Share of datagrams delivered: 8996 switch over crossover"
+    each = {one.subject: one for one in run.statements}
+    assert each[subject].primary and each[subject].words == answer
+    assert each[f"{subject}, frames of 60 B"].words == answer
+    assert each[f"{subject}, frames of 60 B"].estimate == pytest.approx(1 - lost)
+    assert each[f"{subject}, frames of 1514 B"].words == "the same"
+    assert ("at 60 bytes, the worst" in words(run)) or not lost
+    assert "Small frames do not load it fully" in words(run)
+
+
+def test_lost_searches_and_datagrams_leave_statements_without_numbers():
+    """Nothing is judged, and nothing is made up."""
+    lost = (failed(each, "no tool") for each in (planted.frame_limits(), planted.packet_sizes()))
+    run = in_frames(*lost)
+    assert {one.estimate for one in run.statements} == {None} and "no tool" in words(run)
