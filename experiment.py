@@ -46,6 +46,7 @@ from runners.testbeds import emulated
 
 _TINY = 240  # the order of a matrix that is solved almost at once
 TODAY = "-today"  # suffix of a run's dataset that stands beside the reference's
+_CHECKED = "_parameters_were_checked"  # a name among a notebook's own
 PRESETS = ("stored", "quick", "full", "bonding")  # "bonding" exists only for campaigns on links
 
 
@@ -88,7 +89,9 @@ class Parameters:
             and not name.startswith("_")
             and isinstance(value, (str, int, float, list, dict))
         }
-        faults = [f"{name!r} is unknown" for name in given if name not in known]
+        # A cell that is run again finds also what later cells made: names are checked once.
+        is_again = names.get(_CHECKED, False)
+        faults = [] if is_again else [f"{name!r} is unknown" for name in given if name not in known]
         for name, kind in known.items():
             if name not in given:
                 faults.append(f"{name!r} is missing")
@@ -101,7 +104,9 @@ class Parameters:
             faults.append(f"blocks = {given['blocks']} {rule}")
         if faults:
             raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {', '.join(known)}")
-        return cls(**given)
+        if isinstance(names, dict):
+            names[_CHECKED] = True
+        return cls(**{name: value for name, value in given.items() if name in known})
 
 
 def runs(parameters: Parameters, campaign: str = "") -> xr.Dataset:
