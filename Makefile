@@ -23,7 +23,7 @@ SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 # Features that NumPy and OpenBLAS lack on an older processor, and the tests that could depend on them.
 NEWER_INSTRUCTIONS := X86_V4 AVX512_ICL AVX512_SPR
-COMPUTING := $(addprefix tests/test_,$(addsuffix .py,fit models judgement intervals calibration experiments \
+COMPUTING := $(addprefix tests/test_,$(addsuffix .py,fit models judgement intervals calibration notebook_runs \
              claims_verdicts comparison designs verify evidence))
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet

@@ -3,7 +3,7 @@ Markdown."""
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
@@ -27,9 +27,9 @@ class Section:
     figures: Mapping[str, str]
     rests_on: Mapping[str, tuple[str, ...]]
     statements: tuple[dict, ...]
-    today: tuple[dict, ...]
-    answer: str
-    captions: Mapping[str, str]
+    today: tuple[dict, ...] = ()
+    answer: str = ""
+    captions: Mapping[str, str] = field(default_factory=dict)
 
     def picture(self, label: str) -> "Picture":
         """A figure by its label, to be shown again."""

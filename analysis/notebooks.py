@@ -5,8 +5,9 @@ with a notebook's statements, `falloff reproduce` and a run of today compare the
 """
 
 import ast
+import io
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,7 +78,8 @@ def run(file: Path, data: Mapping[str, xr.Dataset] | None = None, **parameters: 
         "__name__": "__main__",
         "display": lambda *objects: shown.extend(objects),
     }
-    with reading(data) as read:
+    # What a cell prints is for its reader in Jupyter.
+    with reading(data) as read, redirect_stdout(io.StringIO()):
         for cell in nbformat.read(file, as_version=4).cells:
             if cell.cell_type != "code":
                 continue

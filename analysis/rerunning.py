@@ -141,21 +141,30 @@ def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
 
 def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
     """The time that a plan's trials take [s], from the archive's journal. A point that is not in it
-    takes the mean time."""
+    takes the mean time; HPL takes a time in proportion to how much it is slowed."""
     took = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
     of_points: dict[str, list[float]] = {}
     for trial in archived.trials():
         if trial.id in took and trial.role == "point":
-            of_points.setdefault(levels(trial, plan), []).append(took[trial.id])
+            of_points.setdefault(levels(trial, plan), []).append(took[trial.id] / _dilation(trial))
     mean = sum(took.values()) / len(took) if took else 0.0
-    total = sum(took.get(trial.id, mean) for trial in plan.preamble)
+    before = {(trial.runner, took[trial.id]) for trial in archived.preamble if trial.id in took}
+    total = 0.0
+    for trial in plan.preamble:
+        alike = [seconds for runner, seconds in before if runner == trial.runner]
+        total += took.get(trial.id, sum(alike) / len(alike) if alike else mean)
     # Blocks beyond the last look only replace invalid ones.
     last = plan.stopping.looks[-1] if plan.stopping.looks else None
     for block in plan.blocks[:last]:
         for trial in block:
-            seconds = of_points.get(levels(trial, plan), [mean])
-            total += sum(seconds) / len(seconds)
+            seconds = of_points.get(levels(trial, plan), [mean / _dilation(trial)])
+            total += _dilation(trial) * sum(seconds) / len(seconds)
     return total / ((os.cpu_count() or 1) if plan.repeats_itself else 1)
+
+
+def _dilation(trial: Trial) -> float:
+    """How many times HPL is slowed down in a trial [1]; 1 for tools whose runs last as long as they are told."""
+    return float(trial.point.get("dilation") or 1) if trial.runner == "hpl" else 1.0
 
 
 def choose(

@@ -7,7 +7,6 @@ import pytest
 
 import experiment
 from analysis import paths
-from analysis.experiments import hpl_scaling
 from runners.journal import Folder
 from runners.record import FalloffError
 
@@ -54,17 +53,10 @@ def test_a_testbed_that_extends_itself_is_refused(tmp_path, monkeypatch, extends
         experiment.read_testbed("a")
 
 
-def analyse(hpl_paper, hpl_beyond=None, hpl_noise=None, today=None):
-    """An experiment that gives back the testbed of each campaign, and how many trials today's run has."""
-    given = {"hpl_paper": hpl_paper, "hpl_beyond": hpl_beyond, "hpl_noise": hpl_noise}
-    testbeds = {name: data and data.testbed.values[0] for name, data in given.items()}
-    return {**testbeds, "today": today and today.sizes["trial"]}
-
-
 @pytest.fixture
-def study(tmp_path, monkeypatch):
-    """`study(**changes)` of that experiment, which runs nothing: what it was given, which campaigns `ran` and what was
-    `saved`."""
+def read(tmp_path, monkeypatch):
+    """`read(**changes)` as a notebook on hpl_paper reads, which runs nothing: its `runs`, the run of `today`, what stands
+    `beside` them, which campaigns `ran` and what was `saved`."""
     ran = []
 
     def run_campaign(plan, **_):
@@ -74,61 +66,74 @@ def study(tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "run_campaign", run_campaign)
 
     def of(**changes):
-        given = {**GOOD, "testbed": "", "out": str(tmp_path), **changes}
-        found = experiment.study(experiment.Parameters(**given), SimpleNamespace(analyse=analyse))
-        saved = {file.name for file in tmp_path.glob("*.nc")}
-        return SimpleNamespace(**found, ran=ran, saved=saved)
+        given = {**GOOD, "testbed": "", "out": str(tmp_path), "campaign": "hpl_paper", **changes}
+        parameters = experiment.Parameters(**given)
+        found = SimpleNamespace(
+            runs=experiment.runs(parameters),
+            today=experiment.run_today(parameters),
+            beside=experiment.beside(parameters, "hpl_noise"),
+            ran=ran,
+        )
+        found.saved = {file.name for file in tmp_path.glob("*.nc")}
+        return found
 
     return of
 
 
-def test_what_is_read_and_run(study):
+def of_testbed(dataset):
+    return dataset and dataset.testbed.values[0]
+
+
+def test_what_is_read_and_run(read):
     """Stored runs nothing; quick runs what is compared with the reference, for so many blocks; full runs all in its place."""
-    found = study()
-    assert (found.hpl_paper, found.hpl_noise, found.today) == ("smith", "scale_model", None)
-    assert not found.ran and {"hpl_paper-smith.nc", "hpl_noise-scale_model.nc"} < found.saved
-    found = study(preset="quick", blocks=3)
-    assert found.ran == [("hpl_paper", "smith", 3)] and found.hpl_paper == "smith" and found.today
-    assert {"hpl_paper-smith.nc", "hpl_paper-scale_model-today.nc"} < found.saved
+    found = read()
+    assert of_testbed(found.runs) == "smith" and found.today is None
+    assert of_testbed(found.beside) == "scale_model"
+    assert not found.ran and {"hpl_paper-smith.nc", "hpl_noise-scale_model.nc"} <= found.saved
+    found = read(preset="quick", blocks=3)
+    assert found.ran == [("hpl_paper", "smith", 3)]
+    assert of_testbed(found.runs) == "smith" and found.today
+    assert {"hpl_paper-smith.nc", "hpl_paper-scale_model-today.nc"} <= found.saved
     found.ran.clear()
-    found = study(preset="full")
-    assert [name for name, *_ in found.ran] == ["hpl_paper", "hpl_beyond", "hpl_noise"]
-    assert found.hpl_paper == found.hpl_noise == "scale_model" and found.today is None
+    found = read(preset="full")
+    assert [name for name, *_ in found.ran] == ["hpl_paper", "hpl_noise"]
+    assert of_testbed(found.runs) == "scale_model" and found.today is None
 
 
-def test_on_another_testbed_the_experiments_own_campaign_is_run(study):
-    """Of which there is no reference: it is the study, and the others are stored."""
-    found = study(preset="quick", testbed="scale_model")
+def test_on_another_testbed_the_notebooks_own_campaign_is_run(read):
+    """Of which there is no reference; the others are stored."""
+    found = read(preset="quick", testbed="scale_model")
     assert [run[:2] for run in found.ran] == [("hpl_paper", "scale_model")]
-    assert (found.hpl_paper, found.hpl_beyond, found.today) == ("scale_model", "smith", None)
+    assert of_testbed(found.runs) == "scale_model" and found.today is None
     with pytest.raises(FalloffError, match="no reference campaign 'hpl_paper-scale_model'"):
-        study(testbed="scale_model")
+        read(testbed="scale_model")
 
 
-def test_ones_own_data_are_read_and_nothing_else(study, tmp_path):
-    """What the folder has not is missing: the study does without it, or is refused, as it is where two are there."""
+def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
+    """What the folder has not is missing: a notebook does without it, or is refused, as it is where two are there."""
     own = tmp_path / "own"
     with pytest.raises(FalloffError, match="no campaign's folder"):
-        study(data=str(own))
+        read(data=str(own))
     shutil.copytree(paths.REFERENCE / "hpl_paper-smith", own / "mine")
-    found = study(preset="quick", data=str(own))
-    assert (found.hpl_paper, found.hpl_beyond, found.today, found.ran) == ("smith", None, None, [])
+    found = read(preset="quick", data=str(own))
+    assert of_testbed(found.runs) == "smith"
+    assert (found.beside, found.today, found.ran) == (None, None, [])
     studies = experiment.stored_studies(str(own))
     assert set(studies.datasets) == {"hpl_paper"} and studies.hpl_scaling is None
     shutil.copytree(own / "mine", own / "again")
     with pytest.raises(FalloffError, match="are both of campaign hpl_paper"):
-        study(data=str(own))
+        read(data=str(own))
     with pytest.raises(FalloffError, match="holds no campaign hpl_noise"):
         experiment.in_folder(own, "hpl_noise")
 
 
-def test_a_damaged_campaign_hides_no_other(study, tmp_path):
+def test_a_damaged_campaign_hides_no_other(read, tmp_path):
     """It is refused where it is asked for, and the others are read."""
     shutil.copytree(paths.REFERENCE / "hpl_paper-smith", tmp_path / "mine")
     damaged = tmp_path / "hpl_noise-scale_model"
     damaged.mkdir()
     (damaged / "trials.json").write_text("{")
-    assert study(data=str(tmp_path)).hpl_paper == "smith"
+    assert of_testbed(read(data=str(tmp_path)).runs) == "smith"
     assert set(experiment.stored_studies(str(tmp_path)).datasets) == {"hpl_paper"}
     with pytest.raises(FalloffError, match="trials.json is damaged"):
         experiment.in_folder(tmp_path, "hpl_noise")
@@ -139,7 +144,7 @@ def test_without_the_tools_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "folder_of", lambda plan, out: Folder(tmp_path / "campaign"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FalloffError, match="apt-get|root"):
-        experiment.study(experiment.Parameters("quick", "", 0, str(tmp_path)), hpl_scaling)
+        experiment.run_today(experiment.Parameters("quick", "", 0, str(tmp_path)), "hpl_scaling")
 
 
 def test_broken_toml_is_named(tmp_path, monkeypatch):

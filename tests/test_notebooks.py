@@ -11,8 +11,8 @@ from top500_lists import ROWS, text
 
 import experiment
 import reporting
-from analysis import document, experiments, paths, style, summary
-from analysis.experiments import hpl_messages
+from analysis import document, messages, notebooks, paths, style
+from analysis.statements import ANSWERS
 from analysis.statistics import calibration
 from runners.testbeds import simulated
 
@@ -75,11 +75,14 @@ def test_no_markup_is_left_over(stored, name):
 
 
 def test_every_experiment_is_in_the_summary(stored):
-    """As data, each of its statements once."""
-    stated = json.loads((stored.folder / "summary.json").read_text())["findings"]
-    known = {module.__name__.rpartition(".")[2] for module in experiments.modules()}
-    assert {finding["experiment"] for finding in stated} == known
-    assert len({(finding["experiment"], finding["statement"]) for finding in stated}) == len(stated)
+    """As data, each of its statements once, with one of five answers or none."""
+    stated = json.loads((stored.folder / "summary.json").read_text())["statements"]
+    silent = {"70_top500", "87_reproduce"}  # where nobody dropped lists, and nothing was run again
+    assert {one["notebook"] for one in stated} == {
+        file.stem for file in notebooks.of_experiments()
+    } - silent
+    assert len({(one["notebook"], one["subject"]) for one in stated}) == len(stated)
+    assert {one["answer"] for one in stated} <= {"", *ANSWERS}
 
 
 def test_readme_shows_the_reports_figure_and_answer(stored):
@@ -89,7 +92,7 @@ def test_readme_shows_the_reports_figure_and_answer(stored):
     assert here[::2] == shown[::2]
     # To a tenth of a point: processors round differently.
     assert [*map(float, here[1::2])] == pytest.approx([*map(float, shown[1::2])], abs=0.1)
-    opening = document.read(stored.notebooks / summary.SUMMARY / f"{summary.SUMMARY}.ipynb")
+    opening = document.read(stored.notebooks / notebooks.SUMMARY / f"{notebooks.SUMMARY}.ipynb")
     answer = opening.markdown.replace("\u00a0", " ").replace("\\", "")
     for page in ("README.md", "paper/paper.md"):
         quotes = r"^(On GigE HPL's .*)\n\n((?:- .*\n){3})\n"
@@ -101,7 +104,7 @@ def test_readme_shows_the_reports_figure_and_answer(stored):
 def test_docs_quote_error_rates_and_trust():
     """The worst rates of wrong verdicts, and the largest difference between the simulation and HPL itself."""
     method = (paths.ROOT / "docs" / "method.md").read_text(encoding="utf-8")
-    rates, cases = calibration.results(), hpl_messages.trust()
+    rates, cases = calibration.results(), messages.trust()
     for quoted in (
         f"{100 * rates.wrong_flat.max():.1f} % were wrongly called flat",
         f"{100 * rates.wrong_falls_off.max():.1f} % wrongly called falling off",
@@ -146,7 +149,7 @@ def test_the_scaling_notebook_runs_with_the_simulated_testbed(run):
     section = document.read(out / SCALING.name)
     said = section.markdown.partition("What it does not say")[0]
     assert not error and "simulated evidence" in said and "emulated" not in said
-    assert {finding["evidence"] for finding in section.findings} == {"simulated"}
+    assert {one["evidence"] for one in section.statements} == {"simulated"}
     assert xr.open_dataset(out / "hpl_scaling-smith.nc").evidence.values[0] == "simulated"
 
 

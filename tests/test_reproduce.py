@@ -222,7 +222,7 @@ def test_bad_archives_are_refused(own):
 def test_an_archive_never_says_what_is_executed(own, theirs, code, answer):
     """A testbed that only the archive describes is not run, nor one at a path of its choice."""
     name = theirs.format(own=own)
-    within = packed(own, "hpl_paper-smith")[1] / "hpl_paper-smith"
+    within = packed(own, "hpl_beyond-smith")[1] / "hpl_beyond-smith"
     plan = json.loads((within / "trials.json").read_text())
     plan["testbed"] |= {"name": name, "tools": {"smpirun": str(own / "planted")}}
     (within / "trials.json").write_text(json.dumps(plan))

@@ -75,7 +75,7 @@ def test_each_fault_is_told_from_the_others():
     assert [row[1] for row in experiment_of.table(study).rows] == [
         heading for heading, _ in QUANTITIES.values()
     ]
-    found = {finding.statement: finding.answer for finding in experiment_of.findings(study)}
+    found = {finding.subject: finding.answer for finding in experiment_of.findings(study)}
     assert found["The planted slow link is found: bandwidth that a node sends, GigE"] == "yes"
     assert len(found) == len(QUANTITIES)
 

@@ -46,7 +46,7 @@ def claim_of(study, about, rate=1e7):
 )
 def test_what_wires_carry_together(path, pairs, wires):
     """Tokens and their returns share each wire, whoever sends: so many wires full is the most."""
-    limit = sum_limit(PATHS[path], pairs_of(CAMPAIGN["settings"], pairs))
+    limit = sum_limit(PATHS[path], pairs_of(CAMPAIGN.settings, pairs))
     assert limit == pytest.approx(wires * 1e7 / 2)
 
 

@@ -148,5 +148,5 @@ def test_a_campaign_without_crossbar_or_designs_is_refused(monkeypatch, tmp_path
     with pytest.raises(FalloffError, match="no network 'crossbar'"):
         judged(others.assign_attrs(design=design))
     monkeypatch.setattr(paths, "DESIGNS", tmp_path)
-    with pytest.raises(FalloffError, match="nemo.toml"):
+    with pytest.raises(FalloffError, match="nemo"):
         oversubscription.designs_of(flows)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from analysis.claims import hpl, tcp, tokens
 from analysis.claims.judging import PUBLISHED, Judgement, judge, judge_printed
@@ -32,7 +33,7 @@ class Entry:
 def evaluate(ledger: Ledger, studies: Studies) -> tuple[Entry, ...]:
     """Judge every claim. If a kind of evidence in the studies cannot decide it, the judgement says
     why."""
-    data = studies.datasets.values()
+    data = [one for one in studies.datasets.values() if isinstance(one, xr.Dataset)]
     present = {kind for one in data for kind in np.unique(one.evidence.values)}
     printed, entries = readings(studies), []
     for claim in ledger.claims:

@@ -241,7 +241,11 @@ def findings(study: FanOut) -> Iterator[Statement]:
         statement = f"Limit of {fan.flows}, and from how many on"
         if fan.was_set:
             statement += f" (set: the bridge, from {fan.was_set:g} on)"
-        about = {"words": "yes", "reason": fan.model.reason, "primary": True}
+        about = {
+            "words": "yes" if fan.model.blocks else "undecided",
+            "reason": fan.model.reason,
+            "primary": True,
+        }
         yield estimated(source, statement, "receivers", fan.knee, fan.model.blocks, **about)
 
 

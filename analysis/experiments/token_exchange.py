@@ -10,7 +10,7 @@ import xarray as xr
 
 from analysis import drawing, exhibit, published, style
 from analysis.attributes import design
-from analysis.statements import Statement, estimated, interval_in_words, origin, resting_on
+from analysis.statements import WORDS, Statement, estimated, interval_in_words, origin, resting_on
 from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED, judge_range
 from analysis.token_points import astray, places, points
@@ -229,7 +229,7 @@ def findings(study: TokenExchange) -> Iterator[Statement]:
     for claim in study.claims:
         at = "" if claim.rate is None else f" at {claim.rate / MBIT:g} Mbit/s"
         statement = f"{claim.about[0].upper()}{claim.about[1:]}{at}"
-        about = {"words": claim.kind, "reason": claim.reason}
+        about = {"words": claim.kind if claim.kind in WORDS else UNDECIDED, "reason": claim.reason}
         about["primary"] = claim.about in planned and claim in study.at_rate
         estimate = claim.ratio, *claim.interval_95
         yield estimated(source, statement, "ratio", estimate, len(claim.ratios), **about)
