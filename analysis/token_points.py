@@ -25,6 +25,9 @@ from analysis.wire import message_wire_bytes
 RUNNER = "token_exchange"
 # Control messages that start and end runs also pass beside the way: some 20 KB, a seventh of all traffic at the least.
 ASTRAY = 0.25
+# The machine, not the wires, limits a topology if the wires carry less than the first share of their limit while the
+# processors are busy for more than the second share of the time.
+LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
 
 Pair = tuple[int, int]  # the nodes of a producer and its consumer
 
@@ -141,6 +144,12 @@ def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
             "excess": share.where(~is_possible),
         }
     )
+
+
+def is_host_bound(here: xr.Dataset) -> bool:
+    """Whether the machine, not the wires, limits a path; `here` are the points of one path, over (block)."""
+    carried = float(mean_over(here.throughput, "block", "rate") / here.limit)
+    return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY
 
 
 def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArray:

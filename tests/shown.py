@@ -40,7 +40,7 @@ def failed(dataset, reason, but=0):
     values = {
         name: values.where(~has_failed)
         for name, values in dataset.data_vars.items()
-        if values.dims == ("trial",) and values.dtype.kind == "f"
+        if "trial" in values.dims and values.dtype.kind == "f"
     }
     told = {"status": "failed", "reason": reason}
     values |= {name: dataset[name].where(~has_failed, text) for name, text in told.items()}

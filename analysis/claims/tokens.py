@@ -11,7 +11,8 @@ from functools import partial
 import xarray as xr
 
 from analysis.claims.judging import Judgement, sample, untestable
-from analysis.experiments.token_exchange import TokenExchange, is_host_bound
+from analysis.experiments.token_exchange import TokenExchange
+from analysis.token_points import is_host_bound
 
 TITLES = {
     "local_wire": "switched local wires",

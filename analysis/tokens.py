@@ -1,0 +1,171 @@
+"""The ratios of throughputs that the study of an early Beowulf states of its network topologies, judged on token exchanges."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from analysis import drawing, published, style
+from analysis.attributes import design
+from analysis.statements import Statement, estimated, origin
+from analysis.statistics.judgement import REFUSED, UNDECIDED, judge_range
+from analysis.token_points import is_host_bound, places
+from analysis.wording import HARD_SPACE, counted, fixed
+
+MBIT = 1e6  # bit/s
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The throughput of one topology over another's, with the most pairs and the largest token, at one `rate` [bit/s].
+
+    `about` is what the study says, and `at_least` to `at_most` the ratios that support it, fixed before the run. `rate` is
+    None if nothing was run for it; `answer` is then undecided and `reason` names what is missing. `answer` is that of
+    `judge_range` for the geometric mean, and refused, whatever the ratio, if the machine limits either topology. `ratios`
+    are those of the blocks. `of_bests` is the ratio of the best runs, which the study used. Unknown is NaN.
+    """
+
+    about: str
+    of: str
+    against: str
+    at_least: float
+    at_most: float
+    rate: float | None
+    answer: str
+    reason: str = ""
+    ratios: tuple[float, ...] = ()
+    mean: float = np.nan
+    interval: tuple[float, float] = (np.nan, np.nan)
+    of_bests: float = np.nan
+
+    @property
+    def is_at_the_studys_rate(self) -> bool:
+        """Whether its wires have the study's rate, or it was not run."""
+        return self.rate in (study_rate(), None)
+
+
+def study_rate() -> float:
+    """The rate of the study's wires [bit/s]."""
+    return published.facts("beowulf")["wires"]["rate"]["value"]
+
+
+def ratios(dataset: xr.Dataset, points: xr.Dataset) -> list[Ratio]:
+    """Every ratio that the study states, at each rate that was run; `points` is from `token_points`."""
+    crowded, planned = points.isel(token_bytes=-1, pairs=-1), places(dataset)
+    return [
+        ratio
+        for about, claimed in design(dataset)["claims"].items()
+        for ratio in _judged(about, claimed, planned, crowded)
+    ]
+
+
+def _judged(
+    about: str, claimed: Mapping[str, Any], places: Mapping[tuple[str, float], str], at: xr.Dataset
+) -> Iterator[Ratio]:
+    """A ratio of the design at each rate; `at` are the points with the most pairs and the largest token."""
+    ends = claimed["of"], claimed["against"]
+    rates = [{rate for topology, rate in places if topology == end} for end in ends]
+    for rate in sorted(rates[0] & rates[1]):
+        of, against = both = [at.sel(path=places[end, rate]) for end in ends]
+        values = (of.throughput / against.throughput).values
+        judged = judge_range(values, claimed["at_least"], claimed["at_most"], ratios=True)
+        answer, reason = judged.kind, judged.reason
+        limited = [end for end, points in zip(ends, both) if is_host_bound(points)]
+        if judged.n > 1 and limited:
+            answer, reason = (
+                REFUSED,
+                f"the machine limits {' and '.join(limited)}, and not the wires",
+            )
+        yield Ratio(
+            about,
+            **claimed,
+            rate=rate,
+            answer=answer,
+            reason=reason,
+            ratios=tuple(values[np.isfinite(values)].tolist()),
+            mean=judged.estimate,
+            interval=judged.interval_95,
+            of_bests=float(of.runs.max() / against.runs.max()) if judged.n else np.nan,
+        )
+    if not rates[0] & rates[1]:
+        missing = [end for end, ran in zip(ends, rates) if not ran]
+        reason = f"{' and '.join(missing)} was not run" if missing else "not run at the same rate"
+        yield Ratio(about, **claimed, rate=None, answer=UNDECIDED, reason=reason)
+
+
+def as_the_study_says(dataset: xr.Dataset, ratios: Sequence[Ratio]) -> Iterator[Statement]:
+    """Is each ratio as the study says, at each rate? Primary are the first two at the study's rate that compare different
+    topologies."""
+    source, at_rate = origin(dataset), [one for one in ratios if one.is_at_the_studys_rate]
+    first = {one.against: one.about for one in reversed(at_rate)}
+    planned = [one.about for one in at_rate if one.about in first.values()][:2]
+    for one in ratios:
+        at = "" if one.rate is None else f" at {one.rate / MBIT:g} Mbit/s"
+        subject = f"{one.about[0].upper()}{one.about[1:]}{at}"
+        about = {"words": one.answer, "reason": one.reason}
+        about["primary"] = one.about in planned and one.is_at_the_studys_rate
+        estimate = one.mean, *one.interval
+        yield estimated(source, subject, "ratio", estimate, len(one.ratios), **about)
+
+
+def by_best_runs(ratios: Sequence[Ratio]) -> str:
+    """The first known ratio by the study's own rule, in a sentence; empty without any."""
+    known = [one for one in ratios if one.is_at_the_studys_rate and np.isfinite(one.of_bests)]
+    if not known:
+        return ""
+    return (
+        f"By the study's own rule, the best runs, the first ratio is {fixed(known[0].of_bests, 2)}."
+    )
+
+
+def at_machines_limit(ratios: Sequence[Ratio]) -> str:
+    """The rates at which the machine was too slow, in a sentence; empty if there are none."""
+    limited = [one.rate for one in ratios if one.answer == REFUSED and one.rate is not None]
+    if not limited:
+        return ""
+    rates = " and ".join(f"{rate / MBIT:g}{HARD_SPACE}Mbit/s" for rate in sorted({*limited}))
+    return f"At {rates} the machine was too slow for {counted(len(limited), 'ratio')}: these say nothing of the wires."
+
+
+def left_out(strays: xr.DataArray, points: xr.Dataset) -> str:
+    """Whether tokens took the described way, and what was left out, in sentences (Markdown); empty without a reading.
+
+    `strays` and `points` are from `token_points`.
+    """
+    read, astray = int(strays.notnull().sum()), int((strays == 1).sum())
+    excesses, trials = int(points.excess.notnull().sum()), counted(read, "trial")
+    sentences = []
+    if astray:
+        sentences.append(
+            f"**{astray} of {trials} are left out**: their tokens took another path than described."
+        )
+    elif read:
+        sentences.append(f"Byte counters confirm the path of the tokens ({trials}).")
+    if excesses:
+        sentences.append(
+            f"**{counted(excesses, 'trial')} left out**: the pairs wrote more than the wires carry."
+        )
+    return " ".join(sentences)
+
+
+def ratios_figure(ratios: Sequence[Ratio]) -> Figure:
+    """Each ratio in a row, for every block and on average with its 95 % t interval, with the range that supports the study."""
+    look = style.Look(style.INK, "o", "-")
+    with style.styled():
+        figure, axes = drawing.new_figure(1.2 + 0.42 * len(ratios))
+        beside = {"weight": "bold", "va": "center", "transform": axes.get_yaxis_transform()}
+        blocks = {"color": style.FAINT, "markersize": 3.5, "label": "a block"}
+        for row, one in enumerate(ratios):
+            shaded = {"color": style.MARGIN, "label": "as the study says"}
+            axes.barh(row, one.at_most - one.at_least, 0.75, one.at_least, **shaded)
+            axes.plot(one.ratios, np.full(len(one.ratios), row - 0.2), look.marker, **blocks)
+            ends, label = (one.mean, *one.interval), "mean and 95 % interval"
+            drawing.interval_across(axes, look, row + 0.12, *ends, label)
+            axes.text(1.02, row, one.answer, **beside)
+        drawing.rows(axes, [one.about.replace(": ", ":\n") for one in ratios])
+        axes.set(xlabel="ratio of throughputs [1]", xlim=(0, None))
+        drawing.legend_below(figure, axes, 3)
+    return figure
