@@ -23,8 +23,10 @@ def words(run):
 
 
 def stated(run, subject):
-    """The only statement whose subject begins so."""
-    (one,) = (one for one in run.statements if one.subject.startswith(subject))
+    """The only statement whose subject begins so, with hard spaces as spaces."""
+    (one,) = (
+        one for one in run.statements if one.subject.replace("\u00a0", " ").startswith(subject)
+    )
     return one
 
 

@@ -1,33 +1,37 @@
-"""HPL and TCP over two links: planted gains come back, their growth is judged, and so is the blog's gain."""
+"""HPL and TCP over two links: planted gains come back, their growth is judged, and the blog's gains stand beside them."""
 
+import re
 from functools import cache
 
 import numpy as np
 import pytest
-from shown import words
+from executed import executed, stated, words
+from shown import failed
 from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 
 import experiment
-from analysis.experiments import link_bonding
+from analysis import second_link
 from runners.record import FalloffError
 from runners.tools import hpl
+
+FALLS = "HPL over one link falls behind two from 2 to 8 nodes"
+
+
+def run(hpl=None, tcp=None):
+    """The notebook on HPL's campaign, and on that of TCP if it is given."""
+    given = {"link_hpl": hpl_campaign() if hpl is None else hpl}
+    return executed("30", **given | ({} if tcp is None else {"link_micro": tcp}))
 
 
 @cache
 def planted():
-    """The study of both campaigns as they are planted."""
-    return link_bonding.analyse(hpl_campaign(), micro_campaign())
+    """The notebook on both campaigns as they are planted."""
+    return run(tcp=micro_campaign())
 
 
 def of(**campaign):
-    """The study of HPL's campaign alone, with other truths."""
-    return link_bonding.analyse(hpl_campaign(**campaign))
-
-
-def way_of(study, aggregation, ranks=1):
-    return next(
-        way for way in study.ways if (way.aggregation, way.ranks_per_node) == (aggregation, ranks)
-    )
+    """The notebook on HPL's campaign alone, with other truths."""
+    return run(hpl_campaign(**campaign))
 
 
 def alike(gain):
@@ -38,77 +42,106 @@ def alike(gain):
     }
 
 
+def growths(made):
+    """The statements on how the gains grow."""
+    return [one for one in made.statements if one.subject.startswith(FALLS)]
+
+
 def test_planted_gains_come_back():
     """Without noise each gain is the planted one, whatever the block's speed; with noise nearly all intervals hold it."""
+    exact, noisy = of(blocks=2, noise=0, block_effect=0.2).names["gains"], planted().names["gains"]
     held = []
-    for exact, noisy in zip(of(blocks=2, noise=0, block_effect=0.2).ways, planted().ways):
-        for nodes, gain in GAINS[exact.aggregation].items():
-            assert exact.gain(nodes)[0] == pytest.approx(gain, abs=1e-9)
-            _, low, high = noisy.gain(nodes)
-            held.append(low <= gain <= high)
+    for way, by_nodes in GAINS.items():
+        if way != "one_link":
+            for nodes, gain in by_nodes.items():
+                at = {"aggregation": way, "nodes": nodes}
+                np.testing.assert_allclose(exact.ratio.sel(at), 1 + gain, atol=1e-9)
+                ends = noisy.sel(at)
+                held += ((ends.low <= 1 + gain) & (1 + gain <= ends.high)).values.tolist()
     assert np.mean(held) > 0.85
 
 
-def test_growth_is_judged():
-    """A gain that grows is told from one that stays."""
-    growth = way_of(planted(), "mpi_striping").growth
+def test_the_largest_gain_is_primary():
+    """MPI striping gains most on 8 nodes, with either number of processes; the statement says that it was picked."""
+    largest = stated(planted(), "A second link speeds up HPL on 8 nodes (best of 8 gains)")
+    assert largest.primary and largest.words == "yes" and largest.n == 8
+    assert largest.estimate == pytest.approx(0.3, abs=0.02)
+    assert "The largest gain is by MPI striping with" in words(planted())
+    (growth,) = (one for one in growths(planted()) if one.primary)
+    assert growth.subject == FALLS and growth.words == "falls off"
     low, high = growth.interval
-    assert growth.answer == "falls off" and low < 1 - 1.07 / 1.3 < high
+    assert low < 1 - 1.07 / 1.3 < high
+
+
+def test_growth_is_judged():
+    """A gain that stays is told from one that grows, and scatter decides nothing."""
     level = of(gains=alike(0.1), noise=0.005)
-    assert {way.growth.answer for way in level.ways} == {"flat"}
-    assert "does not grow with the nodes" in words(link_bonding, level)
-    noisy = of(blocks=3, gains=alike(0.1), noise=0.1)
-    assert "undecided" in {way.growth.answer for way in noisy.ways}
+    assert len(growths(level)) == 8 and {one.words for one in growths(level)} == {"flat"}
+    assert "undecided" in {one.words for one in growths(of(blocks=3, gains=alike(0.1), noise=0.1))}
 
 
 def test_one_node_is_the_negative_control():
-    """Without a network there is no gain; where there is one all the same the finding says so."""
-    assert {way.control.kind for way in planted().ways} == {"holds"}
+    """Without a network there is no gain; where there is one all the same it is told."""
+    assert "beyond margin" not in words(planted())
     gains = {way: {**GAINS[way], 1: 0.2 if way == "mptcp" else 0.0} for way in GAINS}
-    wrong = of(gains=gains, noise=0.0001)
-    assert way_of(wrong, "mptcp").control.kind == "violated"
-    assert "by up to 20.0 %, 2 of 8 ways beyond margin" in words(link_bonding, wrong)
+    assert "by up to 20.0 %, 2 of 8 ways beyond margin" in words(of(gains=gains, noise=0.0001))
 
 
 @pytest.mark.parametrize(
-    ("campaign", "says", "not_said"),
+    ("campaign", "answer"),
     [
-        ({"noise": 0.001}, "**A second link gives HPL", "is open"),
-        ({"blocks": 3, "gains": alike(-0.1)}, "**A second link costs HPL", "does not double"),
-        (
-            {"blocks": 3, "gains": alike(0.0), "noise": 0.05, "seed": 1},
-            "**Whether a second link gives HPL anything on 8 nodes is open**",
-            "does not double",
-        ),
+        ({"noise": 0.001}, "yes"),
+        ({"blocks": 3, "gains": alike(-0.1)}, "no"),
+        ({"blocks": 3, "gains": alike(0.0), "noise": 0.05, "seed": 1}, "undecided"),
     ],
 )
-def test_the_largest_gain_is_said_as_it_is(campaign, says, not_said):
-    """A gain, a loss, and one that may be none."""
-    text = words(link_bonding, of(**campaign))
-    assert says in text and not_said not in text
+def test_the_largest_gain_is_answered_as_it_is(campaign, answer):
+    """A gain, a loss, and one that may be none; only from a gain follows how long HPL waits."""
+    made = of(**campaign)
+    assert stated(made, "A second link speeds up HPL on 8 nodes (best").answer == answer
+    assert ("HPL waits" in re.sub("time that HPL waits", "", words(made))) == (answer == "yes")
 
 
 def test_communication_is_amdahls():
     """Halving a quarter of the time gives the ratio from which that quarter is told; a loss is below none."""
-    assert link_bonding.communication(1 / (1 - 0.25 / 2) - 1) == pytest.approx(0.25)
-    assert link_bonding.communication(-0.1) < 0
+    assert second_link.communication(1 / (1 - 0.25 / 2) - 1) == pytest.approx(0.25)
+    assert second_link.communication(-0.1) < 0
 
 
 def test_the_blogs_gains_stand_beside_the_largest_here():
     """Which of its two are reached is for the reader, and for the claims."""
-    assert link_bonding.published_gains().round(3).to_dict() == {2: 0.058, 4: 0.134}
-    text = words(link_bonding, of(gains=alike(0.05), noise=1e-6, block_effect=0))
+    assert second_link.published_gains().round(3).to_dict() == {2: 0.058, 4: 0.134}
+    text = words(of(gains=alike(0.05), noise=1e-6, block_effect=0))
     assert "give at most 5.0 % on 2 nodes and 5.0 % on 4 nodes" in text
 
 
 def test_connections_get_the_planted_links():
-    """Goodput in links, by way and number of connections."""
+    """Goodput in links, by way and number of connections; without that campaign nothing is said of them."""
     for way, links in LINKS.items():
-        found = planted().micro.links["mean"].sel(aggregation=way, streams=list(links))
-        np.testing.assert_allclose(found, list(links.values()), rtol=0.02)
-    assert "1 TCP connection carries this many links' rate: 1.00 by hash of ad" in words(
-        link_bonding, planted()
-    )
+        for streams, truth in links.items():
+            plural = "" if streams == 1 else "s"
+            subject = f"{streams} TCP connection{plural} can fill this many links: {second_link.NAMES[way]}"
+            assert stated(planted(), subject).estimate == pytest.approx(truth, rel=0.02)
+    assert {one.campaign for one in of(blocks=2).statements} == {"link_hpl"}
+
+
+def test_the_figure_shows_every_block():
+    """Each gain is a mark in the panel of its processes, beside the blog's."""
+    gains = 100 * np.expm1(planted().names["log_gain"])
+    panels = planted().figures["link_bonding"].figure.axes
+    for axes, ranks in zip(panels, gains.ranks_per_node.values, strict=True):
+        drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+        wanted = [*gains.sel(ranks_per_node=ranks).values.ravel(), 5.8]
+        assert all(np.isclose(drawn, value, rtol=1e-6, atol=0.05).any() for value in wanted)
+
+
+def test_lost_trials_leave_statements_without_numbers():
+    """Nothing is judged, and nothing is made up; one block gives no answer."""
+    made = run(*(failed(each, "no library") for each in (hpl_campaign(2), micro_campaign(2))))
+    assert {one.estimate for one in made.statements} == {None} and "no library" in words(made)
+    first = run(hpl_campaign(1), micro_campaign(1))
+    assert {one.interval for one in first.statements} == {None} and words(first)
+    assert {one.answer for one in first.statements} <= {"", "undecided"}
 
 
 @pytest.mark.parametrize("preset", ["quick", "full", "bonding"])

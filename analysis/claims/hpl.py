@@ -160,7 +160,7 @@ def _messages(study: Payload, name: str, campaign: str) -> Judgement | None:
 
 def _node_rate(study: LinkBonding) -> Judgement:
     """The rate of each of four nodes over that of each of two, with one link each."""
-    rate = study.points.rate.sel(aggregation=study.baseline, ranks_per_node=RANKS)
+    rate = study.rate.sel(aggregation=study.baseline, ranks_per_node=RANKS)
     per_node = rate / rate.nodes
     text = "one link, 4 over 2 nodes"
     return sample(study.dataset, _on(per_node, 4) / _on(per_node, 2), text)
@@ -181,10 +181,11 @@ def _gain(study: LinkBonding, most: int = 0, fewest: int | None = None) -> Judge
 
     If these are 0, they are the campaign's own most and fewest nodes.
     """
-    ways = [way for way in study.ways if (way.aggregation, way.ranks_per_node) == (BY_PEER, RANKS)]
-    if not ways:
+    gains = study.log_gain
+    if BY_PEER not in gains.aggregation or RANKS not in gains.ranks_per_node:
         return untestable(study.dataset, NOT_BY_PEER)
-    gain, most = np.exp(ways[0].log_gain), most or study.most
+    gain = np.exp(gains.sel(aggregation=BY_PEER, ranks_per_node=RANKS))
+    most = most or study.most
     if fewest is None:
         return sample(
             study.dataset,
@@ -215,9 +216,9 @@ def _connections(study: LinkBonding, place: int) -> Judgement | None:
     micro = study.micro
     if micro is None:
         return None
-    if BY_PEER not in micro.points.aggregation:
+    if BY_PEER not in micro.goodput.aggregation:
         return untestable(micro.dataset, NOT_BY_PEER)
-    goodput = micro.points.goodput.isel(streams=place)
+    goodput = micro.goodput.isel(streams=place)
     one_link = goodput.sel(aggregation=study.baseline, drop=True)
     streams = int(goodput.streams)
     text = f"{streams} connection{'s' if streams > 1 else ''}, two links over one by a hash of addresses"
