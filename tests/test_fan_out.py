@@ -1,77 +1,107 @@
-"""The fan-out: the planted knee and limit are found, words follow the data, and what cannot be known is said."""
+"""The fan-out: the planted knee and limit are found, answers follow the data, and what cannot be known is said."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-from shown import words
+import xarray as xr
+from executed import executed, words
+from shown import failed
 from synthetic_paths import fan_out_campaign, without
 
-from analysis.experiments import fan_out
-from analysis.experiments.fan_out import CHANGES, bottleneck
+from analysis.bottleneck import CHANGES, bottleneck
+
+
+def run(dataset):
+    """The notebook on a campaign."""
+    return executed("51", fan_out=dataset)
 
 
 @cache
-def planted_study():
-    """The study of six blocks as they are planted."""
-    return fan_out.analyse(fan_out_campaign(blocks=6))
+def planted():
+    """The notebook on six blocks as they are planted."""
+    return run(fan_out_campaign(blocks=6))
+
+
+def answers(made):
+    return {one.answer for one in made.statements}
 
 
 def test_the_bridge_and_the_knee_are_found_in_both_directions():
     """3 Gbit/s between ports of 1, full at the third receiver; what it does not say is said too."""
-    for fan in planted_study().fans:
+    assert [one.subject for one in planted().statements] == [
+        f"The bridge limits flows {way}, from this many on (set: 3)"
+        for way in ("from one sender", "to one receiver")
+    ]
+    for one, fan in zip(planted().statements, planted().names["fans"]):
+        assert one.words == "yes" and one.primary and one.n == 6
         assert fan.verdict.limit == "shared bridge" and fan.model.follows
-        assert fan.knee[0] == pytest.approx(3, rel=0.02)
-        assert fan.knee[1] < fan.knee[0] < fan.knee[2]
+        assert one.estimate == pytest.approx(3, rel=0.02)
+        assert one.interval[0] < one.estimate < one.interval[1]
         assert fan.growth[0] == pytest.approx(0, abs=0.02)
-    text = words(fan_out, planted_study())
-    assert text.startswith(
-        "**The method finds the limit that was set, a shared bridge that 3 flows fill**"
-    )
+    text = words(planted())
     assert "**The shared bridge limits 5 flows from one sender**" in text
     assert "stops growing at 3.0" in text and "does not say what limited the source" in text
 
 
 def test_the_sum_stops_growing_only_where_it_is_shown():
     """One block shows nothing; what gains 40 % a doubling bends."""
-    single = fan_out.analyse(fan_out_campaign(blocks=1))
-    assert "stops growing" not in words(fan_out, single) and np.isnan(single.fans[0].knee[1])
-    assert {fan.verdict.limit for fan in single.fans} == {"undecided"}
-    assert "The method finds" not in words(fan_out, single)
+    single = run(fan_out_campaign(blocks=1))
+    assert answers(single) == {"undecided"} and "stops growing" not in words(single)
+    assert {one.interval for one in single.statements} == {None}
     dataset = fan_out_campaign(blocks=4)
     more = np.maximum(dataset.receivers / 3, 1) ** 0.5
-    growing = fan_out.analyse(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * more))
-    assert growing.fans[0].growth[0] == pytest.approx(2**0.5 - 1, abs=0.03)
-    assert "bends at" in words(fan_out, growing) and "stops growing" not in words(fan_out, growing)
+    growing = run(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * more))
+    assert growing.names["fans"][0].growth[0] == pytest.approx(2**0.5 - 1, abs=0.03)
+    assert "bends at" in words(growing) and "stops growing" not in words(growing)
 
 
 def test_a_model_that_misses_its_data_names_no_knee():
     """A sum that loses a quarter at the end is no segmented line: its knee is in the data and not in the words."""
     dataset = fan_out_campaign(blocks=4, noise=0.001)
     lost = np.where(dataset.receivers == 7, 0.75, 1.0)
-    study = fan_out.analyse(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * lost))
-    assert not any(fan.model.follows for fan in study.fans) and "sum of all flows" not in words(
-        fan_out, study
-    )
-    reasons = {one.reason for one in fan_out.findings(study) if one.estimate}
-    assert reasons <= {"the model misses its data"}
+    made = run(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * lost))
+    assert not any(fan.model.follows for fan in made.names["fans"])
+    assert "sum of all flows" not in words(made)
+    assert {one.reason for one in made.statements} == {"the model misses its data"}
 
 
-def test_what_no_single_change_relieves_is_undecided():
-    """A processor that is slower than the bridge, whose relief is not among the changes."""
-    study = fan_out.analyse(fan_out_campaign(capacities={"cpu": 2e9}))
-    assert {fan.verdict.limit for fan in study.fans} == {"undecided"}
-    assert study.fans[0].knee[0] == pytest.approx(2 / 0.9415, rel=0.02)
-    assert "is undecided" in words(fan_out, study)
+def test_what_no_single_change_relieves_is_undecided_and_another_limit_is_no():
+    """A processor that is slower than the bridge, whose relief is not among the changes; ports that are."""
+    made = run(fan_out_campaign(capacities={"cpu": 2e9}))
+    assert answers(made) == {"undecided"}
+    assert made.statements[0].estimate == pytest.approx(2 / 0.9415, rel=0.02)
+    assert "is undecided" in words(made)
+    dataset = fan_out_campaign(blocks=4)
+    # Faster ports carry more than the baseline, a faster bridge carries no more.
+    factor = xr.where(dataset.path == "fanout_fast_ports", 1.6, 1.0)
+    factor = xr.where(dataset.path == "fanout_fast_bridge", 0.6, factor)
+    ports = run(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * factor))
+    assert {fan.verdict.limit for fan in ports.names["fans"]} == {"link"}
+    assert answers(ports) == {"no"}
 
 
 def test_failed_trials_are_left_out_of_the_ratios():
-    """A block without its baseline does not count, the others do."""
-    dataset = without(fan_out_campaign(blocks=6), block=2, path="fanout_3g", receivers=5, streams=1)
-    study = fan_out.analyse(dataset)
-    assert all(np.isfinite(one.low) for one in study.fans[0].verdict.responses.values())
-    assert study.fans[0].model.blocks == 5
-    assert "2 of 432 trials gave no reading" in words(fan_out, study)
+    """A block without its baseline does not count, the others do; without any nothing is judged."""
+    dataset = fan_out_campaign(blocks=6)
+    made = run(without(dataset, block=2, path="fanout_3g", receivers=5, streams=1))
+    assert all(np.isfinite(one.low) for one in made.names["fans"][0].verdict.responses.values())
+    assert made.statements[0].n == 5 and made.statements[0].answer == "yes"
+    assert "2 of 432 trials gave no reading" in words(made)
+    none = run(failed(dataset, "no library"))
+    assert {one.estimate for one in none.statements} == {None} and "no library" in words(none)
+    assert answers(none) == {"undecided"}
+
+
+def test_the_figure_shows_every_run():
+    """Each direction's runs at the baseline are marks of its panel."""
+    made = planted()
+    goodput = made.names["at_baseline"] / 1e9
+    panels = made.figures["fan_out"].figure.axes
+    for axes, way in zip(panels, goodput.direction.values):
+        drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
+        for value in goodput.sel(direction=way).values.ravel():
+            assert np.isclose(drawn, value).any()
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,14 @@ def _untuned_over_tuned(study: LongPath) -> Judgement | None:
 
 
 def _growth(study: FanOut) -> Judgement | None:
-    outwards = [fan.goodput for fan in study.fans if fan.direction == "forward"]
-    outwards = [fan for fan in outwards if {FEW, MANY} <= set(fan.receivers.values.tolist())]
-    if not outwards:
+    goodput = study.goodput
+    if "forward" not in goodput.direction or not {FEW, MANY} <= {
+        *goodput.receivers.values.tolist()
+    }:
         return None
+    outwards = goodput.sel(direction="forward")
     text = f"goodput of all flows to {MANY} targets over that to {FEW}, in the same block"
-    ratio = outwards[0].sel(receivers=MANY) / outwards[0].sel(receivers=FEW)
+    ratio = outwards.sel(receivers=MANY) / outwards.sel(receivers=FEW)
     return sample(study.dataset, ratio, text)
 
 
