@@ -5,15 +5,15 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from shown import words
+from executed import executed, stated, words
+from shown import failed
 from synthetic import of_plan
 
 import experiment
 from analysis import store
 from analysis.descriptions import testbeds
-from analysis.experiments import suspects as experiment_of
-from analysis.experiments.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND
 from analysis.statistics import outliers
+from analysis.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare
 from runners.record import FalloffError
 from runners.testbeds import emulated
 from runners.tools import suspects
@@ -47,6 +47,11 @@ def campaign(blocks=5, noise=0.002, seed=1, nodes=(), ports=(), paths=(), hosts=
     return of_plan(plan, readings)
 
 
+def run(dataset):
+    """The notebook on a campaign."""
+    return executed("53", suspects=dataset)
+
+
 def accused(study):
     """Who is slower: quantity and the nodes' names."""
     return {
@@ -59,35 +64,64 @@ def accused(study):
 
 def test_each_fault_is_told_from_the_others():
     """A slow node, a slow port and a slow path: each is named for what it is, and nobody for another's fault."""
-    study = experiment_of.analyse(campaign(nodes=[10], ports=[4], paths=[(6, 9)]))
+    made = run(campaign(nodes=[10], ports=[4], paths=[(6, 9)]))
+    study = made.names["compared"]
     assert accused(study) == {(COMPUTE, "n11"), (SEND, "n5"), (PATH, "n7", "n10")}
-    text = words(experiment_of, study)
+    text = words(made)
     assert "**Node n11 is slow**: it computes " in text
     assert "**The link or the switch port of node n5 is slow**: it sends" in text
-    assert (
-        "the link of node 5 (by 3 %) are slower than the others." in text
-        and "nobody else" not in text
-    )
-    assert "**The path from n7 to n10 is slow**" in text
+    assert "**The path from n7 to n10 is slow**" in text and "nobody else" not in text
     for family in study.networks[0].families.values():
         for index in family.found.slower:
             assert TOLERANCE < family.found.low[index] < 0.03 < family.found.high[index]
-    assert [row[1] for row in experiment_of.table(study).rows] == [
-        heading for heading, _ in QUANTITIES.values()
-    ]
-    found = {finding.subject: finding.answer for finding in experiment_of.findings(study)}
-    assert found["The planted slow link is found: bandwidth that a node sends, GigE"] == "yes"
-    assert len(found) == len(QUANTITIES)
+    (table,) = (one for one in made.tables if one.label == "suspects-quantities")
+    assert [row[1] for row in table.rows] == [heading for heading, _ in QUANTITIES.values()]
+    assert len(made.statements) == len(QUANTITIES)
+    losses = made.names["losses"].loc["gige"]
+    for subject, who in (
+        ("The planted slow node is found: DGEMM of a node", "n11"),
+        ("The planted slow link is found: bandwidth that a node sends", "n5"),
+    ):
+        one = stated(made, subject)
+        assert one.words == "yes" and one.primary and one.reason == f"the slowest is {who}"
+        assert one.estimate == pytest.approx(0.03, abs=0.003)
+        assert one.estimate == losses.loc[who, subject.partition(": ")[2]]
+    # Of the planted link only what it sends is slow here, and a path is.
+    assert stated(made, "The planted slow link is found: bandwidth that a node rec").words == "no"
+    assert stated(made, "Slower than the others: bandwidth of a path").words == "yes"
 
 
 def test_healthy_nodes_are_cleared_or_open():
     """With little scatter a loss of 3 % is excluded for all; with much it is open, and said from where on it is found."""
-    text = words(experiment_of, experiment_of.analyse(campaign(noise=0.002)))
+    made = run(campaign(noise=0.002))
+    text = words(made)
     assert "**No node, port or path is named**" in text and "only larger" not in text
-    assert "Nobody else loses 3 % or more in" in text
-    text = words(experiment_of, experiment_of.analyse(campaign(noise=0.05)))
+    assert stated(made, "The planted slow node is found").words == "no"
+    assert stated(made, "Slower than the others: bandwidth of a path").words == "no"
+    made = run(campaign(noise=0.05))
+    text = words(made)
     assert "**No node, port or path is named**" in text and "Nobody else" not in text
     assert "only larger losses would have been found: DGEMM of a node (" in text
+    assert stated(made, "Slower than the others: bandwidth of a path").words == "undecided"
+
+
+def test_a_single_block_decides_nothing_and_no_valid_run_is_refused():
+    """No interval, and no answer; without any run a reason."""
+    single = run(campaign(blocks=1, nodes=[10]))
+    assert {one.answer for one in single.statements} == {"undecided"} and words(single)
+    assert {one.interval for one in single.statements} == {None}
+    with pytest.raises(FalloffError, match="no valid run"):
+        run(failed(campaign(blocks=2), "no library"))
+
+
+def test_the_figure_shows_every_pair():
+    """The loss of each sender towards each receiver, as it was planted."""
+    made = run(campaign(ports=[4]))
+    (mesh,) = made.figures["suspects_pairs"].figure.axes[0].collections
+    drawn = np.asarray(mesh.get_array()).reshape(16, 16)
+    apart = np.where(np.eye(16, dtype=bool), np.nan, drawn)
+    assert np.nanmean(apart[4]) == pytest.approx(3, abs=0.3)
+    assert np.nanmax(np.delete(apart, 4, axis=0)) < 1.5
 
 
 def draw(random, kind, nodes=8, blocks=5, sd=0.004):
@@ -168,14 +202,15 @@ def test_nodes_are_known_by_their_names():
         numbers = list(range(1, 17)) if block < 3 else [*range(2, 16), 1, 17]
         return ",".join(f"n{number}" for number in numbers)
 
-    study = experiment_of.analyse(campaign(hosts=moved))
+    made = run(campaign(hosts=moved))
+    study = made.names["compared"]
     assert len(study.hosts) == 15 and study.absent == ("n16", "n17")
-    assert "some blocks lack them: n16 and n17" in words(experiment_of, study)
+    assert "some blocks lack them: n16 and n17" in words(made)
     with pytest.raises(FalloffError, match="0 nodes in common, 4 are needed: run all blocks"):
-        experiment_of.analyse(
+        compare(
             campaign(hosts=lambda block: ",".join(f"b{block}n{number}" for number in range(16)))
         )
-    same = experiment_of.analyse(campaign(hosts=lambda block: ",".join(["vm"] * 16), nodes=[2]))
+    same = compare(campaign(hosts=lambda block: ",".join(["vm"] * 16), nodes=[2]))
     assert accused(same) == {(COMPUTE, "node 3")}
 
 
@@ -188,24 +223,22 @@ def test_a_slow_link_between_switches_is_named():
     dataset = dataset.assign(pair_bandwidth=dataset.pair_bandwidth * crosses)
     switches = {f"n{node + 1}": [f"leaf{leaf[node] + 1}", "spine"] for node in range(16)}
     told = {"sessions": [{"slurm": {"switches": switches}}]}
-    study = experiment_of.analyse(dataset.assign_attrs(provenance=json.dumps(told)))
-    assert accused(study) == {(PATH, f"n{a + 1}", f"n{b + 1}") for a, b in slow}
-    assert "**16 of the 16 slow paths lead from switch leaf1 to switch leaf3**" in words(
-        experiment_of, study
-    )
+    made = run(dataset.assign_attrs(provenance=json.dumps(told)))
+    assert accused(made.names["compared"]) == {(PATH, f"n{a + 1}", f"n{b + 1}") for a, b in slow}
+    assert "**16 of the 16 slow paths lead from switch leaf1 to switch leaf3**" in words(made)
 
 
 def test_losses_planted_in_the_emulated_campaign_are_found():
     """In the stored transcripts, whose scatter is real: the testbed's own faults, and a node and a path made 3 % slower."""
     dataset = experiment.stored("suspects", "suspect_model")
-    own = accused(experiment_of.analyse(dataset))
+    own = accused(compare(dataset))
     assert own >= {(COMPUTE, "n11"), (SEND, "n5"), (RECEIVE, "n5")}
     assert {who for _, *names in own for who in names} == {"n5", "n11"}
     trials = dataset.pair_bandwidth
     slowed = trials.values.copy()
     slowed[:, 2] *= 0.97
     slowed[:, 7, 12] *= 0.97
-    study = experiment_of.analyse(dataset.assign(pair_bandwidth=trials.copy(data=slowed)))
+    study = compare(dataset.assign(pair_bandwidth=trials.copy(data=slowed)))
     assert accused(study) - own == {(SEND, "n3"), (PATH, "n8", "n13")}
 
 
@@ -226,7 +259,7 @@ def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
     assert set(dataset.status.values) <= {"ok", "invalid"}
     if (dataset.status == "ok").sum() < 2:
         pytest.skip("what else this machine does held the nodes up")
-    study = experiment_of.analyse(dataset)
+    study = compare(dataset)
     assert set(study.hosts) == {f"n{number}" for number in range(1, 7)}
     assert {(COMPUTE, "n5"), (SEND, "n2"), (RECEIVE, "n2")} <= accused(study)
 

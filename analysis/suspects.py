@@ -1,4 +1,4 @@
-"""Suspects: which node, link or switch port of a cluster is slower than the others."""
+"""Which node, link or switch port of a cluster is slower than the others: each is compared with the median of its peers."""
 
 import itertools
 from collections import Counter
@@ -6,23 +6,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import exhibit, style
 from analysis.attributes import design, sessions, short_names, testbed
-from analysis.quoting import quoted
-from analysis.statements import Statement, estimated, origin, resting_on, without_reading
+from analysis.quoting import as_written, quoted
+from analysis.statements import Statement, estimated, origin
 from analysis.statistics import outliers
+from analysis.statistics.judgement import UNDECIDED
 from analysis.statistics.outliers import ALIKE, Comparison
-from analysis.wording import listed, number, paragraphs, percent, percent_range
+from analysis.wording import counted, listed, number, paragraphs, percent, percent_range
 from runners.record import FalloffError
 from runners.tools.suspects import LEAST_NODES
 
-FIGURES = {"suspects_pairs": ("suspects",)}  # what it rests on
 INTERVAL = "simultaneous 95 % t interval over the blocks"
-NAMED_PATHS = 6  # in the finding; the figure shows all
+NAMED_PATHS = 6  # in the text; the figure shows all
 WIDEST = 0.03  # loss with the full colour in a matrix, unless a larger loss occurs
 
 # The compared quantities, a node's own first, and the verb for a member that is slower in it.
@@ -85,15 +86,15 @@ class Suspects:
     networks: tuple[Network, ...]
 
 
-def analyse(suspects: xr.Dataset) -> Suspects:
+def compare(runs: xr.Dataset) -> Suspects:
     """Compare all nodes and pairs of each network; raises FalloffError if no trial is valid or too
     few nodes are left."""
-    dataset = suspects.reset_coords()
+    dataset = runs.reset_coords()
     is_point = (dataset.role == "point") & (dataset.runner == "suspects")
     valid = dataset.isel(trial=np.flatnonzero(is_point & (dataset.status == "ok")))
     if not valid.sizes["trial"]:
         raise FalloffError(
-            f"Campaign {suspects.attrs['campaign']} holds no valid run yet; run at least one block."
+            f"Campaign {runs.attrs['campaign']} holds no valid run yet; run at least one block."
         )
     names = [_names(hosts) for hosts in valid.hosts.values.tolist()]
     hosts = tuple(host for host in names[0] if all(host in others for others in names))
@@ -104,7 +105,7 @@ def analyse(suspects: xr.Dataset) -> Suspects:
         )
     # For each trial, the positions of the nodes that all trials have in common.
     places = np.array([[others.index(host) for host in hosts] for others in names])
-    planned, switches = design(suspects), _switches(suspects, hosts)
+    planned, switches = design(runs), _switches(runs, hosts)
     chosen = {
         name: np.flatnonzero(valid.interconnect.values == name)
         for name in dict.fromkeys(valid.interconnect.values.tolist())
@@ -119,7 +120,7 @@ def analyse(suspects: xr.Dataset) -> Suspects:
     )
     blocks = min(map(len, chosen.values()))
     named, others = (tuple(map(quoted, names)) for names in (hosts, absent))
-    return Suspects(suspects, named, others, switches, blocks, tolerance, smallest, networks)
+    return Suspects(runs, named, others, switches, blocks, tolerance, smallest, networks)
 
 
 def _names(hosts: str) -> list[str]:
@@ -193,28 +194,45 @@ def _network(
     )
 
 
-def findings(study: Suspects) -> Iterator[Statement]:
-    """The slower members in each quantity, as data; the estimate is the slowest member's loss of
-    speed."""
+def slower(study: Suspects) -> Iterator[Statement]:
+    """Is a member slower than the others in each quantity, or is the planted one found? The estimate is the slowest member's
+    loss of speed."""
     source, names = origin(study.dataset), short_names(study.dataset)
     for network, quantity, family in _families(study):
         found, worst = family.found, int(np.argmax(family.found.mean))
         named = _slower(study, family)
-        answer = "yes" if named else "no" if (found.answers == ALIKE).all() else "undecided"
-        statement = "Slower than the others"
+        answer = "yes" if named else "no" if (found.answers == ALIKE).all() else UNDECIDED
+        subject = "Slower than the others"
         if planted := _planted(study, quantity):
-            statement = f"The planted slow {PLANTED[quantity][1]} is found"
-            answer = "undecided" if study.blocks == 1 else "yes" if {*named} == planted else "no"
+            subject = f"The planted slow {PLANTED[quantity][1]} is found"
+            answer = UNDECIDED if study.blocks == 1 else "yes" if {*named} == planted else "no"
         loss = found.mean[worst], found.low[worst], found.high[worst]
-        what = f"{statement}: {QUANTITIES[quantity][0]}, {names[network.name]}"
+        what = f"{subject}: {QUANTITIES[quantity][0]}, {names[network.name]}"
         about = {"words": answer, "reason": f"the slowest is {_member(study, family, worst)}"}
         about["primary"] = quantity in (COMPUTE, SEND)
         yield estimated(source, what, "loss", loss, study.blocks, INTERVAL, **about)
 
 
-def finding(study: Suspects) -> str:
-    """The slower members, their likely faults, and what this campaign could not have found, in
-    plain English (Markdown)."""
+def losses(study: Suspects) -> pd.DataFrame:
+    """The mean loss of speed [1] of each node, a row for each node and network and a column for each quantity of a node."""
+    return pd.concat(
+        {
+            network.name: pd.DataFrame(
+                {
+                    QUANTITIES[quantity][0]: family.found.mean
+                    for quantity, family in network.families.items()
+                    if len(family.members[0]) == 1
+                },
+                index=pd.Index(map(as_written, study.hosts), name="node"),
+            )
+            for network in study.networks
+        },
+        names=["interconnect"],
+    )
+
+
+def in_words(study: Suspects) -> str:
+    """The slower members, their likely faults, and what this campaign could not have found, in paragraphs (Markdown)."""
     parts = [_planted_in_words(study)]
     for network in study.networks:
         several = len(study.networks) > 1
@@ -222,7 +240,7 @@ def finding(study: Suspects) -> str:
         parts += [*_accusations(study, network, where), _others(study, network, where)]
     if study.absent:
         parts.append(f"Not compared, as some blocks lack them: {listed(study.absent)}.")
-    return paragraphs(*([part] for part in [*parts, without_reading(study.dataset)]))
+    return paragraphs(*([part] for part in parts))
 
 
 def _families(study: Suspects) -> Iterator[tuple[Network, str, Family]]:
@@ -266,8 +284,9 @@ def _planted_in_words(study: Suspects) -> str:
 
 
 def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
-    interval = "simultaneous 95 % t intervals over"
-    basis = f"{interval} {resting_on(study.dataset, study.blocks)}"
+    basis = counted(study.blocks, "block")
+    if study.blocks > 1:
+        basis = f"simultaneous 95 % t intervals over {basis}"
     families = network.families
     of_node = [quantity for quantity, family in families.items() if len(family.members[0]) == 1]
     named = [node for quantity in of_node for node in families[quantity].found.slower.tolist()]
@@ -369,9 +388,9 @@ def table(study: Suspects) -> exhibit.Table:
     )
 
 
-def figures(study: Suspects) -> dict[str, exhibit.Exhibit]:
-    """A row of panels for each network: losses [%] by bandwidth and, if any latency can be judged,
-    by latency, over senders and receivers."""
+def matrices(study: Suspects) -> Figure:
+    """A row of panels for each network: losses [%] by bandwidth and, if any latency can be judged, by latency, over senders
+    and receivers."""
     names, networks = short_names(study.dataset), study.networks
     with style.styled():
         figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)))
@@ -390,15 +409,7 @@ def figures(study: Suspects) -> dict[str, exhibit.Exhibit]:
             for axes, (label, matrix) in zip(panels, losses.items()):
                 _draw_matrix(axes, matrix, study.hosts, label, len(losses))
             panels[0].set_ylabel("sending nodes")
-    means = "means over the blocks, interval of the slowest in the supplement"
-    return exhibit.only(
-        FIGURES,
-        figure,
-        "Loss of speed of every pair of nodes against the median",
-        exhibit.Basis.of_dataset(study.dataset, means, study.blocks),
-        "Matrices over nodes: the loss of bandwidth from each sender to each receiver, and that by latency if it can be judged",
-        "A slow port is a dark row, a dark column or both; a slow path is a single dark cell.",
-    )
+    return figure
 
 
 def _draw_matrix(
