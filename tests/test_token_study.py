@@ -43,7 +43,7 @@ def noisy():
 )
 def test_what_wires_carry_together(path, pairs, wires):
     """Tokens and their returns share each wire, whoever sends: so many wires full is the most."""
-    limit = sum_limit(PATHS[path], pairs_of(CAMPAIGN["settings"], pairs))
+    limit = sum_limit(PATHS[path], pairs_of(CAMPAIGN.settings, pairs))
     assert limit == pytest.approx(wires * 1e7 / 2)
 
 
