@@ -307,12 +307,6 @@ def evidence_of(dataset: xr.Dataset) -> str:
     return dataset.evidence.values.ravel()[0].item()
 
 
-def resting_on(dataset: xr.Dataset, n: int, interval: str = "", of: str = "block") -> str:
-    """What a number rests on, in words: its interval if it has one, n and what n counts, and the
-    kind of evidence."""
-    return ", ".join(filter(None, (interval, counted(n, of), f"{evidence_of(dataset)} evidence")))
-
-
 def interval_in_words(
     ends: Sequence[float] | None, decimals: int | None = None, level: float = 0.95, of: str = ""
 ) -> str:
