@@ -144,19 +144,6 @@ def figure(
     )
 
 
-def only(
-    figures: Mapping[str, tuple[str, ...]],
-    figure: Figure,
-    shows: str,
-    basis: Basis,
-    alt: str,
-    marks: str = "",
-) -> dict[str, Exhibit]:
-    """An experiment's only figure, by its label; `figures` is the experiment's FIGURES."""
-    ((label, rests_on),) = figures.items()
-    return {label: Exhibit(label, figure, shows, basis, alt, marks, rests_on)}
-
-
 @dataclass(frozen=True)
 class Table:
     """A table of text: `columns` are its headings, with units; `align` has one letter per column

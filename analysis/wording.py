@@ -5,8 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from analysis.quoting import STAND_INS
-
 UNKNOWN = "—"
 HARD_SPACE = "\u00a0"
 TO = f"{HARD_SPACE}to{HARD_SPACE}"
@@ -128,12 +126,3 @@ def moment(instant: str) -> str:
 def plain(markdown: str) -> str:
     """Markdown as a line of plain text: without emphasis, citations and hard spaces."""
     return " ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).split())
-
-
-def main_sentences(markdown: str) -> str:
-    """The first sentence of each paragraph and list item that begins in bold, otherwise of the
-    text. They are formatted for a terminal: without emphasis, citations and hard spaces."""
-    parts = [part.removeprefix("- ") for part in re.split(r"\n\n|\n(?=- )", markdown.strip())]
-    chosen = [part for part in parts if part.startswith("**")] or parts[:1]
-    bare = (" ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", part).split()) for part in chosen)
-    return " ".join(re.split(rf"(?<=[.!?])\s+(?=[A-Z\d{STAND_INS}])", part)[0] for part in bare)

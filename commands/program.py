@@ -124,8 +124,7 @@ def profile(argv, name, replayed, testbed, nodes) -> int:
 def _replay(name: str, testbed: str, nodes: Sequence[int]) -> None:
     """Replay a program on a described network; print the times and the efficiency."""
     import experiment
-    from analysis import store
-    from analysis.experiments import programs
+    from analysis import programs, store, wording
     from commands.progress import shown
     from runners import recording
 
@@ -136,8 +135,11 @@ def _replay(name: str, testbed: str, nodes: Sequence[int]) -> None:
     plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name))
     with shown() as listen:
         folder = experiment.run_campaign(plan, listen=listen)
-    study = programs.analyse(store.read(folder))
-    print(programs.table(study).body, programs.finding(study).replace("**", ""), sep="\n\n")
+    runs = store.read(folder)
+    time = programs.replay_times(runs)
+    print(f"{programs.times_table(runs, time).body}\n")
+    for fall in programs.falls(runs, programs.efficiency(time)):
+        print(f"- {wording.plain(str(fall))}")
     carried = ", ".join(str(count) for count in wanted if count not in kept)
     if carried:
         print(

@@ -310,7 +310,7 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     for one in shown:
         bundle = one._repr_mimebundle_()[0]
         live += in_markdown(bundle.get("text/markdown", "")) + in_page(bundle.get("text/html", ""))
-    live += in_terminal(as_written(wording.main_sentences(shown[0].text)))
+    live += in_terminal(as_written(wording.plain(shown[0].text)))
     live += in_markdown(archive.described([chain.of(folder)], provenance.code(), {}))
     cells = [new_markdown_cell("# Before"), *map(ran, shown)]
     books = [notebook(tmp_path, name, cells) for name in (summary.SUMMARY, "41_hpl_size")]

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from executed import executed, stated
 from test_simulated import NETWORKS, needs_simgrid
 
 import experiment
-from analysis.experiments import programs
+from analysis import programs
 from runners import payload, recording
 from runners.record import Command, FalloffError, Trial, Unreadable, judge
 from runners.recording import Call
@@ -194,14 +195,18 @@ def test_the_stored_recordings_are_carried_on():
 
 
 def test_efficiency_falls_off_where_the_network_counts():
-    """Of the stored replays: both programs fall off on GigE, and less on 10GE; every finding has its numbers."""
-    study = programs.analyse(experiment.stored("programs", "smith"))
-    falls = {(fall.program, fall.interconnect): fall for fall in study.falls}
-    assert len(falls) == 4
+    """Of the stored replays: both programs fall off on GigE, and less on 10GE."""
+    runs = experiment.stored("programs", "smith")
+    run = executed("54", programs=runs)
+    slow, fast = (run.names["efficiency"].sel(interconnect=name) for name in ("gige", "10gige"))
+    assert bool((slow < fast).all()) and float(fast.max()) < 1
     for program in ("stencil", "transpose"):
-        slow, fast = falls[program, "gige"].efficiency, falls[program, "10gige"].efficiency
-        assert slow[1] < fast[1] and slow[0] < fast[0] and max(fast) < 1
-    assert "**`stencil` falls off on GigE**" in programs.finding(study)
-    only = study.dataset.isel(trial=np.flatnonzero(study.dataset.interconnect.values != "unshaped"))
+        on_slow, on_fast = (
+            stated(run, f"Program {program} loses efficiency on {name}")
+            for name in ("GigE", "10GE")
+        )
+        assert on_slow.words == "falls off" and on_slow.primary and not on_fast.primary
+        assert on_slow.estimate > on_fast.estimate
+    only = runs.isel(trial=np.flatnonzero(runs.interconnect.values != "unshaped"))
     with pytest.raises(FalloffError, match="add unshaped to the campaign's interconnects"):
-        programs.analyse(only)
+        programs.replay_times(only)

@@ -1,12 +1,10 @@
-"""The experiments, one module each.
+"""What the sources' claims and the explorer take from the experiments, one module each; the notebooks are their analysis.
 
-A module has `analyse(campaign, ...) -> Study`. Its parameters are the campaigns that it
-reads: its own first, then those shown beside it, with the default None if it can do without.
-`finding(study)` states the result in words (Markdown), `findings(study)` as data. `figures(study)`
-are its figures by label, and `FIGURES` names the campaigns and files of data/ behind each.
+A module has `analyse(campaign, ...) -> Study`, which the claims read. Its parameters are the campaigns that it needs: its
+own first, then others, with the default None if it can do without.
 
-For the explorer a module may define `OPENS`, by campaign: the `y`, `x` and `series` of the first
-view, and levels of other factors.
+For the explorer a module may define `OPENS`, by campaign: the `y`, `x` and `series` of the first view, and levels of other
+factors.
 """
 
 import inspect
@@ -17,11 +15,6 @@ from types import ModuleType
 from typing import Any
 
 import xarray as xr
-
-
-def modules() -> Iterator[ModuleType]:
-    """Every experiment, by name. A module without findings is part of another experiment."""
-    return (module for module in every() if hasattr(module, "findings"))
 
 
 def every() -> Iterator[ModuleType]:
