@@ -97,10 +97,10 @@ def _planned(plan: Plan) -> tuple[float, float]:
     }
     if None in seconds.values():
         return np.nan, np.nan
-    return tuple(_length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0]))
+    return tuple(length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0]))
 
 
-def _length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) -> float:
+def length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) -> float:
     """How long trials take, side by side where the testbed lets them [s]; `seconds` has each alone, by its id."""
     times = [(seconds[trial.id], scale.load(plan.testbed, trial.point)) for trial in trials]
     return scale.together_s(times) if times else 0.0
@@ -116,7 +116,7 @@ def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
             took.setdefault(kinds[note["id"]], []).append(note["seconds"])
     seconds = {trial.id: mean(took[kind_of(trial)]) for trial in plan.trials()}
     before_s, block_s = (
-        _length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0])
+        length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0])
     )
     apart = contrasts.primary_differences(derive.points(store.read(folder))).values
     whole = apart[:, np.isfinite(apart).all(axis=0)]

@@ -15,10 +15,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from statistics import median
+
+import xarray as xr
 
 from analysis import notebooks, paths, reproducing, store
 from analysis.descriptions import campaigns
 from analysis.evidence import archive as archives
+from analysis.planning import length
 from analysis.reproducing import CANNOT, Verdict
 from analysis.statistics.reproduction import TOO_SHORT
 from analysis.todays_run import at_points_of
@@ -44,20 +48,24 @@ class Rerun:
 
 
 def reproduce(
-    archive: Path, minutes: float, plan: Planner, run: Runner
+    archive: Path,
+    minutes: float,
+    plan: Planner,
+    run: Runner,
+    references: Mapping[str, xr.Dataset],
 ) -> tuple[list[Verdict], Path]:
     """Run what fits into `minutes`; return the verdict on every statement of an archive, and the file
-    that keeps them.
+    that keeps them. What a notebook needs beside the archive it reads from the `references`.
 
-    Raises FalloffError in the cases of `archives.opened`, or if no experiment here reads what the
-    archive holds.
+    Raises FalloffError in the cases of `archives.opened`, or if no notebook here states anything on
+    what the archive holds.
     """
     with archives.opened(archive) as found:
         digest = reproducing.digest(found)
         folders = _of_experiments(found)
         published = {name: store.read(folder) for name, folder in folders.items()}
         short, whole, not_run = {}, {}, {}
-        stated = notebooks.stated(published)
+        stated = notebooks.stated(published, references)
         if not stated:
             names = listed([folder.name for folder in found])
             raise FalloffError(f"no notebook here states anything on {names}: nothing to reproduce")
@@ -88,7 +96,7 @@ def reproduce(
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
         took = time.monotonic() - begun
-    verdicts = reproducing.verdicts(published, again, today, not_run)
+    verdicts = reproducing.verdicts(published, stated, again, today, not_run, references)
     host = provenance.host()
     about = {
         "archive": str(archive),
@@ -140,26 +148,38 @@ def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
 
 
 def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
-    """The time that a plan's trials take [s], from the archive's journal. A point that is not in it
-    takes the mean time; HPL takes a time in proportion to how much it is slowed."""
+    """The time that a plan's trials take [s], side by side where the testbed lets them, from the archive's journal.
+
+    A point takes the median of its archived trials, and HPL in proportion to how much it is slowed; a trial that is not in
+    the archive takes what its tool took otherwise.
+    """
     took = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
     of_points: dict[str, list[float]] = {}
+    of_tools: dict[str, list[float]] = {}
     for trial in archived.trials():
-        if trial.id in took and trial.role == "point":
-            of_points.setdefault(levels(trial, plan), []).append(took[trial.id] / _dilation(trial))
-    mean = sum(took.values()) / len(took) if took else 0.0
-    before = {(trial.runner, took[trial.id]) for trial in archived.preamble if trial.id in took}
-    total = 0.0
-    for trial in plan.preamble:
-        alike = [seconds for runner, seconds in before if runner == trial.runner]
-        total += took.get(trial.id, sum(alike) / len(alike) if alike else mean)
+        if trial.id in took:
+            slowed = took[trial.id] / _dilation(trial)
+            of_points.setdefault(_place(trial, plan), []).append(slowed)
+            of_tools.setdefault(trial.runner, []).append(slowed)
+    usual = median(took.values()) if took else 0.0
+    seconds = {
+        trial.id: _dilation(trial)
+        * median(of_points.get(_place(trial, plan)) or of_tools[trial.runner])
+        if trial.runner in of_tools
+        else usual
+        for trial in plan.trials()
+    }
     # Blocks beyond the last look only replace invalid ones.
-    last = plan.stopping.looks[-1] if plan.stopping.looks else None
-    for block in plan.blocks[:last]:
-        for trial in block:
-            seconds = of_points.get(levels(trial, plan), [mean / _dilation(trial)])
-            total += _dilation(trial) * sum(seconds) / len(seconds)
+    blocks = plan.blocks[: plan.stopping.looks[-1] if plan.stopping.looks else None]
+    total = sum(length(plan, trials, seconds) for trials in (plan.preamble, *blocks))
     return total / ((os.cpu_count() or 1) if plan.repeats_itself else 1)
+
+
+def _place(trial: Trial, plan: Plan) -> str:
+    """What trials have in common that take the same time: tool, role, and the levels of a plan's factors."""
+    return json.dumps(
+        [trial.runner, trial.role, *(trial.point.get(name) for name in plan.design["factors"])]
+    )
 
 
 def _dilation(trial: Trial) -> float:
@@ -184,11 +204,6 @@ def choose(
             chosen[name] = whole[name]
             seconds -= max(more, 0.0)
     return chosen
-
-
-def levels(trial: Trial, plan: Plan) -> str:
-    """The levels of a plan's factors at a trial's point, as comparable text."""
-    return json.dumps([trial.point.get(factor) for factor in plan.design["factors"]])
 
 
 def differences(rerun: Rerun) -> list[str]:
