@@ -14,12 +14,7 @@ from analysis.derive import PACED
 from analysis.fitting.scaling_laws import Law, Laws, fit_each, held_out, with_settings
 from analysis.links import networks
 from analysis.quoting import quoted
-from analysis.statements import (
-    Statement,
-    estimated,
-    origin,
-    within,
-)
+from analysis.statements import Statement, estimated, origin, within
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import mean_over, ratios
 from analysis.wire import wire_limit
@@ -63,6 +58,20 @@ def method(points: xr.Dataset) -> str:
         "this ratio is 10 % smaller on 8 nodes."
     )
     return " ".join(sentences)
+
+
+def limits(points: xr.Dataset) -> str:
+    """What the runs do not say, by kind of evidence (Markdown)."""
+    of_evidence = {
+        "emulated": "An emulated network has no switch with queues and no RDMA, and TCP costs its nodes no processor time.",
+        "simulated": "The simulated network is a fluid: nothing is lost, repeated or queued.",
+    }.get(points.evidence.item(), "What was measured holds for this cluster, its MPI and its BLAS.")
+    beyond = (
+        ", but for what the laws foretell beside the simulation"
+        if points.evidence.item() == "emulated"
+        else ""
+    )
+    return f"**What it does not say.** {of_evidence} Nothing here holds for more nodes than were run{beyond}."
 
 
 def levels(points: xr.Dataset) -> str:
@@ -141,8 +150,8 @@ def host_bound(runs: xr.Dataset) -> str:
     names, surveyed = names_in_text(runs), networks(runs)
     slow = surveyed[(surveyed.limit == "host-bound") & surveyed.wire_limit.notna()]
     return " ".join(
-        f"The machine limits {names[name]}: one link carries {percent(row.goodput / row.wire_limit, 0)} of the payload that "
-        f"its set rate allows ({number(row.goodput / 1e9)} of {number(row.wire_limit / 1e9)} Gbit/s)."
+        f"The nodes, not the links, limit {names[name]}: one link carries {percent(row.goodput / row.wire_limit, 0)} of the payload "
+        f"that its rate allows ({number(row.goodput / 1e9)} of {number(row.wire_limit / 1e9)} Gbit/s)."
         for name, row in slow.iterrows()
     )
 
@@ -188,9 +197,8 @@ def recovered_link_rates(runs: xr.Dataset, laws: Laws) -> pd.DataFrame:
     for network, described in interconnects(runs).items():
         found = laws[network, OF_MESSAGES] if network in laws.by_level else None
         beta = found.parameters().get("beta") if found and found.follows else None
-        if (
-            "rate_bit_s" not in described or not beta or beta[0] <= 0
-        ):  # the time of bytes cannot be told from 0
+        # Where beta is not above 0 the time of bytes cannot be told from none.
+        if "rate_bit_s" not in described or not beta or beta[0] <= 0:
             continue
         estimate, low, high = beta
         ends = (1 / high, 1 / low) if found.blocks.blocks > 1 and low > 0 else (np.nan, np.nan)
@@ -242,7 +250,7 @@ def followed_in_words(runs: xr.Dataset, best: Mapping[str, Law]) -> str:
 def own_waiting(points: xr.Dataset, agreement: xr.Dataset | None) -> str:
     """How much of what HPL loses on unlimited links is its own waiting, a sentence (Markdown); empty where the simulation
     `agreement` has other nodes, or no case on the most nodes, on unlimited links and on the ideal network."""
-    if agreement is None or points.evidence.item() == "simulated":
+    if agreement is None or points.evidence.item() != "emulated":
         return ""
     model, most = derive.points(agreement), int(points.nodes.max())
     emulated, simulated, ideal = shares = [

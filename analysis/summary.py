@@ -72,7 +72,12 @@ def today(
     told = [one for section in sections.values() for one in section.today]
     failed = {one["digest"]: one for one in told if one["failed"]}
     lines = [_failed(run) for run in failed.values()]
-    lines += [_compared(one) for one in told if one["verdict"] != FAILED and one["primary"]]
+    lines += [
+        _compared(one)
+        for one in told
+        # A shorter run has planned statements of its own, which are secondary ones of the reference.
+        if one["verdict"] != FAILED and (one["primary"] or one["today"]["primary"])
+    ]
     parts = [reproducing.on_page(reproductions), "\n".join(lines)]
     nothing = (
         "This copy shows the runs that are shipped with Falloff; nothing was run on your machine."
