@@ -5,12 +5,10 @@ import re
 import sys
 import tempfile
 import time
-from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import xarray as xr
@@ -123,7 +121,7 @@ def runs(parameters: Parameters, campaign: str = "") -> xr.Dataset:
         return _saved(parameters, name, _dataset(parameters, name))
     dataset = data.get(name)
     if dataset is None:
-        raise FalloffError(f"It rests on {name}, which was not run.")
+        raise FalloffError(f"campaign {name}, which this needs, was not run")
     return dataset
 
 
@@ -173,20 +171,6 @@ def _saved(
     testbed = attributes.testbed(dataset)["name"]
     store.save(dataset, paths.HOME / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
     return dataset
-
-
-def study(parameters: Parameters, module: ModuleType) -> Any:
-    """The study of an experiment for a notebook's parameters, from its own campaign (`runs`) and those `beside` it.
-
-    Raises FalloffError if a required campaign is missing, or cannot run here.
-    """
-    given = {}
-    for order, (campaign, is_needed) in enumerate(experiments.campaigns(module).items()):
-        is_own = order == 0
-        given[campaign] = runs(parameters, campaign) if is_own else beside(parameters, campaign)
-        if is_needed and given[campaign] is None:
-            raise FalloffError(f"It rests on {campaign}, which was not run.")
-    return module.analyse(**given)
 
 
 def _dataset(parameters: Parameters, campaign: str) -> xr.Dataset:
@@ -533,23 +517,20 @@ def decided(folder: Folder) -> bool:
 
 
 def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
-    """The primary statements that notebooks about a campaign make of a dataset of it, as lines of plain text.
+    """The primary statements that notebooks make of a dataset of a campaign, as lines of plain text.
 
-    Notebooks read the other campaigns that they need from the references. Raises FalloffError if no notebook is about the
-    campaign, or the dataset is not sufficient.
+    Notebooks read the other campaigns that they need from the references. Raises FalloffError if no notebook states
+    anything on the campaign, or the dataset is not sufficient.
     """
-    files = notebooks.about(campaign)
-    if not files:
-        raise FalloffError(
-            f"campaign {campaign} has no statement of its own: no notebook is about it"
-        )
     require_reading(dataset)
-    lines: list[str] = []
-    for file in files:
-        made, why = notebooks.statements(file, ChainMap({campaign: dataset}, stored_datasets()))
-        lines += [
-            wording.plain(str(one)) for one in made if one.primary and one.campaign == campaign
-        ]
+    lines = [
+        wording.plain(str(one))
+        for made in notebooks.stated({campaign: dataset}, stored_datasets()).values()
+        for one in made.statements
+        if one.primary and one.campaign == campaign
+    ]
     if not lines:
-        raise FalloffError(why or "no primary statement can be judged")
+        raise FalloffError(
+            f"no notebook judges campaign {campaign} by itself, or these data do not suffice"
+        )
     return lines

@@ -6,7 +6,8 @@ with a notebook's statements, `falloff reproduce` and a run of today compare the
 
 import ast
 import io
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,13 +24,10 @@ from analysis.statements import Said, Statement
 from runners.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
-FRAME = (
-    "00_start_here",
-    "80_explore",
-    "85_claims",
-    SUMMARY,
-    "95_methods",
-)  # these state nothing of their own data
+# These state nothing of their own data.
+FRAME = ("00_start_here", "80_explore", "85_claims", SUMMARY, "95_methods")
+# What a notebook raises where campaigns are missing, or a short run lacks levels.
+INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces
 
 # Datasets by campaign that notebooks read instead of runs or references, while `reading` is open.
@@ -68,10 +66,16 @@ class Executed:
         return (one for one in self.shown if isinstance(one, kind))
 
 
-def run(file: Path, data: Mapping[str, xr.Dataset] | None = None, **parameters: Any) -> Executed:
+def run(
+    file: Path,
+    data: Mapping[str, xr.Dataset] | None = None,
+    about: Collection[str] = (),
+    **parameters: Any,
+) -> Executed:
     """Run all cells of a notebook; with `data`, datasets by campaign, it reads these and nothing else.
 
-    Raises FalloffError if the data do not suffice for it, as a notebook on a cluster's few points may find.
+    With `about` it runs no further than its first result if it has read none of these campaigns by then. Raises
+    FalloffError if the data do not suffice for it, as a notebook on a cluster's few points may find.
     """
     shown: list[Any] = []
     names: dict[str, Any] = {
@@ -86,6 +90,8 @@ def run(file: Path, data: Mapping[str, xr.Dataset] | None = None, **parameters: 
             shown += _run_cell(cell.source, names, file)
             if PARAMETERS in cell.metadata.get("tags", []):
                 names.update(parameters)
+            if about and shown and not read.keys() & set(about):
+                return Executed((), tuple(read), names)
     return Executed(tuple(shown), tuple(read), names)
 
 
@@ -113,17 +119,22 @@ def reading(data: Mapping[str, xr.Dataset] | None) -> Iterator[dict[str, None]]:
         _given.reset(token)
 
 
-class _Recorded(dict):
-    """Datasets by campaign, with a note of those that were asked for."""
+class _Recorded(Mapping[str, xr.Dataset]):
+    """Datasets by campaign, with a note of those that were read."""
 
     def __init__(self, data: Mapping[str, xr.Dataset], read: dict[str, None]) -> None:
-        super().__init__(data)
-        self._read = read
+        self._data, self._read = data, read
 
-    def get(self, campaign: str, default: xr.Dataset | None = None) -> xr.Dataset | None:
-        if campaign in self:
-            self._read[campaign] = None
-        return super().get(campaign, default)
+    def __getitem__(self, campaign: str) -> xr.Dataset:
+        dataset = self._data[campaign]
+        self._read[campaign] = None
+        return dataset
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
 
 
 def given() -> Mapping[str, xr.Dataset] | None:
@@ -142,18 +153,20 @@ def campaign_of(file: Path) -> str:
     return str(ast.literal_eval(default))
 
 
-def about(campaign: str) -> list[Path]:
-    """The notebooks about a campaign."""
-    return [file for file in of_experiments() if campaign_of(file) == campaign]
-
-
-def stated(data: Mapping[str, xr.Dataset]) -> dict[Path, Executed]:
-    """The notebooks that state something on datasets by campaign, each run on them."""
+def stated(
+    data: Mapping[str, xr.Dataset], beside: Mapping[str, xr.Dataset] | None = None
+) -> dict[Path, Executed]:
+    """The notebooks that state something on datasets by campaign, each run on them; what else they need they read from the
+    datasets `beside` them, such as the references."""
     executed = {}
     for file in of_experiments():
-        with suppress(FalloffError):  # it needs other campaigns
-            executed[file] = run(file, data)
-    return {file: one for file, one in executed.items() if one.statements}
+        with suppress(*INSUFFICIENT):
+            executed[file] = run(file, ChainMap(dict(data), beside or {}), about=data.keys())
+    return {
+        file: one
+        for file, one in executed.items()
+        if any(each.campaign in data for each in one.statements)
+    }
 
 
 def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhibit]:
@@ -184,5 +197,5 @@ def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statem
         return run(file, data).statements, ""
     except FalloffError as error:
         return (), str(error)
-    except (KeyError, IndexError, ValueError) as error:  # a short run lacks these levels
+    except INSUFFICIENT as error:
         return (), f"The points that were run do not suffice ({type(error).__name__}: {error})."

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,13 +46,11 @@ KINDS = (REPRODUCED, NOT_REPRODUCED, TOO_SHORT, CANNOT)
 MARGIN = 0.05  # used if a campaign's design has none
 # The cut archive must give the archived estimate again, to within this share of the margin.
 _SAME = 0.1
-_LEAVES_OUT = "It rests on points or campaigns that were not run."
+_LEAVES_OUT = "Not all points and campaigns behind it were run."
 RECORD = "reproduction.json"
 _WIDTH = 2 + max(map(len, KINDS))
 _LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
 _MORE = ("gain", "error")  # and 1 + value
-# A statement spells out an interval without an end, and this text differs from run to run.
-_IN_WORDS = re.compile(r" \(\d+ % range [^()]*\)$")
 _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
 
 
@@ -75,44 +73,39 @@ class Verdict:
 
 def verdicts(
     archived: Mapping[str, xr.Dataset],
+    stated: Mapping[Path, notebooks.Executed],
     again: Mapping[str, xr.Dataset],
     today: Mapping[str, xr.Dataset],
     not_run: Mapping[str, tuple[str, str]],
+    references: Mapping[str, xr.Dataset] | None = None,
 ) -> list[Verdict]:
-    """A verdict on every statement of the archive's datasets `archived`, by campaign.
+    """A verdict on every statement on the archive's datasets `archived`, by campaign.
 
-    `today` are the datasets of the new runs, and `again` the archive's, cut to the same points. For
-    each other campaign `not_run` has the kind of verdict, too short or cannot, and its reason.
+    `stated` is what notebooks state on them (`notebooks.stated`). `today` are the datasets of the new runs, and `again` the
+    archive's, cut to the same points. For each other campaign `not_run` has the kind of verdict, too short or cannot, and
+    its reason. What a notebook needs beside the archive it reads from the `references`.
     """
     told: list[Verdict] = []
-    for file, executed in notebooks.stated(archived).items():
-        told += _of_notebook(file, executed, again, today, not_run, archived)
+    for file, executed in stated.items():
+        beside = {name: (references or {})[name] for name in executed.read if name not in archived}
+        lacking = [not_run[name] for name in executed.read if name in not_run]
+        same, new, why = {}, {}, "Not all campaigns behind it were run."
+        if today.keys() & set(executed.read):
+            same = {one.subject: one for one in notebooks.statements(file, {**beside, **again})[0]}
+            run, why = notebooks.statements(file, {**beside, **today})
+            new = {one.subject: one for one in run}
+        for one in executed.statements:
+            if one.campaign not in archived:
+                continue
+            if one.campaign in not_run:
+                told.append(Verdict(file.stem, one, *not_run[one.campaign]))
+            elif lacking and one.subject not in new:
+                told.append(Verdict(file.stem, one, *lacking[0]))
+            else:
+                margin = margin_of(archived[one.campaign])
+                both = same.get(one.subject), new.get(one.subject)
+                told.append(verdict(file.stem, one, *both, margin, why))
     return together(told)
-
-
-def _of_notebook(
-    file: Path,
-    executed: notebooks.Executed,
-    again: Mapping[str, xr.Dataset],
-    today: Mapping[str, xr.Dataset],
-    not_run: Mapping[str, tuple[str, str]],
-    archived: Mapping[str, xr.Dataset],
-) -> Iterator[Verdict]:
-    lacking = [not_run[name] for name in executed.read if name in not_run]
-    same, new, why = {}, {}, "It rests on campaigns that were not run."
-    if today.keys() & set(executed.read):
-        same = {_stated(one): one for one in notebooks.statements(file, again)[0]}
-        run, why = notebooks.statements(file, today)
-        new = {_stated(one): one for one in run}
-    for one in executed.statements:
-        if one.campaign in not_run:
-            yield Verdict(file.stem, one, *not_run[one.campaign])
-        elif lacking and _stated(one) not in new:
-            yield Verdict(file.stem, one, *lacking[0])
-        else:
-            margin = margin_of(archived.get(one.campaign))
-            both = same.get(_stated(one)), new.get(_stated(one))
-            yield verdict(file.stem, one, *both, margin, why)
 
 
 def together(told: Sequence[Verdict]) -> list[Verdict]:
@@ -124,11 +117,6 @@ def together(told: Sequence[Verdict]) -> list[Verdict]:
         else replace(one, kind=judged.kind, reason=judged.reason, compared=judged)
         for one, judged in zip(told, compared)
     ]
-
-
-def _stated(one: Statement) -> str:
-    """What a statement is about, without its result."""
-    return _IN_WORDS.sub("", one.subject)
 
 
 def verdict(
@@ -205,8 +193,9 @@ def _agree(one: Statement, same: Statement, margin: float) -> bool:
     return math.isclose(one.estimate, same.estimate, rel_tol=_SAME * margin, abs_tol=_SAME * margin)
 
 
-def margin_of(dataset: xr.Dataset | None) -> float:
-    margin = None if dataset is None else attributes.design(dataset).get("margin")
+def margin_of(dataset: xr.Dataset) -> float:
+    """The margin of a campaign's design [1], MARGIN if it has none."""
+    margin = attributes.design(dataset).get("margin")
     return MARGIN if margin is None else margin
 
 

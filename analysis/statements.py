@@ -52,17 +52,14 @@ KEY = "falloff"  # of what an output in an executed notebook says of itself
 NO_INTERVAL = (None, None)
 T_INTERVAL = "95 % t interval over the blocks"
 PERCENTILE = "95 % percentile interval over draws"
-FRACTIONS = (
-    "fall",
-    "gain",
-    "loss",
-    "error",
-    "share",
-    "coefficient of variation",
-)  # shown in percent
+# Quantities that are shown in percent.
+FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")
 NOTHING = 0.0005  # a smaller loss counts as none
 # The first words of a trial's reason, and what they mean.
-REASONS = {"pace is host-bound": "the machine could not hold a node at its set speed"}
+REASONS = {
+    "pace is host-bound": "the machine could not hold a node at its set speed",
+    "link is window-bound": "a socket's buffer, and not the link, limited long messages",
+}
 CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
 
 YES, NO, SAME = "yes", "no", "same"
@@ -157,6 +154,10 @@ class Statement:
     @property
     def value(self) -> str:
         """The estimate with its interval, in the unit of the quantity."""
+        return self._with_interval(f"{self.level}: ")
+
+    def _with_interval(self, kind: str) -> str:
+        """The estimate, and its interval in parentheses behind the `kind` of it."""
         if self.estimate is None:
             return UNKNOWN
         if self.quantity == "nodes":
@@ -168,7 +169,7 @@ class Statement:
         else:
             unit = "" if self.unit == "1" else f" {self.unit}"
             value, ends = number(self.estimate) + unit, TO.join(map(number, self.interval or ()))
-        return f"{value} ({self.level}: {ends})" if self.interval else value
+        return f"{value} ({kind}{ends})" if self.interval else value
 
     @property
     def level(self) -> str:
@@ -178,16 +179,12 @@ class Statement:
     def __str__(self) -> str:
         if self.sentence:
             return self.sentence
+        n = counted(self.n, self.n_of)
         if self.estimate is None:
             reason = f" ({self.reason.rstrip('.')})" if self.reason else ""
-            return f"{self.subject}: **{self.words or UNDECIDED}**{reason}, {counted(self.n, self.n_of)}."
+            return f"{self.subject}: **{self.words or UNDECIDED}**{reason}, {n}."
         answer = f" **{self.words}**," if self.words else ""
-        interval = f"{self.level} interval " if self.interval else ""
-        value = self.value.replace(f"{self.level}: ", interval, 1) if self.interval else self.value
-        return (
-            f"{self.subject}:{answer} {value}".replace(":,", ":")
-            + f", {counted(self.n, self.n_of)}."
-        )
+        return f"{self.subject}:{answer} {self._with_interval(f'{self.level} interval ')}, {n}."
 
 
 @dataclass(frozen=True)

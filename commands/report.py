@@ -180,6 +180,8 @@ def reproduce(archive, minutes, fresh) -> int:
 
     with shown() as listen:
         run = partial(experiment.run_within, fresh=fresh, listen=listen)
-        verdicts, file = rerunning.reproduce(Path(archive), minutes, experiment.runnable, run)
+        verdicts, file = rerunning.reproduce(
+            Path(archive), minutes, experiment.runnable, run, experiment.stored_datasets()
+        )
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
     return reproducing.exit_code(verdicts)

@@ -7,6 +7,7 @@ import re
 import shutil
 import zipfile
 from dataclasses import replace
+from functools import cache
 
 import command_line
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.stats import ttest_ind
 from synthetic_scale_model import scaling_campaign
 
 import experiment
-from analysis import paths, reproducing, rerunning, summary, todays_run
+from analysis import notebooks, paths, reproducing, rerunning, summary, todays_run
 from analysis.statements import T_INTERVAL, Statement
 from analysis.statistics.reproduction import Reproduction, corrected, of_blocks, reproduction
 from runners import archive, manifest
@@ -119,11 +120,19 @@ def planted(off=None, preset="full", seed=1, blocks=6):
     return dataset.assign_coords(trial_id=dataset.trial_id.copy(data=np.array(ids)))
 
 
+@cache
+def stated():
+    """What notebooks state on the planted campaign."""
+    return notebooks.stated({"hpl_scaling": planted()})
+
+
 def judged(today):
     """The verdicts on the scaling experiment's findings, by statement, for a quick run."""
     published = {"hpl_scaling": planted()}
     again = todays_run.at_points_of(published["hpl_scaling"], today)
-    told = reproducing.verdicts(published, {"hpl_scaling": again}, {"hpl_scaling": today}, {})
+    told = reproducing.verdicts(
+        published, stated(), {"hpl_scaling": again}, {"hpl_scaling": today}, {}
+    )
     return {one.statement.subject: one for one in told if one.notebook == "40_hpl_scaling"}
 
 
@@ -144,7 +153,7 @@ def test_a_planted_change_is_not_reproduced():
 def test_what_was_not_run_says_why():
     """Each finding of a campaign that is not there has its kind and reason; all reproduced is 0 only for all."""
     published, why = {"hpl_scaling": planted()}, ("cannot run here", "There is no mpirun.")
-    told = reproducing.verdicts(published, {}, {}, {"hpl_scaling": why})
+    told = reproducing.verdicts(published, stated(), {}, {}, {"hpl_scaling": why})
     assert told and {(one.kind, one.reason) for one in told} == {why}
     assert reproducing.exit_code(told) == 2
     assert reproducing.exit_code([replace(one, kind="reproduced") for one in told]) == 0
@@ -200,7 +209,7 @@ def test_bad_archives_are_refused(own):
     (own / "empty").mkdir()
     (own / "cut.zip").write_bytes(file.read_bytes()[:-200])
     (within / "hpl_payload-scale_model" / "journal.jsonl").write_text("{}\n")
-    foreign = packed(own / "foreign", "hpl_sensitivity-smith")[0]
+    foreign = packed(own / "foreign", "token_load-scale_model")[0]
     for name, complaint in {
         "nosuch": "there is no .*nosuch: name a file",
         "cut.zip": "no readable zip file",
@@ -222,7 +231,7 @@ def test_bad_archives_are_refused(own):
 def test_an_archive_never_says_what_is_executed(own, theirs, code, answer):
     """A testbed that only the archive describes is not run, nor one at a path of its choice."""
     name = theirs.format(own=own)
-    within = packed(own, "hpl_beyond-smith")[1] / "hpl_beyond-smith"
+    within = packed(own, "hpl_paper-smith")[1] / "hpl_paper-smith"
     plan = json.loads((within / "trials.json").read_text())
     plan["testbed"] |= {"name": name, "tools": {"smpirun": str(own / "planted")}}
     (within / "trials.json").write_text(json.dumps(plan))

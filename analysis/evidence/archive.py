@@ -12,7 +12,7 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -185,7 +185,7 @@ def described(chains: Sequence[Chain], code: Mapping, references: Mapping[str, x
     """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None:
     unknown)."""
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    made = notebooks.stated(ChainMap({one.plan.name: one.dataset for one in chains}, references))
+    made = notebooks.stated({one.plan.name: one.dataset for one in chains}, references)
     hosts = [host for one in chains for host in one.sessions]
     hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
     tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
