@@ -102,9 +102,10 @@ def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path)
     assert times[1] == [2.24e-6]
     with pytest.raises(FalloffError, match="measure longer ones"):
         twin._link(times, {})
-    rate, source = twin._compute_rate(experiment.named(["link_hpl-two_links"]))
+    rate, source = twin._compute_rate(experiment.named(["hpl_scaling-fortinet_model"]))
     assert "HPL on one node" in source and rate.low < rate.value < rate.high
-    assert rate.value == pytest.approx(85e6, rel=0.03)
+    paced = experiment.read_testbed("fortinet_model")["node"]["flop_s"]
+    assert rate.value == pytest.approx(paced, rel=0.01)
 
 
 def test_hpl_is_predicted_and_what_if_is_asked():
