@@ -36,7 +36,7 @@ class TodaysRun:
 
     @property
     def text(self) -> str:
-        """What today's run says, in plain English (Markdown)."""
+        """What today's run says of the planned statements, and of how many others, in plain English (Markdown)."""
         if gave_nothing(self.run):
             return f"**Today's run failed**: {self.failed}"
         blocks = counted(
@@ -44,11 +44,11 @@ class TodaysRun:
         )
         lines = []
         for kind, head in HEADS.items():
-            subjects = [
-                f"*{one.statement.subject}*{_result(one)}"
-                for one in self.verdicts
-                if one.kind == kind and one.today
-            ]
+            alike = [one for one in self.verdicts if one.kind == kind and one.today]
+            planned = [one for one in alike if one.statement.primary or one.today.primary]
+            subjects = [f"*{one.statement.subject}*{_result(one)}" for one in planned]
+            if others := len(alike) - len(planned):
+                subjects.append(counted(others, "other statement"))
             if subjects:
                 lines.append(f"{head} ({blocks}): {listed(subjects)}.")
         if self.failed:
