@@ -84,8 +84,14 @@ def known_rate(testbed: Mapping, rate: xr.DataArray) -> xr.DataArray:
 
 
 def slowed(dataset: xr.Dataset) -> xr.DataArray:
-    """How many times slower than its testbed describes each trial ran [1], over (trial): its dilation over the described."""
-    described = attributes.testbed(dataset).get("node", {}).get("dilation", 1)
+    """How many times slower than its testbed describes each trial ran [1], over (trial): its dilation over the described.
+
+    Raises FalloffError if what was kept of the testbed is damaged.
+    """
+    node = attributes.testbed(dataset).get("node", {})
+    described = node.get("dilation", 1) if isinstance(node, Mapping) else None
+    if not isinstance(described, (int, float)) or not described > 0:
+        raise FalloffError(f"the testbed's dilation is no number above 0: {node!r:.60}")
     return dataset.dilation.fillna(described) / described
 
 
