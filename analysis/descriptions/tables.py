@@ -68,6 +68,8 @@ Count = Annotated[int, Field(ge=1), said("a whole number from 1")]
 Whole = Annotated[int, Field(ge=0), said("a whole number from 0")]
 # A plan lists every trial.
 Blocks = Annotated[int, Field(ge=1, le=1000), said("a whole number from 1 to 1000")]
+# A testbed lists every node.
+Nodes = Annotated[int, Field(ge=1, le=65536), said("a whole number from 1 to 65536")]
 YesOrNo = Annotated[bool, said("true or false")]
 Positive = _number("a number above 0", gt=0)
 NotNegative = _number("a number from 0", ge=0)

@@ -11,6 +11,7 @@ from analysis.descriptions.tables import (
     Limit,
     Line,
     Name,
+    Nodes,
     NotNegative,
     Positive,
     Real,
@@ -227,7 +228,7 @@ class Cpu(Table):
 class Tree(Table):
     """A network of two levels: `runners.two_level.TwoLevel` says what its numbers are."""
 
-    nodes: Count | None = None
+    nodes: Nodes | None = None
     node_bandwidth: Positive | None = None
     latency: NotNegative | None = None
     nodes_per_edge: Count

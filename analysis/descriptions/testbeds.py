@@ -11,6 +11,7 @@ from analysis.descriptions.tables import (
     Blocks,
     Count,
     Name,
+    Nodes,
     Positive,
     Settings,
     Share,
@@ -59,7 +60,7 @@ class Testbed(Table):
     """the testbed of which this one has every table and value that it does not state itself"""
     name: Host
     kind: str
-    nodes: Count | None = None
+    nodes: Nodes | None = None
     blocks: Blocks | None = None
     """the most blocks: a simulation repeats itself exactly"""
     interconnects: list[Name] | None = None
@@ -94,7 +95,7 @@ class Emulated(Testbed):
     """A cluster of network namespaces on this machine."""
 
     kind: Literal["emulated"]
-    nodes: Count
+    nodes: Nodes
     rails: Count = 1
     """links of each node, each to a switch of its own"""
     tcp: Tcp
@@ -165,7 +166,7 @@ class Simulated(Testbed):
     """A cluster that SimGrid models."""
 
     kind: Literal["simulated"]
-    nodes: Count
+    nodes: Nodes
     designs: Name | None = None
     """a file in data/designs, whose networks it has and no others"""
     rpeak: Peak | None = None
