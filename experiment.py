@@ -17,7 +17,6 @@ from analysis import (
     attributes,
     contrasts,
     derive,
-    experiments,
     notebooks,
     paths,
     prediction,
@@ -287,12 +286,6 @@ def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
     """The datasets of all shipped reference campaigns by name, or of those in the folder `data`, relative to the
     repository; each is read on first access."""
     return _Datasets(data)
-
-
-def stored_studies(data: str = "") -> experiments.Studies:
-    """The studies of all shipped reference campaigns, or of those in the folder `data`, relative to
-    the repository, and of TOP500's lists. Each is made on first access."""
-    return experiments.Studies(stored_datasets(data))
 
 
 def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.Dataset]) -> Path:

@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib import ticker
 from matplotlib.figure import Figure
+from scipy import stats
 
 from analysis import capacity, drawing, exhibit, style
 from analysis.attributes import interconnects, settings, short_names
@@ -20,12 +21,14 @@ from analysis.statements import Statement, estimated, judged_ratio, origin
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED, judge_control
-from analysis.statistics.repeats import Reproducibility, judge_repeats
+from analysis.statistics.repeats import Reproducibility, judge_repeats, variation_interval
 from analysis.wire import wire_limit
 from analysis.wording import between, byte_size, fixed, percent
 
 MBIT = 1e6  # bit/s
 PLANNED = "long_5ms", "forward"  # path and direction of the summary and of a quick run
+# Share of the largest goodput of the same transfer; it is the ratio of the Grid'5000 source's two maxima.
+MUCH_LOWER = 2 / 3
 MCKAY = "95 % modified McKay interval over the transfers"
 ANSWERS = {"reproducible": "yes", "not reproducible": "no"}
 
@@ -174,6 +177,34 @@ def repeats_itself(
             margin=designs.read(dataset).margin,
             primary=bool(known) and one.variation == max(known),
         )
+
+
+def scattered(
+    dataset: xr.Dataset, judged: Mapping[Place, Reproducibility], path: str, control: str
+) -> list[Statement]:
+    """The coefficient of variation of a path's goodput in each direction, and the share of all transfers that are much
+    slower than the fastest of their kind, as quantities; `judged` is from `repeated`."""
+    source, found = origin(dataset), []
+    for direction in ("forward", "reverse"):
+        if (one := judged.get(Place(path, control, direction))) is not None:
+            text = f"coefficient of variation of goodput, {control}, {direction}"
+            ends = variation_interval(one.variation, one.n, 0.95)
+            about = {"kind": MCKAY, "n_of": "transfer"}
+            about |= {"name": f"scatter_{direction}"}
+            estimate = one.variation, *ends
+            found.append(
+                estimated(source, text, "coefficient of variation", estimate, one.n, **about)
+            )
+    known = [np.array(one.values) for one in judged.values() if one.values]
+    if not known:
+        return found
+    slow = sum(int((values < MUCH_LOWER * values.max()).sum()) for values in known)
+    # Clopper and Pearson, Biometrika 26, 1934, 404-413
+    test = stats.binomtest(slow, sum(map(len, known)))
+    text = "share of transfers below two thirds of the fastest of their kind"
+    about = {"kind": "95 % Clopper-Pearson interval", "n_of": "transfer", "name": "much_slower"}
+    estimate = slow / test.n, *test.proportion_ci(0.95)
+    return [*found, estimated(source, text, "share", estimate, test.n, **about)]
 
 
 def slowest(judged: Mapping[Place, Reproducibility]) -> str:

@@ -101,6 +101,30 @@ def most_are_small(profile: Profile) -> tuple[Statement, Statement]:
     return statements[0], statements[1]
 
 
+def small(profile: Profile) -> list[Statement]:
+    """The shares of small messages and of their bytes, as quantities; HPL sends the same in every run, so they have no
+    scatter."""
+    text = f"on {counted(profile.nodes, 'node')}, {int(profile.run.P)} x {int(profile.run.Q)} processes"
+    n_of = "case" if profile.evidence == "simulated" else "run"
+    return [
+        estimated(
+            origin(profile.dataset),
+            f"share of {what} {text}",
+            "share",
+            (share, share, share),
+            1,
+            kind="count",
+            n_of=n_of,
+            name=name,
+            values=(share,) if n_of == "case" else (),
+        )
+        for what, name, share in (
+            (f"messages below {byte_size(SMALL)}", "small_messages", profile.small_messages),
+            (f"bytes in messages below {byte_size(SMALL)}", "small_bytes", profile.small_bytes),
+        )
+    ]
+
+
 def in_words(profile: Profile) -> str:
     """How many messages are small, and which carry the bytes (Markdown)."""
     run, n, little = profile.run, profile.nodes, profile.small_bytes

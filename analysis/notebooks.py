@@ -44,8 +44,17 @@ class Executed:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """Every statement, in the order in which they were made."""
-        return tuple(one for said in self._of(Said) for one in said.statements)
+        """Every statement, in the order in which they were made; those that judge claims are `quantities`."""
+        return tuple(one for one in self._stated if not one.name)
+
+    @property
+    def quantities(self) -> tuple[Statement, ...]:
+        """The named quantities that claims of the sources are judged by."""
+        return tuple(one for one in self._stated if one.name)
+
+    @property
+    def _stated(self) -> list[Statement]:
+        return [one for said in self._of(Said) for one in said.statements]
 
     @property
     def figures(self) -> dict[str, Exhibit]:

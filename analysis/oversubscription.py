@@ -14,6 +14,7 @@ from matplotlib.ticker import NullLocator
 from analysis import designs as network_designs
 from analysis import drawing, paths, style
 from analysis.attributes import testbed
+from analysis.claims.quantities import quantity
 from analysis.derive import at_only_level, over_factors
 from analysis.descriptions import switch_designs
 from analysis.descriptions.switch_designs import CROSSBAR, Designs
@@ -281,6 +282,26 @@ def costs_nothing(
         )
         statements.append(one)
     return statements
+
+
+def on_own_designs(
+    designs: Designs,
+    found: Judged,
+    traffic: xr.DataArray,
+    dataset: xr.Dataset,
+    hpl: xr.Dataset | None,
+) -> Iterator[Statement]:
+    """The slowdown of every simulated run on each of the page's own designs, for neighbours in order and shuffled, by kind of
+    traffic, as quantities. `traffic` is from `slowdowns_of_traffic`."""
+    own = found.slowdowns[found.slowdowns.interconnect.isin(proposed(designs))]
+    for pattern, rows in own.groupby("pattern"):
+        nodes, names = rows.nodes.iloc[0], rows.interconnect.unique().tolist()
+        values = rows.slowdown.to_numpy()
+        if pattern != HPL:
+            values = traffic.sel(pattern=pattern, interconnect=names, nodes=nodes).values
+        text = f"slowdown of {in_words(str(pattern))} on {nodes} nodes, the source's own designs, neighbours in order and shuffled"
+        source = hpl if pattern == HPL and hpl is not None else dataset
+        yield quantity(source, str(pattern), text, values, "run")
 
 
 def over_slowdown(designs: Designs, found: Judged, margin: float) -> Figure:

@@ -156,6 +156,17 @@ def host_bound(runs: xr.Dataset) -> str:
     )
 
 
+def limit_of_nodes(runs: xr.Dataset, network: str) -> str:
+    """Why a network's rates say nothing of its links: its nodes limit what they send; empty if they do not."""
+    names, limits = names_in_text(runs), networks(runs).limit
+    is_bound = limits.get(network) == "host-bound"
+    return (
+        f"its nodes, and not the links, limit what they send over {names[network]}"
+        if is_bound
+        else ""
+    )
+
+
 def laws_of(points: xr.Dataset) -> Laws:
     """Every law fitted to each network's efficiency over nodes; none where one node count ran with several settings."""
     try:

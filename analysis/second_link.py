@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
 from analysis.attributes import design, interconnects
+from analysis.claims.quantities import at, quantity
 from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors
 from analysis.statements import (
@@ -34,6 +35,8 @@ NAMES = {
     "mpi_striping": "MPI striping",
     "bond_balance_rr": "bond balance-rr",
 }
+BY_ADDRESSES = "ecmp_layer2"  # the default of the bonding driver at the time of the blog
+NOT_BY_ADDRESSES = "no campaign used two links by a hash of the peers"
 Way = tuple[str, int]  # a way of using two links, and the number of processes a node
 
 
@@ -218,6 +221,22 @@ def links_filled(dataset: xr.Dataset, links: xr.Dataset) -> Iterator[Statement]:
         connections = counted(streams, "TCP connection")
         subject = f"{connections} can fill this many links: {NAMES[way]}"
         yield estimated(source, subject, "links", at_place(at, "mean"), int(at.blocks))
+
+
+def connections(dataset: xr.Dataset, goodput: xr.DataArray) -> Iterator[Statement]:
+    """The goodput of the fewest and of the most connections over two links by a hash of addresses, over one link's."""
+    used = BY_ADDRESSES in goodput.aggregation
+    for name, place in (("one_connection", 0), ("many_connections", -1)):
+        of_streams = goodput.isel(streams=place)
+        streams = counted(int(of_streams.streams), "connection")
+        yield quantity(
+            dataset,
+            name,
+            f"{streams}, two links over one by a hash of addresses",
+            at(of_streams, aggregation=BY_ADDRESSES)
+            / at(of_streams, aggregation=design(dataset)["baseline"]),
+            refused="" if used else NOT_BY_ADDRESSES,
+        )
 
 
 def links_in_words(links: xr.Dataset) -> str:

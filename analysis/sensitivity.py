@@ -10,8 +10,10 @@ from matplotlib.patches import Patch
 
 from analysis import drawing, exhibit, style
 from analysis.attributes import names_in_text, testbed
+from analysis.claims.quantities import quantity
 from analysis.derive import at_only_level, points
 from analysis.efficiency import efficiency, shape
+from analysis.statements import Statement
 from analysis.wording import UNKNOWN, between, exact, fixed, listed
 from runners.record import FalloffError
 
@@ -91,6 +93,35 @@ def elasticity(study: Sensitivity, parameter: str, worse: str, better: str) -> x
     moved = np.log(study.base + study.changes.reindex(parameter=[parameter])[0])
     gained = moved.sel(side=better, drop=True) - moved.sel(side=worse, drop=True)
     return gained / xr.DataArray(widths, dims="interconnect")
+
+
+def variants(study: Sensitivity) -> xr.DataArray:
+    """The efficiency as it is modelled, and with each number of the model at either end of its range, over (variant,
+    interconnect, nodes)."""
+    moved = (study.base + study.changes).stack(variant=("parameter", "side"))
+    moved = moved.drop_vars(("variant", "parameter", "side"))
+    both = [study.base.expand_dims("variant"), moved]
+    return xr.concat(both, "variant", coords="minimal", compat="override")
+
+
+def elasticities(study: Sensitivity) -> list[Statement]:
+    """-d ln rate / d ln latency in every case, and by how much d ln rate / d ln bandwidth is larger, as quantities."""
+    latency = elasticity(study, "latency", worse="high", better="low")
+    bandwidth = elasticity(study, "bandwidth", worse="low", better="high")
+    text = f"{latency.nodes.size} node counts on {latency.interconnect.size} networks"
+    about = {"n_of": "case", "is_ratio": False}
+    return [
+        quantity(
+            study.dataset, "latency", f"elasticity of the rate to latency, {text}", latency, **about
+        ),
+        quantity(
+            study.dataset,
+            "bandwidth_over_latency",
+            f"elasticity to bandwidth less that to latency, {text}",
+            bandwidth - latency,
+            **about,
+        ),
+    ]
 
 
 def meaning(parameter: str) -> str:

@@ -102,7 +102,8 @@ class Statement:
     ANSWERS that it stands for; both are empty for a number that nothing was asked of. `estimate` and `interval` are of
     `quantity` in `unit`; falls, gains and shares are fractions. `interval_kind` is its level and method, and `n` counts
     `n_of`. `values` are the quantity in each block, and `series` is what it is
-    of in figures, such as a network. `primary` statements are those that a campaign was planned for.
+    of in figures, such as a network. `primary` statements are those that a campaign was planned for. A claim of a source is
+    judged by the quantity that has this `name` in its notebook.
     `campaign` and `digest` identify the trials. `sentence` is the statement with its result, in Markdown. Raises ValueError
     for words that stand for no answer.
     """
@@ -125,6 +126,7 @@ class Statement:
     sentence: str = ""
     values: tuple[float, ...] = ()
     series: str = ""
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.words not in WORDS:

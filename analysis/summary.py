@@ -36,6 +36,14 @@ def gathered(folder: Path) -> dict[str, Section]:
     return {book.stem: document.read(book, whole=True) for book in notebooks}
 
 
+def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
+    """Every statement of the executed notebooks in a folder, by the notebook; raises FalloffError where there is none."""
+    return {
+        name: tuple(map(Statement.from_data, section.statements))
+        for name, section in gathered(folder).items()
+    }
+
+
 def answer(sections: Mapping[str, Section], notebook: str) -> Said:
     """What a notebook said with its primary statements; raises FalloffError if it was not executed."""
     return say(_section(sections, notebook).answer)

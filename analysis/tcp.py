@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, models, published, style
 from analysis.attributes import host, interconnects, settings, short_names
+from analysis.claims.quantities import at, quantity
 from analysis.derive import at_only_level, over_factors
 from analysis.fitting.block_fit import Attempt, attempt
 from analysis.statements import Statement, above, at_place, estimated, evidence_of, origin
@@ -21,6 +22,7 @@ from analysis.wording import counted, number, percent
 FULL = 0.99  # from this share of a full wire on, the path is the limit
 EXCESS = 1.001  # of the wire limit: a larger share means a faulty shaper; the ends' clocks differ by less
 LINK_BOUND, HOST_BOUND, SHAPER = "link-bound", "host-bound", "shaper"
+WAYS = {"both": "both ways", "forward": "one way", "reverse": "one way, back"}
 ENDS = {"local": "sender", "remote": "receiver"}  # netperf's names of both machines
 # Share of the machine's CPU time. If more belongs to no node, it may include an end's work.
 MOST_UNATTRIBUTED = 0.10
@@ -254,3 +256,51 @@ def _printed(axes: Axes, nemo: pd.DataFrame, path: str, mtus: np.ndarray) -> Non
             axes.plot(place, test.total / GIGA, color=style.look(test.direction).color, **mark)
         label = f"published: {published.facts('nemo')['device'][device]}"
         axes.plot([], [], color=style.INK, label=label, **mark)
+
+
+def compared(
+    dataset: xr.Dataset,
+    points: xr.Dataset,
+    name: str,
+    variable: str,
+    of: tuple[str, int, str],
+    against: tuple[str, int, str] | None = None,
+    times: float = 1.0,
+) -> Statement:
+    """`times` a variable of `points`, one path, MTU [B] and direction over another in the same block, or alone; refused where
+    the machine limits one of them, or CPU time belongs to nobody."""
+    names, values, texts, limited, ran = short_names(dataset), [], [], [], True
+    for path, mtu, direction in filter(None, (of, against)):
+        place = {"path": path, "mtu": mtu, "direction": direction}
+        ran = ran and all(level in points[factor].values for factor, level in place.items())
+        values.append(at(points[variable], **place))
+        texts.append(f"the {names.get(path, path)} at MTU {mtu} {WAYS[direction]}")
+        limited += [texts[-1]] if at(stamps(points), **place) == HOST_BOUND else []
+    refused = ""
+    if ran and not all(one.notnull().any() for one in values):
+        refused = "too much CPU time belongs to neither end, such as the shaper's"
+    if limited:
+        refused = f"the machine limits {' and '.join(limited)}, not the wire"
+    found = times * values[0] / (1.0 if against is None else values[1])
+    text = f"{variable.replace('_', ' ')} of {' over '.join(texts)}"
+    return quantity(dataset, name, text, found, refused=refused)
+
+
+def ends_compared(dataset: xr.Dataset | None, cost: xr.DataArray | None) -> list[Statement]:
+    """CPU time for a byte at the largest MTU over that at the smallest, at each end, and the receiver's over the sender's at
+    the smallest; none without `cost`, which is from `byte_cost`."""
+    if dataset is None or cost is None:
+        return []
+    least, largest = int(cost.mtu[0]), int(cost.mtu[-1])
+    text = f"CPU time for a byte at MTU {largest} over that at {least}"
+    saved, basic = cost.isel(mtu=-1) / cost.isel(mtu=0), cost.isel(mtu=0)
+    return [
+        quantity(dataset, "byte_of_sender", f"{text}, sending end", saved.sel(end="sending")),
+        quantity(dataset, "byte_of_receiver", f"{text}, receiving end", saved.sel(end="receiving")),
+        quantity(
+            dataset,
+            "receiver_over_sender",
+            f"CPU time for a byte at MTU {least}, the receiver's over the sender's",
+            basic.sel(end="receiving") / basic.sel(end="sending"),
+        ),
+    ]

@@ -10,12 +10,32 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
 from analysis.attributes import design
+from analysis.claims.quantities import at, quantity
 from analysis.statements import Statement, estimated, origin
 from analysis.statistics.judgement import REFUSED, UNDECIDED, judge_range
 from analysis.token_points import is_host_bound, places
 from analysis.wording import HARD_SPACE, counted, fixed
 
 MBIT = 1e6  # bit/s
+TITLES = {
+    "local_wire": "switched local wires",
+    "local_router": "routed local wires",
+    "remote_switch": "switched remote wires",
+    "remote_router": "routed remote wires",
+    "bonded_switch": "bonded switched wires",
+    "bonded_shared": "the original dual net",
+}
+SLOWER = tuple(name for name in TITLES if not name.startswith("local"))
+# Topologies whose throughputs the study compares.
+COMPARED = (
+    ("local_wire", "bonded_shared"),
+    ("remote_switch", "bonded_shared"),
+    ("remote_router", "bonded_shared"),
+    ("local_wire", "remote_switch"),
+    ("local_wire", "remote_router"),
+    ("bonded_switch", "remote_switch"),
+    ("local_wire", "local_router"),
+)
 
 
 @dataclass(frozen=True)
@@ -169,3 +189,51 @@ def ratios_figure(ratios: Sequence[Ratio]) -> Figure:
         axes.set(xlabel="ratio of throughputs [1]", xlim=(0, None))
         drawing.legend_below(figure, axes, 3)
     return figure
+
+
+def compared(dataset: xr.Dataset, points: xr.Dataset) -> Iterator[Statement]:
+    """The topologies' throughputs and round trips at the study's rate, one over another in the same block.
+
+    Throughputs are those with the most pairs and the largest token, refused where the machine limits one of the topologies.
+    Round trips are medians of one pair's smallest token, which leave the machine idle.
+    """
+    path = {
+        topology: name for (topology, rate), name in places(dataset).items() if rate == study_rate()
+    }
+    crowded = points.isel(pairs=-1)
+    throughput = crowded.throughput.isel(token_bytes=-1)
+    median = at(points.round_trip.sel(quantile=0.5).isel(token_bytes=0), pairs=1)
+
+    def refusal(*topologies: str) -> str:
+        if missing := [TITLES[name] for name in topologies if name not in path]:
+            return f"not run at the study's rate: {', '.join(missing)}"
+        ends = {name: crowded.isel(token_bytes=-1).sel(path=path[name]) for name in topologies}
+        bound = [TITLES[name] for name, end in ends.items() if is_host_bound(end)]
+        return f"the machine limits {', '.join(bound)}, and not the wires" if bound else ""
+
+    def of(values: xr.DataArray, topology: str) -> xr.DataArray:
+        return at(values, path=path.get(topology, ""))
+
+    for one, other in COMPARED:
+        ratio, text = (
+            of(throughput, one) / of(throughput, other),
+            f"{TITLES[one]} over {TITLES[other]}",
+        )
+        yield quantity(dataset, f"{one}_over_{other}", text, ratio, refused=refusal(one, other))
+    others = xr.concat(
+        [of(throughput, name) for name in SLOWER], "path", coords="minimal", compat="override"
+    )
+    fastest = of(throughput, "local_wire") / others.max("path", skipna=False)
+    text = f"{TITLES['local_wire']} over the fastest other"
+    yield quantity(
+        dataset, "local_wire_over_fastest", text, fastest, refused=refusal("local_wire", *SLOWER)
+    )
+    by_token = of(crowded.throughput, "local_wire")
+    text = "the largest token over the next smaller one"
+    largest = by_token.isel(token_bytes=-1) / by_token.isel(token_bytes=-2)
+    yield quantity(dataset, "largest_token", text, largest, refused=refusal("local_wire"))
+    for name in ("remote_switch", "remote_router"):
+        text = f"round trip on {TITLES[name]} over that on {TITLES['local_wire']}"
+        ratio = of(median, name) / of(median, "local_wire")
+        missing = refusal(name, "local_wire") if {name, "local_wire"} - {*path} else ""
+        yield quantity(dataset, f"{name}_round_trip", text, ratio, refused=missing)

@@ -77,7 +77,8 @@ def report(preset, data, claims, design, out) -> int:
         print(designs.text(switch_designs.read(design)))
         return 0
     wanted = ledger.load(claims)
-    print(tables.text(wanted, evaluate.evaluate(wanted, experiment.stored_studies())))
+    stated = evaluate.stated_on(wanted, experiment.stored_datasets())
+    print(tables.text(wanted, evaluate.evaluate(wanted, stated)))
     return 0
 
 

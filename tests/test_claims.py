@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 import experiment
 from analysis import published, top500_numbers
 from analysis.claims import evaluate, ledger, tables
-from analysis.claims.evaluate import QUANTITIES, Entry
-from analysis.claims.judging import NO_CAMPAIGN, NO_NUMBER, Judgement, judge, judge_printed
+from analysis.claims.evaluate import Entry
+from analysis.claims.judging import NO_CAMPAIGN, NO_NUMBER, Verdict, judge, judge_printed
 from analysis.claims.ledger import EVIDENCE, Claim, Confound
-from analysis.experiments import Studies
+from analysis.statements import Statement
 from analysis.statistics.judgement import judge_range
 from runners.record import FalloffError
 
 SHIPPED = ledger.load()
-NOTHING = Studies({})
 VALUES = st.lists(st.floats(0.2, 5), min_size=2, max_size=8)
 ENDS = st.tuples(st.floats(0.2, 5), st.floats(0.01, 3)).map(lambda pair: (pair[0], sum(pair)))
 
@@ -30,6 +29,15 @@ def claim(at_least=-math.inf, at_most=math.inf, source="nemo", scale="ratio", un
     words = {"where": "cable, 1", "statement": "It | holds.", "why": "more"}
     ends = {"at_least": at_least, "at_most": at_most}
     return Claim(id="more", source=source, unit=unit, scale=scale, **words, **ends, **more)
+
+
+def found(evidence, values=(), **more):
+    """A quantity that a notebook stated."""
+    about = {"campaign": "mine", "digest": "0" * 64, "unit": "1", "words": "", "name": "gain"}
+    about |= {"estimate": None, "interval": None, "interval_kind": "", "subject": "one over two"}
+    values = tuple(one for one in values if np.isfinite(one))
+    about |= {"quantity": "ratio", "n": len(values), "n_of": "block", "values": values}
+    return Statement(evidence=evidence, **about | more)
 
 
 def test_the_shipped_claims_are_whole():
@@ -42,8 +50,9 @@ def test_the_shipped_claims_are_whole():
     for one in SHIPPED.claims:
         assert one.at_least <= one.at_most and (one.has_range or math.isfinite(one.printed))
         assert one.scale in ("ratio", "difference") and {*one.not_testable} <= set(EVIDENCE[1:])
-    assert all(claims[name].has_range for name in QUANTITIES)
-    assert evaluate.readings(NOTHING).keys() <= claims.keys()
+    assert all(one.has_range for one in SHIPPED.claims if one.judged_by)
+    known = {*claims, *(one.aggregate for one in SHIPPED.claims)}
+    assert evaluate.readings().keys() <= known
 
 
 def test_numbers_that_follow_from_others_follow_from_them():
@@ -77,16 +86,16 @@ def test_a_broken_file_is_named(tmp_path):
 @given(values=VALUES, ends=ENDS, ratios=st.booleans(), wider=st.floats(0, 2))
 def test_verdicts_follow_from_the_intervals(values, ends, ratios, wider):
     """A verdict is never against the estimate, and a wider range is no harder to support."""
-    found = judge_range(values, *ends, ratios=ratios)
+    judged = judge_range(values, *ends, ratios=ratios)
     near = 1e-9 * max(values)
-    lows, highs = zip(found.interval_95, found.interval_90)
+    lows, highs = zip(judged.interval_95, judged.interval_90)
     assert lows[0] <= lows[1] + near and highs[1] <= highs[0] + near
-    assert lows[1] - near <= found.estimate <= highs[1] + near
-    inside = ends[0] <= found.estimate <= ends[1]
-    assert found.kind == "undecided" or inside == (found.kind == "supported")
+    assert lows[1] - near <= judged.estimate <= highs[1] + near
+    inside = ends[0] <= judged.estimate <= ends[1]
+    assert judged.kind == "undecided" or inside == (judged.kind == "supported")
     wide = judge_range(values, ends[0] - wider, ends[1] + wider, ratios=ratios)
-    assert found.kind != "supported" or wide.kind == "supported"
-    assert wide.kind != "contradicted" or found.kind == "contradicted"
+    assert judged.kind != "supported" or wide.kind == "supported"
+    assert wide.kind != "contradicted" or judged.kind == "contradicted"
 
 
 @pytest.mark.parametrize(
@@ -105,18 +114,18 @@ def test_verdicts_follow_from_the_intervals(values, ends, ratios, wider):
 )
 def test_blocks_need_an_interval_and_simulated_runs_all_count(evidence, values, verdict, reason):
     """What the ledger rules out is not tested, whatever there is; nor is what no campaign has."""
-    found = Judgement(evidence, values=np.array(values))
-    judged = judge(claim(0.9, 1.1), evidence, found)
+    stated = found(evidence, values)
+    judged = judge(claim(0.9, 1.1), evidence, stated)
     assert (judged.verdict, judged.reason) == (verdict, reason)
     assert judged.n == np.isfinite(values).sum()
-    ruled_out = judge(claim(0.9, 1.1, not_testable={evidence: "given"}), evidence, found)
+    ruled_out = judge(claim(0.9, 1.1, not_testable={evidence: "given"}), evidence, stated)
     assert (ruled_out.verdict, ruled_out.reason) == ("not testable", "given")
     assert judge(claim(1), evidence, None).reason == NO_CAMPAIGN
 
 
 def test_no_logarithm_is_made_up():
     with pytest.raises(FalloffError, match="no logarithm"):
-        judge(claim(1), "emulated", Judgement("emulated", values=np.array([0.0, 1.0])))
+        judge(claim(1), "emulated", found("emulated", (0.0, 1.0)))
 
 
 @pytest.mark.parametrize(
@@ -125,12 +134,12 @@ def test_no_logarithm_is_made_up():
         ((0.3, 0.4), "supported"),
         ((0.5, 0.6), "contradicted"),
         ((0.3, 0.6), "undecided"),
-        ((np.nan,) * 2, "undecided"),
+        (None, "undecided"),
     ],
 )
 def test_estimates_with_intervals_of_their_own_are_judged_alike(ends, verdict):
-    found = Judgement("measured", estimate=0.4, interval_90=ends, interval_95=ends, kind="exact")
-    assert judge(claim(at_most=0.45), "measured", found).verdict == verdict
+    stated = found("measured", estimate=0.4, interval=ends, interval_kind="exact")
+    assert judge(claim(at_most=0.45), "measured", stated).verdict == verdict
 
 
 TWO = {"mean": 0.5052, "sum": 0.5313}
@@ -148,8 +157,8 @@ TWO = {"mean": 0.5052, "sum": 0.5313}
 )
 def test_printed_numbers_have_no_statistical_verdict(asked, readings, verdict, reading):
     """Alone they are printed; a reading makes them consistent or not, and is named."""
-    found = judge_printed(claim(**asked), readings)
-    assert (found.verdict, found.reading, found.n) == (verdict, reading, len(readings))
+    judged = judge_printed(claim(**asked), readings)
+    assert (judged.verdict, judged.reading, judged.n) == (verdict, reading, len(readings))
 
 
 @given(printed=st.integers(1, 9999), off=st.floats(-0.4999, 0.4999))
@@ -162,19 +171,19 @@ def test_rounding_to_the_printed_number(printed, off):
 
 
 def on_runs(evidence, verdict, estimate=1.0):
-    """A judgement by five blocks."""
+    """A verdict by five blocks."""
     ends = (estimate - 0.01, estimate + 0.01)
-    named = {"kind": "t", "n": 5, "n_of": "block", "of": "one over two"}
-    return Judgement(evidence, verdict, estimate, ends, ends, **named)
+    named = {"kind": "95 % t interval", "n": 5, "n_of": "block", "of": "one over two"}
+    return Verdict(evidence, verdict, estimate, ends, **named)
 
 
 def test_readers_see_every_verdict_and_where_they_differ():
     """What runs can judge by kind, opposite verdicts, printed numbers that contradict; rows with notes."""
     emulated, simulated = (
-        Judgement(kind, "not testable", reason="of prices") for kind in ("emulated", "simulated")
+        Verdict(kind, "not testable", reason="of prices") for kind in ("emulated", "simulated")
     )
-    bare = Judgement("published", "not testable", reason=NO_NUMBER)
-    wrong = Judgement("published", "inconsistent", 1.234567, reading="a over b")
+    bare = Verdict("published", "not testable", reason=NO_NUMBER)
+    wrong = Verdict("published", "inconsistent", 1.234567, reading="a over b")
     old, supported = claim(0.9, 1.1, confounds=["old"]), on_runs("emulated", "supported")
     opposite = on_runs("simulated", "contradicted", 1.5)
     entries = (
@@ -192,7 +201,7 @@ def test_readers_see_every_verdict_and_where_they_differ():
         assert said in text
     (row,) = tables.contradicted(entries).rows
     assert row[2:] == ("0.9 to 1.1", "1.5 simulated: one over two")
-    printed = [Entry(entry.claim, entry.judgements[:1]) for entry in entries]
+    printed = [Entry(entry.claim, entry.verdicts[:1]) for entry in entries]
     assert "no run can judge any" in tables.finding(printed)
 
     confounds = (
@@ -221,7 +230,7 @@ def test_numbers_and_ranges_keep_what_was_written():
 
 def test_the_command_prints_one_source(monkeypatch):
     """`falloff report --claims grid5000`: that source's claims, wrapped; an unknown source is answered with those there are."""
-    monkeypatch.setattr(experiment, "stored_studies", lambda: NOTHING)
+    monkeypatch.setattr(experiment, "stored_datasets", dict)
     monkeypatch.setenv("COLUMNS", "60")
     done = run("report", "--claims", "grid5000")
     assert done.returncode == 0 and "grid5000_knee" in done.stdout and "nemo_" not in done.stdout

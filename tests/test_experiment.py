@@ -118,8 +118,7 @@ def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
     found = read(preset="quick", data=str(own))
     assert of_testbed(found.runs) == "smith"
     assert (found.beside, found.today, found.ran) == (None, None, [])
-    studies = experiment.stored_studies(str(own))
-    assert set(studies.datasets) == {"hpl_paper"} and studies.hpl_scaling is None
+    assert set(experiment.stored_datasets(str(own))) == {"hpl_paper"}
     shutil.copytree(own / "mine", own / "again")
     with pytest.raises(FalloffError, match="are both of campaign hpl_paper"):
         read(data=str(own))
@@ -134,7 +133,7 @@ def test_a_damaged_campaign_hides_no_other(read, tmp_path):
     damaged.mkdir()
     (damaged / "trials.json").write_text("{")
     assert of_testbed(read(data=str(tmp_path)).runs) == "smith"
-    assert set(experiment.stored_studies(str(tmp_path)).datasets) == {"hpl_paper"}
+    assert set(experiment.stored_datasets(str(tmp_path))) == {"hpl_paper"}
     with pytest.raises(FalloffError, match="trials.json is damaged"):
         experiment.in_folder(tmp_path, "hpl_noise")
 

@@ -12,6 +12,7 @@ from top500_lists import ROWS, text
 import experiment
 import reporting
 from analysis import document, messages, notebooks, paths, style
+from analysis.claims import ledger
 from analysis.statements import ANSWERS
 from analysis.statistics import calibration
 from runners.testbeds import simulated
@@ -83,6 +84,16 @@ def test_every_experiment_is_in_the_summary(stored):
     } - silent
     assert len({(one["notebook"], one["subject"]) for one in stated}) == len(stated)
     assert {one["answer"] for one in stated} <= {"", *ANSWERS}
+
+
+def test_what_judges_a_claim_is_stated(stored):
+    """Every quantity that a claim names is made by that notebook, and every quantity judges a claim."""
+    made = {
+        f"{one['notebook']}/{one['name']}"
+        for one in json.loads((stored.folder / "summary.json").read_text())["statements"]
+        if one["name"]
+    }
+    assert made == {name for one in ledger.load().claims for name in one.judged_by}
 
 
 def test_readme_shows_the_reports_figure_and_answer(stored):

@@ -1,52 +1,60 @@
 """Judge every claim on every available kind of evidence."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import xarray as xr
 
-from analysis.claims import hpl, tcp, tokens
-from analysis.claims.judging import PUBLISHED, Judgement, judge, judge_printed
+from analysis import notebooks, paths
+from analysis.claims.judging import PUBLISHED, Verdict, judge, judge_printed
 from analysis.claims.ledger import EVIDENCE, Claim, Ledger
 from analysis.claims.readings import readings
-from analysis.experiments import Studies
-
-# For each claim: experiments, and a function that takes the quantity from each one's study (None if it lacks the points).
-# If two of them have the same kind of evidence, as a user's may, the first is judged.
-QUANTITIES: Mapping[str, Sequence[tuple[str, Callable[[Any], Judgement | None]]]] = {
-    **tcp.QUANTITIES,
-    **tokens.QUANTITIES,
-    **hpl.QUANTITIES,
-}
+from analysis.statements import Statement
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim with one judgement for each available kind of evidence, in the order of EVIDENCE."""
+    """A claim with one verdict for each available kind of evidence, in the order of EVIDENCE."""
 
     claim: Claim
-    judgements: tuple[Judgement, ...]
+    verdicts: tuple[Verdict, ...]
 
 
-def evaluate(ledger: Ledger, studies: Studies) -> tuple[Entry, ...]:
-    """Judge every claim. If a kind of evidence in the studies cannot decide it, the judgement says
-    why."""
-    data = [one for one in studies.datasets.values() if isinstance(one, xr.Dataset)]
-    present = {kind for one in data for kind in np.unique(one.evidence.values)}
-    printed, entries = readings(studies), []
+def evaluate(ledger: Ledger, stated: Mapping[str, Iterable[Statement]]) -> tuple[Entry, ...]:
+    """Judge every claim by what the notebooks stated, by the notebook's name. If a kind of evidence cannot decide it, the
+    verdict says why.
+
+    If two quantities of a claim have the same kind of evidence, as a user's may, the first is judged.
+    """
+    kinds = {one.evidence for of_one in stated.values() for one in of_one}
+    printed, entries = readings(), []
     for claim in ledger.claims:
-        judgements = [judge_printed(claim, printed.get(claim.aggregate or claim.id, {}))]
-        found: dict[str, Judgement] = {}
-        for experiment, quantity in QUANTITIES.get(claim.id, ()):
-            study = getattr(studies, experiment)
-            if study is not None and (one := quantity(study)) is not None:
-                found.setdefault(one.evidence, one)
-        judgements += [
+        verdicts = [judge_printed(claim, printed.get(claim.aggregate or claim.id, {}))]
+        found: dict[str, Statement] = {}
+        for one in _judging(claim, stated):
+            found.setdefault(one.evidence, one)
+        verdicts += [
             judge(claim, kind, found.get(kind))
             for kind in EVIDENCE
-            if kind in present and kind != PUBLISHED
+            if kind in kinds and kind != PUBLISHED
         ]
-        entries.append(Entry(claim, tuple(judgements)))
+        entries.append(Entry(claim, tuple(verdicts)))
     return tuple(entries)
+
+
+def _judging(claim: Claim, stated: Mapping[str, Iterable[Statement]]) -> Iterator[Statement]:
+    for name in claim.judged_by:
+        notebook, _, quantity = name.partition("/")
+        yield from (one for one in stated.get(notebook, ()) if one.name == quantity)
+
+
+def stated_on(ledger: Ledger, data: Mapping[str, xr.Dataset]) -> dict[str, tuple[Statement, ...]]:
+    """The quantities that judge these claims on datasets by campaign: their notebooks are run in this process. One whose
+    data are missing states nothing."""
+    names = {name.partition("/")[0] for claim in ledger.claims for name in claim.judged_by}
+    stated = {}
+    for name in sorted(names):
+        with suppress(*notebooks.INSUFFICIENT):
+            stated[name] = notebooks.run(paths.NOTEBOOKS / f"{name}.ipynb", data).quantities
+    return stated

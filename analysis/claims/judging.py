@@ -1,6 +1,6 @@
 """Judge one claim on one kind of evidence.
 
-A sample over blocks and an estimate with its own intervals follow the same rule. Simulated runs
+An estimate that has only an interval is judged by that. Simulated runs
 have no scatter to generalise from: all must lie inside the range, or all outside. Printed numbers
 have no statistical verdict: a number alone is `printed`, and one that agrees with a reading of
 other numbers is `consistent`.
@@ -8,15 +8,15 @@ other numbers is `consistent`.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 
 from analysis.claims.ledger import Claim
-from analysis.statements import evidence_of
+from analysis.statements import Statement
 from analysis.statistics.judgement import (
     CONTRADICTED,
+    REFUSED,
     SUPPORTED,
     UNDECIDED,
     UNKNOWN,
@@ -38,79 +38,71 @@ RULE = (
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Verdict:
     """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
 
-    The estimate is in the claim's unit; `kind` names the intervals. Simulated runs have none: their
-    `interval_95` is the range of all runs, and `kind` is `range`. `of` names the quantity taken;
-    `n` counts `n_of`. `reading` names the readings that agree with the printed number, or else the
-    nearest; the estimate is the nearest one's.
-
-    Before the judgement the verdict is "", and `values`, shape (n,), holds every block or simulated
-    run in the claim's unit; NaN is left out. If `values` is None, the estimate has intervals of its
-    own, which are not Student's t over blocks.
+    The estimate is in the claim's unit, and `interval` is the one that decided; `kind` names it. `of` names the quantity
+    taken; `n` counts `n_of`. `reading` names the readings that agree with the printed number, or else the nearest; the
+    estimate is the nearest one's.
     """
 
     evidence: str
     verdict: str = ""
     estimate: float = math.nan
-    interval_90: Interval = UNKNOWN
-    interval_95: Interval = UNKNOWN
+    interval: Interval = UNKNOWN
     kind: str = ""
     n: int = 0
     n_of: str = ""
     of: str = ""
     reason: str = ""
     reading: str = ""
-    values: np.ndarray | None = None
 
 
-def sample(dataset: xr.Dataset, values, of: str, n_of: str = "block") -> Judgement:
-    """A judgement to be made from `values` of any shape, which come from this dataset."""
-    flat = np.ravel(np.asarray(values, float))
-    return Judgement(evidence_of(dataset), of=of, n_of=n_of, values=flat)
-
-
-def untestable(dataset: xr.Dataset, reason: str) -> Judgement:
-    """A judgement that this dataset's evidence cannot decide. `reason` says why, in words that end
-    a sentence."""
-    return Judgement(evidence_of(dataset), NOT_TESTABLE, reason=reason)
-
-
-def judge(claim: Claim, kind: str, found: Judgement | None) -> Judgement:
-    """Judge a claim by the values from the campaigns of one kind of evidence. What the ledger rules
-    out is not tested.
+def judge(claim: Claim, kind: str, found: Statement | None) -> Verdict:
+    """Judge a claim on one kind of evidence by the quantity that a notebook stated. What the ledger rules out is not tested,
+    nor what was not run (None).
 
     Raises FalloffError if a ratio is not above 0.
     """
     if kind in claim.not_testable or found is None:
-        reason = claim.not_testable.get(kind, NO_CAMPAIGN)
-        return Judgement(kind, NOT_TESTABLE, reason=reason)
-    if found.verdict:
-        return found
-    ends = claim.at_least, claim.at_most
-    if found.values is None:
-        return replace(found, verdict=kind_of(found.interval_90, found.interval_95, *ends))
+        return Verdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
+    if found.words == REFUSED:
+        return Verdict(kind, NOT_TESTABLE, reason=found.reason)
+    ends, about = (claim.at_least, claim.at_most), {"n": found.n, "n_of": found.n_of}
+    about |= {"of": found.subject}
+    if not found.values and found.interval:  # the interval is all that is known of it
+        verdict = kind_of(found.interval, found.interval, *ends)
+        about |= {"kind": found.interval_kind, "interval": found.interval}
+        return Verdict(kind, verdict, found.estimate, **about)
+    values = np.array(found.values)
     if kind == SIMULATED:
-        return _of_runs(found, found.values[np.isfinite(found.values)], *ends)
-    judged = vars(judge_range(found.values, *ends, claim.scale == "ratio"))
-    return replace(found, **judged | {"verdict": judged["kind"], "kind": "t"})
+        return _of_runs(values, *ends, **about)
+    judged = judge_range(values, *ends, claim.scale == "ratio")
+    is_inside = judged.kind == SUPPORTED
+    return Verdict(
+        kind,
+        judged.kind,
+        judged.estimate,
+        judged.interval_90 if is_inside else judged.interval_95,
+        f"{90 if is_inside else 95} % t interval",
+        reason=judged.reason,
+        **about,
+    )
 
 
-def _of_runs(found: Judgement, values: np.ndarray, at_least: float, at_most: float) -> Judgement:
+def _of_runs(values: np.ndarray, at_least: float, at_most: float, **about) -> Verdict:
     if not len(values):
-        return replace(found, verdict=UNDECIDED, reason="no run has a value")
+        return Verdict(SIMULATED, UNDECIDED, reason="no run has a value", **about)
     inside = (at_least <= values) & (values <= at_most)
     reason = ""
     verdict = SUPPORTED if inside.all() else CONTRADICTED
     if inside.any() and not inside.all():
         verdict, reason = UNDECIDED, f"{inside.sum()} of {len(values)} runs lie in the range"
     estimate, ends = float(np.median(values)), (float(values.min()), float(values.max()))
-    judged = {"interval_95": ends, "kind": "range", "n": len(values), "reason": reason}
-    return replace(found, verdict=verdict, estimate=estimate, **judged)
+    return Verdict(SIMULATED, verdict, estimate, ends, "range", reason=reason, **about)
 
 
-def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:
+def judge_printed(claim: Claim, found: Mapping[str, float]) -> Verdict:
     """Compare every reading with the printed number, or with the range if no number is printed or
     it is not rounded.
 
@@ -119,11 +111,11 @@ def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:
     known = {name: value for name, value in found.items() if math.isfinite(value)}
     is_printed = math.isfinite(claim.printed)
     if not known and not is_printed:
-        return Judgement(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
+        return Verdict(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
     if not known:
         how = "follows from the source's numbers" if claim.printed_how else "a bare number"
         named = {"reason": f"{how}: nothing else to check it by", "reading": claim.printed_how}
-        return Judgement(PUBLISHED, PRINTED, claim.printed, **named)
+        return Verdict(PUBLISHED, PRINTED, claim.printed, **named)
     low, high = claim.at_least, claim.at_most
     if is_printed and math.isfinite(claim.rounding):
         # Slightly more than half, because 0.5 x 0.001 and 0.1085 - 0.108 differ in floating point.
@@ -132,7 +124,7 @@ def judge_printed(claim: Claim, found: Mapping[str, float]) -> Judgement:
     agreeing = [name for name, value in known.items() if low <= value <= high]
     ends = [claim.printed] if is_printed else [end for end in (low, high) if math.isfinite(end)]
     nearest = min(agreeing or known, key=lambda name: abs(known[name] - np.mean(ends)))
-    return Judgement(
+    return Verdict(
         PUBLISHED,
         CONSISTENT if agreeing else INCONSISTENT,
         known[nearest],

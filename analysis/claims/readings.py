@@ -6,8 +6,7 @@ were computed from printed ones (`printed_how`) have no reading, because there i
 check them against.
 """
 
-from analysis import published
-from analysis.experiments import Studies
+from analysis import paths, published, top500_lists, top500_numbers
 from analysis.wire import ETHERNET_HEADER, IPV4_HEADER, TCP_HEADER, message_wire_bytes, wire_limit
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30  # bytes
@@ -15,11 +14,11 @@ ICMP_HEADER = 8  # bytes
 Readings = dict[str, dict[str, float]]
 
 
-def readings(studies: Studies) -> Readings:
-    """The readings by claim id, in the claim's unit; those of TOP500's lists by the aggregate's
+def readings() -> Readings:
+    """The readings by claim id, in the claim's unit; those of TOP500's lists, where a user dropped some, by the aggregate's
     id."""
-    lists = studies.top500
-    aggregates = {one.about["id"]: one.readings for one in lists.aggregates} if lists else {}
+    systems = top500_lists.read_folder(paths.TOP500).systems
+    aggregates = {one.about["id"]: one.readings for one in top500_numbers.aggregates(systems)}
     return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **aggregates}
 
 

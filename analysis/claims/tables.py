@@ -17,7 +17,7 @@ from analysis.claims.judging import (
     NOT_TESTABLE,
     PUBLISHED,
     RULE,
-    Judgement,
+    Verdict,
 )
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
@@ -74,7 +74,7 @@ def finding(entries: Sequence[Entry]) -> str:
     first, *others = said or ["no run can judge any"]
     words = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
     words += [f"{other.capitalize()}." for other in others]
-    judged = [sum(one.verdict in OF_RUNS for one in entry.judgements) for entry in entries]
+    judged = [sum(one.verdict in OF_RUNS for one in entry.verdicts) for entry in entries]
     if said and 0 in judged:
         words.append(f"No run can judge the other {judged.count(0)}.")
     several = counted(sum(count > 1 for count in judged), "claim")
@@ -98,7 +98,7 @@ def _disagreement(entry: Entry) -> str:
     """A claim that one kind of evidence supports and another contradicts, in words; empty for other
     claims."""
     verbs = {SUPPORTED: "support", CONTRADICTED: "contradict"}
-    decided = [one for one in entry.judgements if one.verdict in verbs]
+    decided = [one for one in entry.verdicts if one.verdict in verbs]
     if len({one.verdict for one in decided}) < 2:
         return ""
     unit, statement = entry.claim.unit, quoted(entry.claim.statement)
@@ -133,7 +133,7 @@ def contradicted(entries: Sequence[Entry]) -> Table:
     row each."""
     rows = []
     for entry in entries:
-        against = [one for one in entry.judgements if one.verdict == CONTRADICTED]
+        against = [one for one in entry.verdicts if one.verdict == CONTRADICTED]
         found = [
             f"{amount(one.estimate, entry.claim.unit)} {one.evidence}: {one.of}" for one in against
         ]
@@ -183,22 +183,18 @@ def between(low: float, high: float, unit: str, digits: int = DIGITS) -> str:
     return f"{number if last.endswith(f' {name}') else first} to {last}"
 
 
-def estimate(claim: Claim, judgement: Judgement) -> str:
+def estimate(claim: Claim, verdict: Verdict) -> str:
     """The estimate with the interval behind its verdict and the number of values; empty if it is
     unknown."""
-    if not math.isfinite(judgement.estimate):
+    if not math.isfinite(verdict.estimate):
         return ""
-    value = amount(judgement.estimate, claim.unit)
-    if judgement.evidence == PUBLISHED:
+    value = amount(verdict.estimate, claim.unit)
+    if verdict.evidence == PUBLISHED:
         return value
-    is_inside = judgement.verdict == SUPPORTED and judgement.kind != "range"
-    ends = judgement.interval_90 if is_inside else judgement.interval_95
-    name = f"{90 if is_inside else 95} % {judgement.kind} interval"
-    name = "range" if judgement.kind == "range" else name
-    n = counted(judgement.n, judgement.n_of)
+    n, ends = counted(verdict.n, verdict.n_of), verdict.interval
     if math.isnan(ends[0]) or ends[0] == ends[1]:  # one value, or a count without scatter
         return f"{value} ({n})"
-    return f"{value} ({name} {between(*ends, claim.unit)}, {n})"
+    return f"{value} ({verdict.kind} {between(*ends, claim.unit)}, {n})"
 
 
 def supporting(claim: Claim) -> str:
@@ -223,15 +219,15 @@ def _verdicts(entry: Entry) -> str:
     return " ".join(sentences) or f"{NO_CAMPAIGN.capitalize()}."
 
 
-def _verdict(claim: Claim, one: Judgement) -> str:
+def _verdict(claim: Claim, one: Verdict) -> str:
     """The verdict with what it rests on, or the reason why there is none."""
     parts = (one.verdict, estimate(claim, one), one.reading, one.of, one.reason)
     return "; ".join(filter(None, parts))
 
 
-def _speaking(entry: Entry) -> list[Judgement]:
-    """The judgements with a verdict or with a reason why there can be none."""
-    return [one for one in entry.judgements if one.reason not in (NO_CAMPAIGN, NO_NUMBER)]
+def _speaking(entry: Entry) -> list[Verdict]:
+    """The verdicts, and the reasons why there can be none."""
+    return [one for one in entry.verdicts if one.reason not in (NO_CAMPAIGN, NO_NUMBER)]
 
 
 def _notes(confounds: Iterable[Confound]) -> dict[str, str]:
@@ -241,7 +237,7 @@ def _notes(confounds: Iterable[Confound]) -> dict[str, str]:
 
 def _kinds(entries: Sequence[Entry]) -> list[str]:
     """The kinds of evidence other than the published numbers."""
-    return [one.evidence for one in entries[0].judgements if one.evidence != PUBLISHED]
+    return [one.evidence for one in entries[0].verdicts if one.evidence != PUBLISHED]
 
 
 def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
@@ -253,8 +249,8 @@ def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 def _counts(entries: Iterable[Entry], kind: str) -> Counter:
     """The number of claims with each verdict on one kind of evidence."""
-    judgements = (one for entry in entries for one in entry.judgements)
-    return Counter(one.verdict for one in judgements if one.evidence == kind)
+    verdicts = (one for entry in entries for one in entry.verdicts)
+    return Counter(one.verdict for one in verdicts if one.evidence == kind)
 
 
 def _slashed(counts: Counter, of: Sequence[str]) -> str:

@@ -5,13 +5,13 @@ import json
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import experiments, paths
+from analysis import paths
 from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
@@ -25,6 +25,14 @@ from analysis.statistics.judgement import Judgement as Verdict
 from analysis.wording import number
 from runners.record import FalloffError
 
+# The first view of a campaign where the design's own contrast is not the best one: axes, series, and levels of other factors.
+FIRST: dict[str, dict] = {
+    "hpl_payload": {"y": "payload_messages", "x": "size", "series": "nodes"},
+    "hpl_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36},
+    "tcp_cost": {"y": "cpu_time"},
+    "token_exchange": {"token_bytes": 8192},
+    "topology": {"x": "pattern", "series": "interconnect", "nodes": 960, "placement": "shuffled"},
+}
 MOST_SERIES = 9  # series shown at first if a factor has more levels
 # Quantities that follow a law over nodes, and their unit.
 OF_LAWS, PER_CENT = ("efficiency", "share"), 100
@@ -72,19 +80,10 @@ class View:
     laws: bool = True
 
 
-@cache
-def _opens() -> dict[str, dict]:
-    """The OPENS of the experiments' modules, by campaign."""
-    entries = {}
-    for module in experiments.every():
-        entries |= getattr(module, "OPENS", {})
-    return entries
-
-
 def opening(source: str, trials: Trials) -> View:
-    """The first view of a dataset: that of its experiment, else its own contrast and main
+    """The first view of a dataset: that of its campaign in FIRST, else its own contrast and main
     quantity."""
-    entry = _opens().get(trials.dataset.attrs["campaign"], {})
+    entry = FIRST.get(trials.dataset.attrs["campaign"], {})
     parts = {part: value for part, value in entry.items() if part in ("y", "x", "series")}
     fixed = tuple((factor, level) for factor, level in entry.items() if factor not in parts)
     return settled(View(source, fixed=fixed, **parts), trials)
