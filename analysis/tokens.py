@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
-from analysis.attributes import design
+from analysis.claims import ledger
+from analysis.claims.ledger import Claim
 from analysis.claims.quantities import at, quantity
 from analysis.statements import Statement, estimated, origin
 from analysis.statistics.judgement import REFUSED, UNDECIDED, judge_range
@@ -24,6 +24,14 @@ TITLES = {
     "remote_router": "routed remote wires",
     "bonded_switch": "bonded switched wires",
     "bonded_shared": "the original dual net",
+}
+# The claims of the study that notebook 20 shows, in a few words; their ranges are those of the ledger.
+STATED = {
+    "beowulf_local_gain": "local wire: about 4 times the dual net",
+    "beowulf_switched_gain": "switched remote: about 2 times the dual net",
+    "beowulf_routed_gain": "routed remote: about 2 times the dual net",
+    "beowulf_bonded_not_better": "bonded and switched: not better than switched",
+    "beowulf_local_alike": "switched and routed local wires: alike",
 }
 SLOWER = tuple(name for name in TITLES if not name.startswith("local"))
 # Topologies whose throughputs the study compares.
@@ -75,23 +83,27 @@ def study_rate() -> float:
 def ratios(dataset: xr.Dataset, points: xr.Dataset) -> list[Ratio]:
     """Every ratio that the study states, at each rate that was run; `points` is from `token_points`."""
     crowded, planned = points.isel(token_bytes=-1, pairs=-1), places(dataset)
+    claims = {claim.id: claim for claim in ledger.load("beowulf").claims}
     return [
         ratio
-        for about, claimed in design(dataset)["claims"].items()
-        for ratio in _judged(about, claimed, planned, crowded)
+        for claim, about in STATED.items()
+        for ratio in _judged(about, claims[claim], planned, crowded)
     ]
 
 
 def _judged(
-    about: str, claimed: Mapping[str, Any], places: Mapping[tuple[str, float], str], at: xr.Dataset
+    about: str, claim: Claim, places: Mapping[tuple[str, float], str], at: xr.Dataset
 ) -> Iterator[Ratio]:
-    """A ratio of the design at each rate; `at` are the points with the most pairs and the largest token."""
-    ends = claimed["of"], claimed["against"]
+    """A claim's ratio at each rate; `at` are the points with the most pairs and the largest token."""
+    of_claim = claim.judged_by[0].partition("/")[2].split("_over_")
+    ends = of_claim[0], of_claim[1]
+    claimed = {"of": ends[0], "against": ends[1]}
+    claimed |= {"at_least": max(claim.at_least, 0.0), "at_most": claim.at_most}
     rates = [{rate for topology, rate in places if topology == end} for end in ends]
     for rate in sorted(rates[0] & rates[1]):
         of, against = both = [at.sel(path=places[end, rate]) for end in ends]
         values = (of.throughput / against.throughput).values
-        judged = judge_range(values, claimed["at_least"], claimed["at_most"], ratios=True)
+        judged = judge_range(values, claim.at_least, claim.at_most, ratios=True)
         answer, reason = judged.kind, judged.reason
         limited = [end for end, points in zip(ends, both) if is_host_bound(points)]
         if judged.n > 1 and limited:

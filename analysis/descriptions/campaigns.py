@@ -129,15 +129,6 @@ Compared = list[
 ]
 
 
-class SourceRatio(Table):
-    """A source's claim about a ratio of throughputs on two topologies."""
-
-    of: Name
-    against: Name
-    at_least: NotNegative
-    at_most: Positive
-
-
 class Design(Table):
     """What is decided before the run: what is compared, and how."""
 
@@ -162,7 +153,6 @@ class Design(Table):
     """the level, or the point, that the others are compared with"""
     changes: dict[str, Settings] | None = None
     """by name: how a point differs from the baseline"""
-    claims: dict[str, SourceRatio] | None = None
     false_alarms: Share | None = None
     """the share of campaigns that may accuse anybody falsely"""
     fewest_nodes: Count | None = None
