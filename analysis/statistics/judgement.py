@@ -168,8 +168,22 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         if not n:
             reason = "No block has all of its runs at both node counts."
         return Judgement(UNDECIDED, only, None, None, n, margin, reason, evidence)
-    mean, sd = float(values.mean()), float(values.std(ddof=1))
-    half = float(half_width(sd, n, one_sided))
+    error = float(values.std(ddof=1)) / math.sqrt(n)
+    return of_mean(float(values.mean()), error, n - 1, n, margin, evidence, one_sided)
+
+
+def of_mean(
+    mean: float,
+    error: float,
+    freedom: float,
+    n: int,
+    margin: float,
+    evidence: str,
+    one_sided: float = LEVEL,
+) -> Judgement:
+    """The judgement on a mean of D with its standard error (log scale) and the degrees of freedom of
+    Student's t; `n` is the number of blocks, or of runs that are none."""
+    half = float(stats.t.isf(one_sided, freedom)) * error
     answer, confidence = answers(mean, half, margin).item(), 1 - 2 * one_sided
     return Judgement(
         answer=answer,
@@ -180,7 +194,7 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         margin=margin,
         reason=f"The {100 * confidence:g} % interval of the fall {_WHY[answer].format(100 * margin)}.",
         evidence=evidence,
-        p=_p(answer, mean, sd, n, margin),
+        p=_p(answer, mean, error, freedom, margin),
     )
 
 
@@ -298,13 +312,13 @@ def _counted(alone: Sequence[Judgement], design: Design) -> tuple[Judgement, ...
     return tuple(counted)
 
 
-def _p(answer: str, mean: float, sd: float, n: int, margin: float) -> float:
+def _p(answer: str, mean: float, error: float, freedom: float, margin: float) -> float:
     """The p of the one-sided test of the answer; for an undecided one, that of the nearest
     decision."""
-    error, limit = max(sd / math.sqrt(n), np.finfo(float).tiny), log_margin(margin)
+    error, limit = max(error, np.finfo(float).tiny), log_margin(margin)
     distances = {FLAT: limit - abs(mean), FALLS_OFF: -limit - mean, RISES: mean - limit}
     distance = -mean if answer == SIZE_OPEN else distances.get(answer, max(distances.values()))
-    return float(stats.t.sf(distance / error, n - 1))
+    return float(stats.t.sf(distance / error, freedom))
 
 
 def _finite(values) -> np.ndarray:

@@ -1,0 +1,33 @@
+"""Verdicts on repeats without order: seldom wrong on planted truths, and as Welch's test where others can tell."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics.judgement import FALLS_OFF, FLAT, UNDECIDED
+from analysis.statistics.unordered import judge_unordered, welch
+
+
+def test_two_groups_are_welchs_test():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(0, 1, 4), rng.normal(1, 3, 6)
+    mean, error, free = welch([(1, one), (-1, other)])
+    found = stats.ttest_ind(one, other, equal_var=False)
+    assert mean / error == pytest.approx(found.statistic) and free == pytest.approx(found.df)
+
+
+def test_a_single_run_decides_nothing():
+    found = judge_unordered([(1, [-0.3]), (-1, [0.0, 0.01])], 0.05, "measured")
+    assert found.answer == UNDECIDED and found.interval is None
+    assert found.fall == pytest.approx(1 - np.exp(-0.305))
+
+
+@pytest.mark.parametrize(("fall", "wrong"), [(0.05, FALLS_OFF), (0.05, FLAT)])
+def test_at_the_margin_wrong_answers_stay_rare(fall, wrong):
+    """A fall of just the margin is neither; three runs a point, one of them scattering thrice as much."""
+    rng, margin = np.random.default_rng(1), 0.05
+    answers = []
+    for _ in range(1500):
+        before, after = rng.normal(0, 0.005, 3), rng.normal(np.log1p(-fall), 0.015, 3)
+        answers.append(judge_unordered([(1, after), (-1, before)], margin, "measured").answer)
+    assert np.mean(np.array(answers) == wrong) < 0.075
