@@ -6,16 +6,21 @@ import hashlib
 import json
 import math
 import os
-import tomllib
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+from glob import glob
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from analysis import paths
+from analysis.file_facts import Facts, Seen, blocks_by_date, described, facts
 from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
 from analysis.store import IMPORTED
@@ -37,6 +42,11 @@ from runners.tools import tool_named
 _NO_READINGS = ("start", "wall_time")  # describe the trial, not the measurement
 _COUNTS = ("nodes", "ranks_per_node")
 _LONGEST_NAME = 60
+COLUMNS = ("file", "network", "nodes", "block", "ranks_per_node", "date")  # of a map
+_ALIASES = {"network": "interconnect", "ranks a node": "ranks_per_node"}
+_OF_THE_RUN = ("block", "date")  # columns of a map that are no settings of the tool
+BLOCKS, UNORDERED = "blocks", "unordered"  # what runs of one point are
+_OVER_NODES = ("hpl", "hpcc")  # tools that run on many nodes, not between two
 _LEAST_RPEAK = 1e9  # flop/s of a node: a lower value was meant as Gflop/s
 
 Settings = dict[str, Any]
@@ -44,12 +54,14 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """A file with its name relative to the common folder of all files, its text, and notes on its
-    results."""
+    """A file with its name relative to the common folder of all files, its text, its results' own
+    settings, what path and header say of it, and notes on its results."""
 
     file: Path
     name: str
     text: str
+    results: tuple[Settings, ...] = ()
+    facts: Facts = Facts()
     notes: tuple[str, ...] = ()
 
     @property
@@ -61,11 +73,17 @@ class Source:
 @dataclass(frozen=True)
 class Import:
     """A plan with one trial for each source, and a line for each file that was left out, with the
-    reason."""
+    reason.
+
+    `repeats` says what runs of one point are: `blocks` (of all points, in one order) or `unordered`.
+    `blocks_from` says who told which: `map`, `paths` or `dates`.
+    """
 
     plan: Plan
     sources: tuple[Source, ...]
     left_out: tuple[str, ...]
+    repeats: str = UNORDERED
+    blocks_from: str = ""
 
     @property
     def notes(self) -> list[str]:
@@ -78,41 +96,194 @@ def read(
     files: Sequence[Path],
     common: Settings,
     table: Sequence[tuple[str, Settings]] = (),
+    blocks_in_paths: bool = False,
 ) -> Import:
     """Read outputs of a tool, from files or folders, with common settings and settings per file.
 
-    A file that is no output of the tool is left out. An output without a result is kept. Raises
-    FalloffError if no file remains, or if a row of the table matches no file.
+    What paths and headers say of a file holds unless `common` or the table says otherwise. Runs of
+    one point are blocks if the table says so, if the dates do, or if `blocks_in_paths`: the numbers
+    of runs in the paths. A file that is no output of the tool is left out. An output without a
+    result is kept. Raises FalloffError if no file remains, if a row of the table matches no file, or
+    if only some runs have a block.
     """
     sources, left_out = _sources(tool_named(tool), _files(files))
     if not sources:
         why = "; ".join(left_out[:3] or ["no file"])
         raise FalloffError(f"there is no output of {tool} to import: {why}")
-    names = [PurePath(source.name) for source in sources]
-    strangers = [row for row, _ in table if not any(name.match(row) for name in names)]
+    strangers = [row for row, _ in table if not any(matches(one.name, row) for one in sources)]
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
-    points = [{**of_file(source.name, common, table), "file": source.name} for source in sources]
-    return Import(_plan(tool, points, sources), tuple(sources), tuple(left_out))
+    given = [of_file(source.name, common, table) for source in sources]
+    points = [
+        {**_seen(source), **{k: v for k, v in own.items() if k not in _OF_THE_RUN}}
+        for source, own in zip(sources, given)
+    ]
+    moments = [own.get("date", source.facts.moment) for source, own in zip(sources, given)]
+    sources = [replace(s, facts=replace(s.facts, moment=m)) for s, m in zip(sources, moments)]
+    blocks, told_by = _blocks(sources, given, points, blocks_in_paths)
+    points = [{**point, "file": source.name} for point, source in zip(points, sources)]
+    repeats = BLOCKS if told_by else UNORDERED
+    plan = _plan(tool, points, sources, blocks, repeats)
+    return Import(plan, tuple(sources), tuple(left_out), repeats, told_by)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern names a file: its path or the end of it, where * is any text, also across
+    folders; or a folder, which names all that is below it."""
+    if name == pattern:
+        return True
+    for each in (pattern.rstrip("/"), f"{pattern.rstrip('/')}/*"):
+        if fnmatchcase(name, each) or fnmatchcase(name, f"*/{each}"):
+            return True
+    return False
+
+
+def seen(found: Import) -> pd.DataFrame:
+    """What is known of each file: a row with the columns of a map (COLUMNS); unknown is empty."""
+    rows, trials = [], _trials(found)
+    for source in found.sources:
+        trial = trials[source.name]
+        point = trial.point
+        rows.append(
+            (
+                source.name,
+                point.get("interconnect", ""),
+                point.get("nodes", ""),
+                trial.block if found.repeats == BLOCKS else "",
+                point.get("ranks_per_node", ""),
+                source.facts.moment,
+            )
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def write_map(found: Import, file: Path) -> None:
+    """Write what is known of each file as a CSV that `settings_in_table` reads; an existing file is
+    never replaced."""
+    if file.exists():
+        raise FalloffError(f"{file} is there already: `--map {file}` reads it; else name another")
+    seen(found).to_csv(file, index=False)
+
+
+def structure(found: Import) -> str:
+    """What was seen of the files, as a short table: networks by node counts, with the number of
+    files; and what is not known of how many."""
+    table = seen(found)
+    described = sorted(
+        found.plan.interconnects.items(), key=lambda one: one[1].get("rate_bit_s", 0)
+    )
+    networks = {name: each["short"] for name, each in described}
+    table["network"] = [networks.get(name, "not known") for name in table.network]
+    table["nodes"] = [f"{n:g} nodes" if n != "" else "nodes not known" for n in table.nodes]
+    has_nodes = (table.nodes != "nodes not known").any()
+    if not has_nodes and found.plan.name not in _OVER_NODES:
+        table["nodes"] = ""
+    order = {f"{n:g} nodes": n for n in range(10**5)} if has_nodes else {}
+    counts = table.groupby(["network", "nodes"], sort=False).size().unstack(fill_value=0)
+    counts = counts[sorted(counts.columns, key=lambda name: order.get(name, 10**6))]
+    counts = counts.loc[sorted(counts.index, key=[*networks.values(), "not known"].index)]
+    counts.columns.name, counts.index.name = None, "files"
+    lines = [counts.to_string()]
+    if found.blocks_from:
+        by = {"map": "the map", "paths": "the paths' numbers", "dates": "the order of dates"}
+        number = len({trial.block for trial in found.plan.trials()})
+        lines.append(f"blocks: {number}, by {by[found.blocks_from]}")
+    elif counts.to_numpy().max() > 1:
+        lines.append(
+            "blocks: none known; runs of one point count as repeats without order (--blocks if runs of one number "
+            "were made together, or a column of --map)"
+        )
+    return "\n".join(lines)
+
+
+def _trials(found: Import) -> dict[str, Trial]:
+    """The trial of each file, by the file's name."""
+    return {trial.point["file"]: trial for trial in found.plan.trials()}
+
+
+def _seen(source: Source) -> Settings:
+    """The settings that a file's path and header state."""
+    facts = source.facts
+    found = {
+        "interconnect": facts.network,
+        "nodes": facts.nodes,
+        "ranks_per_node": facts.ranks_per_node,
+        "path": facts.pair,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _blocks(
+    sources: Sequence[Source],
+    given: Sequence[Settings],
+    points: Sequence[Settings],
+    in_paths: bool,
+) -> tuple[list[int], str]:
+    """The block of each file, and who says so: `map`, `paths` or `dates`; all 1 and empty if nobody
+    does."""
+    told = [own.get("block") for own in given]
+    if any(told):
+        if not all(told):
+            first = sources[told.index(None)].name
+            raise FalloffError(f"--map: {told.count(None)} files have no block, such as {first}")
+        return told, "map"
+    numbers = [source.facts.block or in_paths and source.facts.repeat for source in sources]
+    if all(source.facts.block for source in sources) or in_paths:
+        if not all(numbers):
+            first = sources[[bool(n) for n in numbers].index(False)].name
+            raise FalloffError(f"--blocks: no number of a run is in the path of {first}")
+        return numbers, "paths"
+    moments = [source.facts.moment for source in sources]
+    settings = [
+        (*sorted(point.items()), *(str(sorted(one.items())) for one in source.results[:1]))
+        for point, source in zip(points, sources)
+    ]
+    by_date = blocks_by_date(settings, moments)
+    return (by_date, "dates") if by_date else ([1] * len(sources), "")
 
 
 def keep(found: Import, out: Path) -> Path:
-    """Write an import's campaign folder and return it; the same import again changes nothing."""
+    """Write an import's campaign folder and return it; the same import again changes nothing.
+
+    An earlier import of the same files with other settings is moved to the folder `.replaced`, so
+    that it is not counted twice.
+    """
     folder = Folder(out / f"{found.plan.name}-{IMPORTED}-{found.plan.digest[:8]}")
     if folder.stopped_by() == "import":
         return folder.path
+    listed = [
+        {"file": _text(source.file), "sha256": source.digest, "moment": source.facts.moment}
+        for source in found.sources
+    ]
+    _move_aside(out, found, {each["sha256"] for each in listed}, folder.path)
     folder.create_or_check(found.plan)
-    listed = [{"file": _text(source.file), "sha256": source.digest} for source in found.sources]
-    # Where and when they ran is unknown; `host` would be the machine that ran them.
+    # Where they ran is unknown; `host` would be the machine that ran them.
     folder.write_provenance({"host": {}, "imported": listed, "left_out": found.left_out})
     folder.note("session", digest=found.plan.digest, testbed=IMPORTED)
-    for trial, source in zip(found.plan.trials(), found.sources):
+    trials = _trials(found)
+    for source in found.sources:
+        trial = trials[source.name]
         # The command, its time and its exit code are unknown.
         execution = Execution(trial.runner, (), source.text, "", None, math.nan, math.nan)
         folder.save(Transcript(trial, IMPORTED, "measured", (execution,), {}, {}))
     folder.note("ended", by="import")
     manifest.write(folder.path)
     return folder.path
+
+
+def _move_aside(out: Path, found: Import, digests: set[str], kept: Path) -> None:
+    for other in sorted(out.glob(f"{found.plan.name}-{IMPORTED}-*")):
+        if other == kept:
+            continue
+        with suppress(FalloffError, OSError):
+            sessions = Folder(other).provenance().get("sessions", [])
+            files = {each["sha256"] for one in sessions for each in one.get("imported", [])}
+            if files and files == digests:
+                aside = out / ".replaced"
+                aside.mkdir(exist_ok=True)
+                shutil.rmtree(aside / other.name, ignore_errors=True)
+                os.replace(other, aside / other.name)
+                (out / f"{other.name}.nc").unlink(missing_ok=True)  # made anew from the folder
 
 
 def summary(dataset: xr.Dataset) -> str:
@@ -152,7 +323,8 @@ def settings_in_words(words: Iterable[str]) -> Settings:
 def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
     """The rows of a CSV file with a column `file` (a name or a pattern) and one column per setting.
 
-    An empty cell leaves a setting unknown. Raises FalloffError if the file cannot be read, or
+    `network` is the interconnect, `block` numbers the runs that were made together, and `date` says
+    when a file's run began (ISO 8601). An empty cell leaves a setting unknown. Raises FalloffError if the file cannot be read, or
     naming every faulty row.
     """
     try:
@@ -170,8 +342,13 @@ def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
         if None in row or None in row.values() or not PurePath(row["file"].strip()).name:
             raise FalloffError(f"{where}: it has not one cell for each column, or names no file")
         pattern = row.pop("file").strip()
-        cells = {name.strip(): text for name, text in row.items() if text.strip()}
-        table.append((pattern, _checked(cells, where)))
+        cells = {
+            _ALIASES.get(name.strip(), name.strip()): text
+            for name, text in row.items()
+            if text.strip()
+        }
+        of_run = {name: cells.pop(name) for name in _OF_THE_RUN if name in cells}
+        table.append((pattern, {**_checked(cells, where), **_of_the_run(of_run, where)}))
     return table
 
 
@@ -180,7 +357,7 @@ def of_file(name: str, common: Mapping, table: Iterable[tuple[str, Mapping]]) ->
     values win."""
     settings = dict(common)
     for pattern, row in table:
-        if PurePath(name).match(pattern):
+        if matches(name, pattern):
             settings.update(row)
     return settings
 
@@ -195,11 +372,38 @@ def _checked(texts: Mapping[str, str], where: str) -> Settings:
             faults.append(f"{name!r} is unknown; there are {', '.join(known)}")
             continue
         values[name] = text.strip() if known[name]["type"] == "text" else _number(text)
+        if name == "rpeak":
+            values[name] = _product(text)
         if fault := _fault(name, values[name]):
             faults.append(f"{name} = {text.strip()!r} {fault}")
     if faults:
         raise faulty(where, sorted(faults))
     return values
+
+
+def _of_the_run(cells: Mapping[str, str], where: str) -> Settings:
+    """Block and date of a row of the table; raises FalloffError if one is none."""
+    found: Settings = {}
+    if "block" in cells:
+        block = _number(cells["block"])
+        if not isinstance(block, int) or block < 1:
+            raise FalloffError(f"{where}: block = {cells['block']!r} is no whole number from 1")
+        found["block"] = block
+    if "date" in cells:
+        try:
+            found["date"] = (
+                datetime.fromisoformat(cells["date"].strip()).replace(tzinfo=None).isoformat()
+            )
+        except ValueError:
+            like = "write it as 2026-11-26T09:30:00"
+            raise FalloffError(f"{where}: date = {cells['date']!r} is no date: {like}") from None
+    return found
+
+
+def _product(text: str) -> float | int | None:
+    """A number, or a product of numbers such as cores*clock*flop_per_cycle."""
+    factors = [_number(part) for part in text.split("*")]
+    return None if None in factors else math.prod(factors)
 
 
 def _fault(name: str, value: Any) -> str:
@@ -227,36 +431,55 @@ def _number(text: str) -> float | int | None:
     return int(number) if number.is_integer() else number
 
 
-def _files(given: Sequence[Path]) -> list[Path]:
-    """The files, and all files in the folders, in order and without hidden ones; raises
-    FalloffError if one is missing."""
-    found: list[Path] = []
-    for path in given:
-        if not path.exists():
-            raise FalloffError(f"there is no file or folder {path}")
+def _files(given: Sequence[Path]) -> list[tuple[Path, str]]:
+    """The files, and all files in the folders, in order and without hidden ones, each with the part
+    of its path that the user wrote; raises FalloffError if one is missing."""
+    found: dict[Path, str] = {}
+    for path in _expanded(given):
         inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        top = path if path.is_dir() else path.parent
         for file in inside:
-            hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-            found += [file] if file.is_file() and not hidden else []
-    return list(dict.fromkeys(found))
+            below = file.relative_to(top)
+            hidden = any(part.startswith(".") for part in below.parts)
+            if file.is_file() and not hidden:
+                found.setdefault(file, _text(PurePath(top.name, below)))
+    return list(found.items())
 
 
-def _sources(runner: Tool, files: Sequence[Path]) -> tuple[list[Source], list[str]]:
+def _expanded(given: Sequence[Path]) -> list[Path]:
+    """The paths; one that is not there is a pattern, as a shell would expand it."""
+    paths_: list[Path] = []
+    for path in given:
+        found = (
+            [path]
+            if path.exists()
+            else [Path(one) for one in sorted(glob(str(path), recursive=True))]
+        )
+        if not found:
+            raise FalloffError(f"there is no file or folder {path}")
+        paths_ += found
+    return paths_
+
+
+def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Source], list[str]]:
     """The tool's outputs among the files, and why the others are left out."""
-    shared = os.path.commonpath([file.absolute().parent for file in files]) if files else ""
-    sources, left_out = [], []
-    for file in files:
+    found = [file for file, _ in files]
+    shared = os.path.commonpath([file.absolute().parent for file in found]) if found else ""
+    sources, outputs_seen, left_out = [], [], []
+    for file, said in files:
         try:
             text = outputs.read(file)
-            notes = _notes(runner, text)
+            results, notes = _results(runner, text)
         except Unreadable as refusal:
             left_out.append(f"{file}: {refusal.told()}")
         except FalloffError as reason:
             left_out.append(f"{file}: {reason}")
         else:
             name = _text(file.absolute().relative_to(shared))
-            sources.append(Source(file, name, text, notes))
-    return sources, left_out
+            sources.append(Source(file, name, text, results, notes=notes))
+            outputs_seen.append(Seen(said, text, results))
+    told = facts(outputs_seen, is_pair=runner.name not in _OVER_NODES)
+    return [replace(source, facts=one) for source, one in zip(sources, told)], left_out
 
 
 def _text(path: Path) -> str:
@@ -264,35 +487,48 @@ def _text(path: Path) -> str:
     return os.fsencode(path.as_posix()).decode(errors="replace")
 
 
-def _notes(runner: Tool, text: str) -> tuple[str, ...]:
-    """The notes on a file's results, each once; raises Unreadable when it is no output of the tool."""
+def _results(runner: Tool, text: str) -> tuple[tuple[Settings, ...], tuple[str, ...]]:
+    """The settings of a file's usable results, and all notes, each once; raises Unreadable when it
+    is no output of the tool."""
     try:
-        return tuple(dict.fromkeys(one.note for one in runner.results(text) if one.note))
+        found = runner.results(text)
     except Unreadable as reason:
         if outputs.is_output_of(runner.name, text):
-            return ()
+            return (), ()
         raise outputs.refusal(runner.name, text, reason) from None
+    notes = tuple(dict.fromkeys(one.note for one in found if one.note))
+    return tuple(dict(one.settings) for one in found if one.readings), notes
 
 
-def _plan(tool: str, points: Sequence[Settings], sources: Sequence[Source]) -> Plan:
-    trials = tuple(
-        Trial(f"b001-{order:03d}-{tool}", "point", tool, 1, order, point)
-        for order, point in enumerate(points, 1)
-    )
-    described = tomllib.loads(paths.INTERCONNECTS.read_text(encoding="utf-8"))
-    networks = {}
-    for name in dict.fromkeys(point["interconnect"] for point in points if "interconnect" in point):
-        network = described.get(name, {})  # an undescribed network has only its name
-        networks[name] = {"name": name, "short": network.get("name", name), **network}
+def _plan(
+    tool: str,
+    points: Sequence[Settings],
+    sources: Sequence[Source],
+    numbers: Sequence[int],
+    repeats: str,
+) -> Plan:
+    trials = [
+        Trial(f"b{block:03d}-{order:03d}-{tool}", "point", tool, block, order, point)
+        for order, (block, point) in enumerate(zip(numbers, points), 1)
+    ]
+    blocks = [
+        tuple(trial for trial in trials if trial.block == block) for block in sorted(set(numbers))
+    ]
+    names = dict.fromkeys(point["interconnect"] for point in points if "interconnect" in point)
+    networks = {name: described(name) for name in names}
     identity = [tool, networks, points, [source.digest for source in sources]]
+    identity += (
+        [list(numbers), [source.facts.moment for source in sources]] if repeats == BLOCKS else []
+    )
     return Plan(
         name=tool,
         title=f"Outputs of {tool}, run elsewhere and imported",
         digest=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
         testbed={"name": IMPORTED, "kind": IMPORTED, "nodes": 0, "rpeak": {}},
         interconnects=networks,
-        design={"factors": {}},  # as far as is known, nothing was fixed before the runs
-        stopping=Stopping(blocks=1),
+        # As far as is known, nothing was fixed before the runs.
+        design={"factors": {}, "repeats": repeats},
+        stopping=Stopping(blocks=len(blocks)),
         preamble=(),
-        blocks=(trials,),
+        blocks=tuple(blocks),
     )

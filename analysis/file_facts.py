@@ -1,0 +1,357 @@
+"""What the paths and headers of benchmark outputs say about their runs: the network, the nodes, the
+repeat and when it ran.
+
+`results/1gbe/n02/run1/HPL.out` and `hpl_10g_8nodes_rep3.txt` both name all three. A number is taken
+for a number of nodes only if the outputs themselves do not contradict it.
+"""
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import cache
+from typing import Any
+
+from analysis import paths
+
+# No letter or digit beside what is looked for: an underscore separates words in names of files.
+_BEGIN, _END = r"(?<![^\W_])(?<!\d\.)", r"(?![^\W_])"
+_ETHERNET = re.compile(
+    rf"{_BEGIN}(\d+(?:\.\d+)?)[ _-]?"
+    rf"(?:g|ge|gb|gbe|gig|gige|gbit|gbps|gbase-?\w+|gigabit)(?:[ _-]?(?:ethernet|eth))?{_END}",
+    re.I,
+)
+_GIGABIT = re.compile(rf"{_BEGIN}(?:gige|gbe|gigabit|gigabit-?ethernet|1000base-?\w+){_END}", re.I)
+_FAST = re.compile(
+    rf"{_BEGIN}(?:fast[ _-]?ethernet|100base-?\w+|100[ _-]?m(?:b|bit|bps)?){_END}", re.I
+)
+_INFINIBAND = re.compile(rf"{_BEGIN}(?:(?:ib|infiniband)[ _-]?(sdr|ddr|qdr|fdr|edr|hdr|ndr)|(sdr|ddr|qdr|fdr|edr|hdr|ndr)[ _-]?(?:ib|infiniband)?|ib|infiniband){_END}", re.I)  # fmt: skip
+_OTHER_FABRIC = re.compile(
+    rf"{_BEGIN}(omni-?path|opa|slingshot|aries|myrinet|tofu|loopback|shm){_END}", re.I
+)
+_PROTOCOL = re.compile(rf"{_BEGIN}(roce|rdma|iwarp|ipoib|tcp){_END}", re.I)
+# The data rate of four lanes [bit/s].
+_LANES = {
+    "sdr": 8e9, "ddr": 16e9, "qdr": 32e9, "fdr": 54.5e9, "edr": 100e9, "hdr": 200e9, "ndr": 400e9,
+}  # fmt: skip
+
+_NODES = (
+    re.compile(rf"{_BEGIN}(?:nnodes|nodes?|nds?|n|hosts?|servers?|machines?)[ _=-]?0*(\d{{1,5}}){_END}", re.I),
+    re.compile(rf"{_BEGIN}0*(\d{{1,5}})[ _-]?(?:nodes?|nds?|n|hosts?|servers?|machines?){_END}", re.I),
+)  # fmt: skip
+_EACH = (
+    re.compile(rf"{_BEGIN}(?:ppn|rpn|tpn)[ _=-]?0*(\d{{1,4}}){_END}", re.I),
+    re.compile(rf"{_BEGIN}0*(\d{{1,4}})[ _-]?(?:ppn|rpn|tpn){_END}", re.I),
+)
+_REPEAT = re.compile(
+    rf"{_BEGIN}(?:runs?|rep|repeat|repetition|r|iter|iteration|trial|try|t|sample|attempt|take|pass)[ _=#-]?0*(\d{{1,4}}){_END}",
+    re.I,
+)
+_BLOCK = re.compile(rf"{_BEGIN}(?:block|blk)[ _=-]?0*(\d{{1,4}}){_END}", re.I)
+_PAIR = re.compile(
+    rf"{_BEGIN}([a-z][a-z-]*?0*\d+)(?:-to-|_to_|--|-|_)([a-z][a-z-]*?0*\d+){_END}", re.I
+)
+_NUMBER = re.compile(r"\d+")
+
+_HEADER_NODES = re.compile(
+    r"^[ \t#]*(?:SLURM_(?:JOB_NUM_NODES|NNODES|JOB_NODES)=|SBATCH\s+(?:--nodes[= ]|-N\s*)"
+    r"|PBS -l (?:select|nodes)=|(?:number of )?nodes\s*[:=]\s*)(\d{1,5})\b",
+    re.M | re.I,
+)
+_HEADER_EACH = re.compile(
+    r"(?:SLURM_N?TASKS_PER_NODE=|--n?tasks-per-node[= ]|\s-(?:npernode|ppn|perhost) |ppr:|:ppn=|:mpiprocs=)(\d{1,4})\b"
+)
+_WEEKDAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_MOMENT = re.compile(
+    rf"^.{{0,60}}?\b{_WEEKDAY},? (?:(\w{{3}}) +(\d{{1,2}})|(\d{{1,2}}) (\w{{3}}))"
+    r"(?: (\d{4}))? (\d\d:\d\d:\d\d)(?: [AP]M)?(?: [A-Z]{3,5})?(?: (\d{4}))?\b",
+    re.M,
+)
+_ISO = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_ -]?([0-2]\d)[:h-]?([0-5]\d)[:m-]?([0-5]\d)?)?(?!\d)")  # fmt: skip
+_BEGINNING = 200_000  # characters of an output in which its header is looked for
+
+ORDINARY_MTU = 1500  # bytes, of Ethernet unless somebody set another
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of one output; unknown is None or empty.
+
+    `network` is a name as in data/interconnects.toml where that has it. `repeat` numbers the runs of
+    one point; `block` is a repeat that the path itself calls a block. `moment` is local time, ISO
+    8601. `pair` is the path between two hosts. `nodes_from` says where the number of nodes is from.
+    """
+
+    network: str = ""
+    nodes: int | None = None
+    ranks_per_node: int | None = None
+    block: int | None = None
+    repeat: int | None = None
+    moment: str = ""
+    pair: str = ""
+    nodes_from: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An output as it is looked at: its path, its text, and the settings of its results (of HPL N, P
+    and Q)."""
+
+    name: str
+    text: str
+    results: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def processes(self) -> int | None:
+        """P x Q, if all results have the same."""
+        found = {one["P"] * one["Q"] for one in self.results if "P" in one and "Q" in one}
+        return found.pop() if len(found) == 1 else None
+
+
+def facts(outputs: Sequence[Seen], is_pair: bool = False) -> list[Facts]:
+    """What paths and headers say of each output; `is_pair`: a tool between two hosts wrote them.
+
+    What one path leaves open is judged from all together: a folder for each network, numbers that
+    grow as the processes do.
+    """
+    found = [_alone(output, is_pair) for output in outputs]
+    if not is_pair:
+        found = _without_host_names(outputs, found)
+        found = _counted_by_processes(outputs, found)
+    found = _by_folder(outputs, found)
+    return _numbered(outputs, found)
+
+
+def network_named(text: str) -> str:
+    """The network that a path names, the last one if it names several; empty if none."""
+    words = [part for part in text.split("/") if part]
+    for part in reversed(words):
+        name = ""
+        if ethernet := _ETHERNET.findall(part):
+            name = _of_gigabits(float(ethernet[-1]))
+        elif _GIGABIT.search(part):
+            name = _of_gigabits(1)
+        elif _FAST.search(part):
+            name = "fast_ethernet"
+        elif infiniband := _INFINIBAND.search(part):
+            lanes = infiniband[1] or infiniband[2] or ""
+            name = f"{lanes.lower()}_infiniband" if lanes else "infiniband"
+        elif other := _OTHER_FABRIC.search(part):
+            name = other[1].lower().replace("omni-path", "opa").replace("omnipath", "opa")
+        protocol = _PROTOCOL.search(part)
+        if name:
+            return f"{name}_{protocol[1].lower()}" if protocol else name
+    return ""
+
+
+def repeat_named(path: str) -> int:
+    """The number of a run that a path names, as in run1 or rep-2; 0 if none."""
+    return _last([_REPEAT, _BLOCK], _stem(path)) or 0
+
+
+def described(network: str) -> dict[str, Any]:
+    """The description of a network by its name: as in data/interconnects.toml, else what the name
+    says, and at least the name itself."""
+    known = _interconnects()
+    if network in known:
+        return {"name": known[network]["name"], "short": known[network]["short"], **known[network]}
+    base, _, protocol = network.partition("_")
+    ethernet = re.fullmatch(r"(\d+(?:\.\d+)?)gige", base)
+    lanes = _LANES.get(base) if protocol.startswith("infiniband") else None
+    if ethernet or base == "gige":
+        rate = float(ethernet[1]) if ethernet else 1.0
+        of = f" ({protocol})" if protocol else ""
+        short = "GigE" if rate == 1 else f"{rate:g}GE"
+        return {
+            "name": f"{rate:g} Gigabit Ethernet{of}",
+            "short": f"{short}{of}",
+            "rate_bit_s": rate * 1e9,
+            "mtu": ORDINARY_MTU,
+        }
+    if lanes:
+        return {
+            "name": f"{base.upper()} InfiniBand",
+            "short": f"{base.upper()} IB",
+            "rate_bit_s": lanes,
+        }
+    if network == "fast_ethernet":
+        return {"name": "Fast Ethernet", "short": "FastE", "rate_bit_s": 1e8, "mtu": ORDINARY_MTU}
+    return {"name": network, "short": network}
+
+
+def blocks_by_date(points: Sequence[Any], moments: Sequence[str]) -> list[int] | None:
+    """The block of each run, if the dates show that the runs were made in blocks: the first run of
+    every point before the second of any. None if they do not show it."""
+    if not all(moments) or len(set(moments)) < len(moments):
+        return None
+    number: dict[Any, int] = defaultdict(int)
+    blocks = [0] * len(points)
+    for place in sorted(range(len(points)), key=lambda one: moments[one]):
+        number[points[place]] += 1
+        blocks[place] = number[points[place]]
+    in_order = [blocks[place] for place in sorted(range(len(points)), key=lambda one: moments[one])]
+    is_complete = len(set(number.values())) == 1 and len(number) > 1 and max(blocks) > 1
+    return blocks if is_complete and in_order == sorted(in_order) else None
+
+
+@cache
+def _interconnects() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(paths.INTERCONNECTS.read_text(encoding="utf-8"))
+
+
+def _of_gigabits(rate: float) -> str:
+    return "gige" if rate == 1 else f"{rate:g}gige"
+
+
+def _alone(output: Seen, is_pair: bool) -> Facts:
+    """What the path and the header of one output say by themselves."""
+    path, header = _stem(output.name), output.text[:_BEGINNING]
+    each = _last(_EACH, path) or _number(_HEADER_EACH.search(header))
+    block, repeat = _last([_BLOCK], path), _last([_REPEAT], path)
+    pairs = list(_PAIR.finditer(path)) if is_pair else []
+    pair = next((f"{one[1]}-{one[2]}" for one in reversed(pairs) if _are_hosts(*one.groups())), "")
+    nodes, source = None, ""
+    if not is_pair:
+        orders = {one["N"] for one in output.results if "N" in one}
+        named = [number for number in _all(_NODES, path) if _may_be_nodes(number, orders, output)]
+        stated = _number(_HEADER_NODES.search(header))
+        if named:
+            nodes, source = named[-1], "path"
+        elif stated:
+            nodes, source = stated, "header"
+    return Facts(network_named(path), nodes, each, block, repeat, _moment(output), pair, source)
+
+
+def _may_be_nodes(number: int, orders: set, output: Seen) -> bool:
+    """A number of nodes is not HPL's N, and each node has at least one process."""
+    processes = output.processes
+    return number > 0 and number not in orders and (processes is None or number <= processes)
+
+
+def _are_hosts(one: str, other: str) -> bool:
+    """Whether two words are names of two hosts of one cluster."""
+    prefix = re.match(r"[a-z-]+", one, re.I)
+    return bool(prefix) and other.lower().startswith(prefix[0].lower()) and one != other
+
+
+def _without_host_names(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+    """Numbers in names of hosts are no numbers of nodes: then all have the same processes."""
+    named = [(output.processes, one.nodes) for output, one in zip(outputs, found) if one.nodes_from == "path"]  # fmt: skip
+    processes, nodes = ({pair[side] for pair in named} for side in (0, 1))
+    if len(nodes) > 2 and len(processes) == 1 and None not in processes:
+        return [
+            replace(one, nodes=None, nodes_from="") if one.nodes_from == "path" else one
+            for one in found
+        ]
+    return found
+
+
+def _counted_by_processes(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+    """A bare number in the same place of every path is the number of nodes if the processes are
+    the same multiple of it everywhere."""
+    open_ = [place for place, one in enumerate(found) if one.nodes is None]
+    numbers = [_bare_numbers(outputs[place].name) for place in open_]
+    processes = [outputs[place].processes for place in open_]
+    if len(open_) < 2 or None in processes or len(set(processes)) < 2:
+        return found
+    for position in range(min(map(len, numbers), default=0)):
+        column = [int(row[position]) for row in numbers]
+        if 0 in column or any(total % nodes for total, nodes in zip(processes, column)):
+            continue
+        if len({total // nodes for total, nodes in zip(processes, column)}) == 1:
+            counted = list(found)
+            for place, nodes in zip(open_, column):
+                counted[place] = replace(found[place], nodes=nodes, nodes_from="path")
+            return counted
+    return found
+
+
+def _by_folder(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+    """Without a known network in any path, the only level of folders that differs and names nothing
+    else is taken for the network."""
+    if any(one.network for one in found) or len(found) < 2:
+        return found
+    folders = [output.name.split("/")[:-1] for output in outputs]
+    if len({len(each) for each in folders}) != 1:
+        return found
+    told = re.compile("|".join(p.pattern for p in (*_NODES, *_EACH, _REPEAT, _BLOCK)), re.I)
+    levels = []
+    for names in zip(*folders):
+        is_name = all(not told.search(name) and re.search(r"[^\W\d_]", name) for name in names)
+        if len(set(names)) > 1 and is_name:
+            levels.append(names)
+    if len(levels) != 1:
+        return found
+    return [replace(one, network=name[:60]) for one, name in zip(found, levels[0])]
+
+
+def _numbered(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+    """A last bare number in the file's name numbers the repeats, if it tells the runs of each point
+    apart."""
+    open_ = [place for place, one in enumerate(found) if one.repeat is None and one.block is None]
+    last = {place: _bare_numbers(outputs[place].name.split("/")[-1])[-1:] for place in open_}
+    if not open_ or not all(last.values()):
+        return found
+    points = defaultdict(list)
+    for place in open_:
+        number = int(last[place][0])
+        if number == found[place].nodes and len(_bare_numbers(outputs[place].name)) == 1:
+            return found
+        points[found[place].network, found[place].nodes, found[place].pair].append(number)
+    runs = {tuple(sorted(each)) for each in points.values()}
+    if max(max(each) for each in runs) > 999 or any(len(set(each)) < len(each) for each in runs):
+        return found
+    if all(len(each) == 1 for each in runs):
+        return found
+    numbered = list(found)
+    for place in open_:
+        numbered[place] = replace(found[place], repeat=int(last[place][0]))
+    return numbered
+
+
+def _bare_numbers(name: str) -> list[str]:
+    """The numbers in a path with no letter beside them, from left to right."""
+    return re.findall(rf"{_BEGIN}\d{{1,6}}{_END}", _stem(name))
+
+
+def _stem(name: str) -> str:
+    """A path without the last suffix, unless that is part of a word such as `2.5gbe`."""
+    return re.sub(r"\.(?:out|txt|log|dat|json|csv|res|o\d*|e\d*)$", "", name, flags=re.I)
+
+
+def _all(patterns: Iterable[re.Pattern], path: str) -> list[int]:
+    """All numbers that a pattern finds, from left to right."""
+    found = sorted((one.start(), int(one[1])) for each in patterns for one in each.finditer(path))
+    return [number for _, number in found]
+
+
+def _last(patterns: Iterable[re.Pattern], path: str) -> int | None:
+    return (_all(patterns, path) or [None])[-1]
+
+
+def _number(found: re.Match | None) -> int | None:
+    return int(found[1]) if found else None
+
+
+def _moment(output: Seen) -> str:
+    """When an output was begun, as it says itself, else as its path says; empty if neither does."""
+    for found in _MOMENT.finditer(output.text[:_BEGINNING]):
+        month, day, year = found[1] or found[4], found[2] or found[3], found[5] or found[7]
+        try:
+            words = f"{day} {month} {year} {found[6]}"
+            return datetime.strptime(words, "%d %b %Y %H:%M:%S").isoformat()
+        except ValueError:  # no year, or no month's name
+            continue
+    if found := re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING]):
+        return datetime.fromtimestamp(int(found[1]), timezone.utc).replace(tzinfo=None).isoformat()
+    for found in reversed(list(_ISO.finditer(_stem(output.name)))):
+        year, month, day, *clock = found.groups()
+        if clock[0]:
+            try:
+                moment = datetime(int(year), int(month), int(day), *(int(n or 0) for n in clock))
+            except ValueError:
+                continue
+            return moment.isoformat()
+    return ""
