@@ -15,16 +15,16 @@ from papermill.exceptions import PapermillExecutionError
 
 import experiment
 from analysis import paths, report, store
+from analysis.notebooks import OF_OWN_FILES
 
-# A tour and a page, which are not sections of the report.
-NO_SECTIONS = ("00_start_here", "80_explore")
+# A tour, a page and what shows a user's own files, which are not sections of the report.
+NO_SECTIONS = ("00_start_here", "80_explore", *OF_OWN_FILES)
 # A kernel interrupted by Ctrl+C would log a traceback of its sockets. Errors in cells arrive by another way.
 QUIET = ["--IPKernelApp.log_level=50"]
 
 
-def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[str]]:
-    """Run every notebook with the preset, and write the report; with `data`, only on the campaigns
-    in that folder.
+def make(preset: str, out: Path) -> tuple[Path, list[str]]:
+    """Run every notebook with the preset, and write the report.
 
     They run one after the other, because other work would disturb a measurement, and the summary
     runs last, because it gathers all findings. A notebook that fails is run on the stored
@@ -35,14 +35,13 @@ def make(preset: str, out: Path, data: Path | None = None) -> tuple[Path, list[s
         file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
     ]
     order = sorted(sections, key=lambda file: file.stem == report.SUMMARY)
-    of = {"data": str(data.resolve())} if data else {}
     books, left_out = [], []
     for old in paths.EXECUTED.glob("*/*.ipynb"):  # the summary gathers what it finds there
         old.unlink()
     with Kernel() as kernel:
         for done, file in enumerate(order, 1):
-            for tried in dict.fromkeys([preset] if data else [preset, "stored"]):
-                if not (error := kernel.execute(file, preset=tried, **of)):
+            for tried in dict.fromkeys([preset, "stored"]):
+                if not (error := kernel.execute(file, preset=tried)):
                     books.append(executed(file))
                     break
                 left_out += [f"{file.stem}: {line}" for line in error.splitlines()]
@@ -84,10 +83,10 @@ class Kernel:
         where = {"transport": "ipc", "ip": f"{self._sockets.name}/kernel"}
         self.manager = AsyncKernelManager(kernel_name="python3", **where)
 
-    def execute(self, file: Path, **parameters: str) -> str:
-        """Execute a notebook, showing its printed lines as they come; return what went wrong, in
-        words, or nothing."""
-        made = executed(file)
+    def execute(self, file: Path, made: Path | None = None, **parameters: str) -> str:
+        """Execute a notebook as `made` (by default `executed(file)`), showing its printed lines as
+        they come; return what went wrong, in words, or nothing."""
+        made = made or executed(file)
         made.parent.mkdir(parents=True, exist_ok=True)
         for old in made.parent.glob("*.nc"):
             old.unlink()

@@ -128,11 +128,13 @@ def figure(
     marks: str = "",
     blocks: int = 0,
     beside: Sequence[xr.Dataset | str | None] = (),
+    basis: Basis | None = None,
 ) -> Exhibit:
     """A figure for a notebook's cell, with its caption: what it `shows`, what it rests on, and how to read its `marks`.
 
     It draws the campaign `of`, all its blocks or `blocks` of them, and what lies `beside` it: further campaigns, or files of
-    data/ by name. Raises FalloffError if an axis has no unit.
+    data/ by name. A `basis` replaces that of the campaign's blocks, as of runs that are none. Raises FalloffError if an axis
+    has no unit.
     """
     plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
     others = [
@@ -140,7 +142,7 @@ def figure(
     ]
     rests_on = tuple(dict.fromkeys([of.attrs["campaign"], *others]))
     return Exhibit(
-        label, drawn, shows, Basis.of_dataset(of, intervals, blocks), alt, marks, rests_on
+        label, drawn, shows, basis or Basis.of_dataset(of, intervals, blocks), alt, marks, rests_on
     )
 
 

@@ -24,8 +24,10 @@ from analysis.statements import Said, Statement
 from runners.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
-# These state nothing of their own data.
-FRAME = ("00_start_here", "80_explore", "85_claims", SUMMARY, "95_methods")
+# What shows a user's own files; as long as none are named, an example.
+OF_OWN_FILES = ("05_your_own_data", "06_your_own_messages", "07_your_own_streams")
+# These state nothing of an experiment's data.
+FRAME = ("00_start_here", *OF_OWN_FILES, "80_explore", "85_claims", SUMMARY, "95_methods")
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces

@@ -363,9 +363,7 @@ def _judged(origin: dict, subject: str, quantity: str, value, found, **further) 
         quantity,
         estimate,
         n=found.blocks,
-        kind=kind,
-        margin=found.margin,
-        **further,
+        **{"kind": kind, "margin": found.margin, **further},
     )
 
 

@@ -3,7 +3,7 @@
 It reads the executed notebooks, and judges nothing itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import xarray as xr
@@ -20,6 +20,11 @@ from analysis.wording import counted
 from runners.record import FalloffError
 
 WIDTHS = (3, 60, 16, 29, 11, 10)  # of the columns, in characters
+CAPTION = (
+    "What each experiment found; § is its section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
+    "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
+    "*Supported* and *contradicted*: a source's statement. An interval's level stands before it."
+)
 VERDICTS = {REPRODUCED: "reproduces", NOT_REPRODUCED: "does not reproduce"}
 
 
@@ -93,19 +98,14 @@ def today(
     return say("\n\n".join(filter(None, parts)) or nothing * is_stored)
 
 
-def table(sections: Mapping[str, Section]) -> Table:
+def table(sections: Collection[Section]) -> Table:
     """The primary statements of each notebook, in the order of the sections."""
     columns = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
-    caption = (
-        "What each experiment found; § is its section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
-        "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
-        "*Supported* and *contradicted*: a source's statement. An interval's level stands before it."
-    )
-    return Table("findings", columns, "rlllrl", _rows(sections), caption, widths=WIDTHS, long=True)
+    return Table("findings", columns, "rlllrl", _rows(sections), CAPTION, widths=WIDTHS, long=True)
 
 
-def _rows(sections: Mapping[str, Section]) -> Iterator[tuple[str, ...]]:
-    for number, section in enumerate(sections.values(), 1):
+def _rows(sections: Collection[Section]) -> Iterator[tuple[str, ...]]:
+    for number, section in enumerate(sections, 1):
         for one in map(Statement.from_data, section.statements):
             if one.primary:
                 words = f"**{one.words}**" if one.words else ""

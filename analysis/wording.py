@@ -126,3 +126,8 @@ def moment(instant: str) -> str:
 def plain(markdown: str) -> str:
     """Markdown as a line of plain text: without emphasis, citations and hard spaces."""
     return " ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).split())
+
+
+def first_sentence(markdown: str) -> str:
+    """The first sentence of a text as plain text."""
+    return re.split(r"(?<=[.!?])\s+(?=[^\sa-z(])", plain(markdown))[0]

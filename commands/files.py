@@ -23,8 +23,9 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "import",
     examples="""
         falloff import hpl HPL.out --print
-        falloff import hpl results/ --set interconnect=gige --set ranks_per_node=16
-        falloff import iperf3 *.json --map settings.csv
+        falloff import hpl results --out mine
+        falloff import hpl results --write-map map.csv
+        falloff import osu results --map map.csv --set interconnect=10g --out mine
     """,
 )
 @argument("tool", type=names.TOOL, help=f"{', '.join(tool_names())}.")
@@ -36,7 +37,12 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     metavar="FILE...",
     help="Output files, or folders of output files.",
 )
-@switch("--print", "printed", help="Only print the readings of each file as JSON.")
+@option(
+    "--out",
+    type=PATH,
+    metavar="FOLDER",
+    help="Where the import is kept, with its figures.  [default: data/raw]",
+)
 @option(
     "--set",
     "words",
@@ -49,16 +55,30 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "table",
     type=PATH,
     metavar="FILE",
-    help="Settings by file: a CSV with the column `file` (names or patterns) and one column a setting.",
+    help="What is known of each file: a CSV with the column `file` (names or patterns).",
 )
-def import_results(tool, files, printed, words, table) -> None:
+@option(
+    "--write-map",
+    "seen",
+    type=PATH,
+    metavar="FILE",
+    help="Only write what was seen of each file as FILE, to correct it.",
+)
+@switch("--blocks", help="Runs of one number in the paths were made together, as blocks.")
+@switch("--print", "printed", help="Only print the readings of each file as JSON.")
+def import_results(tool, files, out, words, table, seen, blocks, printed) -> None:
     """Import outputs of tools that you already have.
 
-    The outputs of one tool become a campaign of measured evidence, and HPL's efficiency is plotted.
-    The tools are hpl, hpcc, iperf3, iperf2, netperf, ping, sockperf, osu (latency and bandwidth)
-    and imb (PingPong). Use --set or --map for settings that the outputs do not contain:
-    interconnect, nodes or ranks_per_node, rpeak (one node's theoretical peak in flop/s) and more.
-    Settings that you do not give stay unknown.
+    The outputs of one tool become a campaign of measured evidence, and what they show is said. The tools are hpl, hpcc, iperf3,
+    iperf2, netperf, ping, sockperf, osu (latency and bandwidth) and imb (PingPong). Networks,
+    numbers of nodes and of repeats are read from paths such as results/1gbe/n02/run1/HPL.out or
+    hpl_10g_8nodes_rep3.txt, and from headers. --write-map writes what was seen, with the columns
+    file, network, nodes, block, ranks_per_node and date; correct it and give it back by --map.
+    --set states what all files share: interconnect, nodes or ranks_per_node, rpeak (one node's
+    theoretical peak in flop/s, also as a product such as 16*2.5e9*16) and more.
+
+    Runs of one point are blocks if the column `block`, the order of dates or --blocks says so. Else
+    they count as repeats without order, and the verdict says so.
 
     A file that cannot be read is refused for one of five reasons: cut (a part is missing),
     contradictory (numbers disagree, or outputs are mixed), foreign (output of another program),
@@ -76,26 +96,22 @@ def import_results(tool, files, printed, words, table) -> None:
                 raise FalloffError(f"{file} holds no result of {tool}: {told}{quote}") from None
             print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
         return
-    from analysis import imported_hpl, importing, store, style
+    from analysis import importing, own_import
 
     rows = importing.settings_in_table(table) if table else []
-    found = importing.read(tool, files, importing.settings_in_words(words), rows)
+    common = importing.settings_in_words(words)
+    found = importing.read(tool_named(tool).name, files, common, rows, blocks)
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
     for line in found.notes:
         print(f"note: {line}", file=sys.stderr)
-    folder = importing.keep(found, paths.RAW)
-    dataset, file = store.read(folder), paths.DATASETS / f"{folder.name}.nc"
-    store.save(dataset, file)
-    print(importing.summary(dataset))
-    figures = {}
-    if tool == "hpl" or dataset.hpl_rate.notnull().any():
-        study = imported_hpl.analyse(dataset)
-        print(imported_hpl.text(study))
-        figures = style.save_all(imported_hpl.draw(study), paths.DATASETS / folder.name)
-    print(f"Transcripts: {folder}\nDataset: {file}")
-    for figure in figures.values():
-        print(f"Figure: {figure}")
+    if seen:
+        importing.write_map(found, seen)
+        print(
+            f"{importing.structure(found)}\n\nMap: {seen}; correct it, then give it back by --map {seen}"
+        )
+        return
+    print(own_import.kept(found, out))
 
 
 def one_or_two(
@@ -129,18 +145,26 @@ def one_or_two(
 @option("--x", metavar="COLUMN", help="What y depends on; several with commas between.")
 @option("--y", metavar="COLUMN", help="What is fitted.")
 @option("--block", metavar="COLUMN", help="Which rows were measured together.")
-def fit_table(source, x, y, block) -> None:
+@option(
+    "--figure",
+    type=PATH,
+    default=paths.BUILD / "fit.svg",
+    show_default="build/fit.svg",
+    metavar="FILE.svg",
+    help="Where the figure goes.",
+)
+@switch("--json", "as_json", help="Print JSON instead, with everything that was fitted.")
+def fit_table(source, x, y, block, figure, as_json) -> None:
     """Fit models to a CSV file, or scaling laws to a campaign.
 
-    What is fitted is printed as JSON. With a model's name that model is fitted; a model of several
-    quantities takes their columns with commas between. Without a name all models are compared,
-    which needs blocks.
+    The answer is a sentence, a table and a figure. With a model's name that model is fitted; a model
+    of several quantities takes their columns with commas between. Without a name all models are
+    compared, which needs blocks.
 
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.
     """
-    from analysis import models, tables
-    from analysis.fitting import compare, fit
+    from analysis import fit_answers, models, own_data, style
 
     model, file = source
     if file.is_dir() or not file.suffix:
@@ -148,45 +172,29 @@ def fit_table(source, x, y, block) -> None:
             raise FalloffError(
                 f"{file} is a campaign: all laws are fitted to it, without a model's name or columns"
             )
-        print(json.dumps(_laws(file), indent=2, ensure_ascii=False))
-        return
-    if not (x and y):
+        import experiment
+
+        folder = own_data.campaign(file) if file.is_dir() else file
+        found = fit_answers.of_campaign(*experiment.named([str(folder)]))
+    elif not (x and y):
         raise FalloffError("name the columns of a CSV file by --x and --y")
-    if model:
-        quantities = x.split(",")
-        found, table = models.find(model), tables.read(file, *quantities, y)
-        tables.require_numbers(table, *quantities, y)
-        columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
-        print(json.dumps(fit.fit(found, columns, table[y]).as_json(), indent=2))
-        return
-    if not block:
+    elif model:
+        found = fit_answers.of_model(model, file, x, y)
+    elif not block:
         remedy = "say what was measured together by --block COLUMN, or name a model before the file"
         raise FalloffError(f"all models are compared on blocks: {remedy}")
-    curves = [models.find(name) for name in models.names() if name not in _OF_ONE_QUANTITY]
-    if block in (x, y):
+    elif block in (x, y):
         raise FalloffError(
             f"--block {block} is the column of --x or --y: name the one that counts repeats"
         )
-    blocks = tables.blocks(tables.read(file, x, y, block), x, y, block)
-    print(json.dumps(compare.compare(curves, *blocks), indent=2))
-
-
-def _laws(campaign: Path) -> dict[str, object]:
-    """What `falloff fit` prints for a campaign: the finding, the weight and verdict of each law,
-    the parameters, and the errors of a fit to fewer nodes."""
-    import experiment
-    from analysis import derive, scaling, wording
-
-    (runs,) = experiment.named([str(campaign)])
-    points = derive.points(runs)
-    laws = scaling.laws_of(points)
-    predicted = scaling.predictions(points, laws)
-    tables = {
-        "laws": laws.table(),
-        "parameters": laws.parameters(),
-        "held_out": predicted.reset_index(),
-    }
-    rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
-    said = [scaling.followed_in_words(runs, scaling.followed(laws))]
-    said += map(str, scaling.foretold(runs, laws, predicted))
-    return {"finding": " ".join(map(wording.plain, said)), **rows}
+    else:
+        curves = [name for name in models.names() if name not in _OF_ONE_QUANTITY]
+        found = fit_answers.of_models(curves, file, x, y, block)
+    if as_json:
+        print(json.dumps(found.data, indent=2, ensure_ascii=False))
+        return
+    print(found.text())
+    if found.figure is not None:
+        figure.parent.mkdir(parents=True, exist_ok=True)
+        style.save(found.figure, figure)
+        print(f"\nFigure: {figure}")

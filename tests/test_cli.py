@@ -55,11 +55,11 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
     ]
     table.write_text("block,nodes,rate\n" + "\n".join(rows) + "\n")
     columns = ("--x", "nodes", "--y", "rate")
-    fit = json.loads(run("fit", "power_law", str(table), *columns).stdout)
+    fit = json.loads(run("fit", "power_law", str(table), *columns, "--json").stdout)
     for name, truth in zip(fit["estimates"], (3, 0.6), strict=True):
         low, high = fit["intervals_95"][name]
         assert low < truth < high
-    compared = json.loads(run("fit", str(table), *columns, "--block", "block").stdout)
+    compared = json.loads(run("fit", str(table), *columns, "--block", "block", "--json").stdout)
     found = {comparison["model"]: comparison for comparison in compared}
     best = compared[0]
     low, high = best["intervals_95"]["b"]
@@ -80,7 +80,9 @@ def test_a_law_of_several_quantities_is_fitted(tmp_path):
         header="N,NB,P,Q,rate,share",
     )
     fit = json.loads(
-        run("fit", "hpl_messages", str(table), "--x", "N,NB,P,Q,rate", "--y", "share").stdout
+        run(
+            "fit", "hpl_messages", str(table), "--x", "N,NB,P,Q,rate", "--y", "share", "--json"
+        ).stdout
     )
     assert fit["estimates"]["beta"] == pytest.approx(2e-6, rel=1e-3)
 

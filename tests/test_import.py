@@ -4,12 +4,14 @@ import json
 
 import foreign_hpl
 import numpy as np
+import own_results
+import pandas as pd
 import pytest
 import recorded
 from command_line import run
 from test_hpl import DECK
 
-from analysis import imported_hpl, importing, paths, schema, store
+from analysis import imported_hpl, imported_hpl_shown, importing, paths, schema, store
 from runners import hpl_dat, payload
 from runners.journal import Folder
 from runners.manifest import pack
@@ -61,7 +63,8 @@ def test_a_folder_of_outputs_becomes_an_efficiency_figure(outputs, tmp_path, fal
     table.write_text("file,interconnect\ngige/*,gige\n10gige/*,10gige\n")
     words = ["--set", "ranks_per_node=4", "--set", f"rpeak={RPEAK}", "--map", table]
     code, out, err = falloff("hpl", outputs, *words)
-    assert (code, err) == (0, "") and "GigE, 4 nodes: 66.0 %" in out
+    assert (code, err) == (0, "")
+    assert "GigE falls off from 1 to 4 nodes" in out and "10GE stays flat from 1 to 4" in out
     (file,) = (tmp_path / "datasets").glob("*.nc")
     dataset = store.load(file)
     assert set(dataset.evidence.values) == {"measured"}
@@ -77,20 +80,36 @@ def test_a_folder_of_outputs_becomes_an_efficiency_figure(outputs, tmp_path, fal
 
 
 @pytest.mark.parametrize(
-    ("common", "table", "kind", "note", "line"),
+    ("common", "table", "kind", "note"),
     [
-        ({"ranks_per_node": 4}, BY_FOLDER, ("nodes", "rate"), "--set rpeak=", "GigE, 4 nodes: "),
-        # P x Q is in the output, the nodes are not; an Rpeak of nodes is then of no use.
-        ({"rpeak": RPEAK}, BY_FOLDER, ("processes", "rate"), "number of nodes", "GigE, 16 ranks: "),
+        # Nodes are told by the processes, which grow with a number in the paths.
+        ({}, BY_FOLDER, ("nodes", "efficiency", "one node's rate"), "Rpeak is not known"),
+        ({"rpeak": RPEAK}, BY_FOLDER, ("nodes", "efficiency", "Rpeak"), ""),
         # Runs may be of several networks and are no repeats of each other.
-        (KNOWN, (), ("nodes", "efficiency"), "there is no interval", "6 runs: no interval"),
+        (KNOWN, [("*", {"interconnect": ""})], ("nodes", "efficiency", "Rpeak"), "no interval"),
     ],
 )
-def test_what_is_not_known_is_not_made_up(outputs, tmp_path, common, table, kind, note, line):
+def test_what_is_not_known_is_not_made_up(outputs, tmp_path, common, table, kind, note):
     study, notes = hpl_of(tmp_path, [outputs], common, table)
-    assert (study.abscissa, study.ordinate) == kind and set(imported_hpl.draw(study)) == {kind[1]}
-    assert note in notes and line in imported_hpl.text(study)
-    assert study.best.low.notna().all() == bool(table)
+    assert (study.count, study.ordinate, study.of) == kind
+    assert (
+        study.ordinate == kind[1] and kind[1] in imported_hpl_shown.draw(study).axes[0].get_ylabel()
+    )
+    assert note in notes
+    has_network = table is BY_FOLDER
+    assert study.best.low.notna().all() == has_network == bool(study.falls)
+
+
+def test_outputs_without_names_are_over_ranks(outputs, tmp_path):
+    """Neither path nor header tells nodes or network: rates per rank, and no verdict."""
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for number, file in enumerate(sorted(outputs.rglob("*.out"))):
+        (bare / f"{'abcdefghijklmnopqrstuvwxyz'[number]}.out").write_bytes(file.read_bytes())
+    study, notes = hpl_of(tmp_path, [bare], {"rpeak": RPEAK})
+    assert (study.count, study.names) == ("ranks", {"": "network not known"}) and not study.falls
+    assert "number of nodes is not known" in notes and "no verdict" in notes
+    assert study.efficiency.sel(nodes=4).mean().item() == pytest.approx(1, rel=1e-3)
 
 
 def test_only_equal_settings_are_repeats(tmp_path):
@@ -104,7 +123,7 @@ def test_only_equal_settings_are_repeats(tmp_path):
     assert len(study.runs) == 5 and "best of up to 2 settings" in notes
     study, notes = hpl_of(tmp_path, [tmp_path / "128-0.out"], {"nodes": 2})
     assert study.best.runs.item() == 1 and study.best[["low", "high"]].isna().all(axis=None)
-    assert "a single run, without an interval: 1 of 1." in notes and "no verdict" in notes
+    assert "a single run, without an interval: 1 of 1." in notes and not study.falls
 
 
 def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
@@ -129,7 +148,8 @@ def test_what_is_given_must_fit_what_the_file_says(outputs, tmp_path):
     dataset = dataset_of(tmp_path, "hpl", [outputs], {"N": 12345})
     assert set(dataset.status.values) == {"invalid"} and dataset.hpl_rate.isnull().all()
     assert dataset.reason.values[0] == "N is 40000, 12345 was asked for"
-    _, notes = hpl_of(tmp_path, [outputs], {"ranks_per_node": 3})
+    (tmp_path / "HPL.out").write_bytes((outputs / "gige" / "1-0.out").read_bytes())
+    _, notes = hpl_of(tmp_path, [tmp_path / "HPL.out"], {"ranks_per_node": 3})
     assert "2 x 2 processes are no multiple of ranks_per_node = 3" in notes
     assert "--set ranks_per_node=R" not in notes
 
@@ -166,7 +186,8 @@ def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs,
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     assert importing.keep(found, tmp_path / "raw") == folder
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
-    assert importing.keep(importing.read("hpl", [outputs], KNOWN), tmp_path / "raw") != folder
+    other = importing.read("hpl", [outputs], {"ranks_per_node": 4})
+    assert importing.keep(other, tmp_path / "other").name != folder.name
     pack(folder, tmp_path / "packed")
     assert store.assemble(tmp_path / "packed").identical(store.assemble(folder))
     (folder / "transcripts" / f"{found.plan.trials()[3].id}.json").unlink()
@@ -238,6 +259,60 @@ def test_rows_of_a_map_apply_in_order(tmp_path):
     assert importing.of_file("a/gige/big.out", {}, rows) == big
     small = {"nodes": 2, "interconnect": "gige"}
     assert importing.of_file("gige/small.out", {"nodes": 1}, rows) == small
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("1gbe/*", {"1gbe/n01/a.out", "x/1gbe/b.out"}),
+        ("1gbe", {"1gbe/n01/a.out", "x/1gbe/b.out"}),
+        ("1gbe/", {"1gbe/n01/a.out", "x/1gbe/b.out"}),
+        ("*.out", {"1gbe/n01/a.out", "x/1gbe/b.out", "11gbe/c.out"}),
+        ("b.out", {"x/1gbe/b.out"}),
+        ("1gbe/n01/a.out", {"1gbe/n01/a.out"}),
+        ("**/n01/*", {"1gbe/n01/a.out"}),
+    ],
+)
+def test_a_pattern_matches_as_people_expect(pattern, names):
+    files = ["1gbe/n01/a.out", "x/1gbe/b.out", "11gbe/c.out"]
+    assert {name for name in files if importing.matches(name, pattern)} == names
+
+
+def test_what_was_seen_is_written_corrected_and_read_back(tmp_path, falloff):
+    """The map names every file; what the user corrects in it holds, and a block for each run pairs them."""
+    truth = own_results.write_hpl(tmp_path / "results", runs=2, nodes=(1, 4))
+    file = tmp_path / "map.csv"
+    code, out, _ = falloff("hpl", tmp_path / "results", "--write-map", file)
+    table = pd.read_csv(file)
+    assert code == 0 and "GigE" in out and list(table.columns) == list(importing.COLUMNS)
+    assert len(table) == 12 and set(table.network) == {"gige", "10gige", "100gige"}
+    assert (
+        set(table.nodes) == {1, 4}
+        and table.block.isna().all()
+        and set(truth) == set(own_results.LAWS)
+    )
+    table["network"] = table.network.replace("10gige", "25gige")
+    table["block"] = [1 if "run1" in name else 2 for name in table.file]
+    table.to_csv(file, index=False)
+    found = importing.read("hpl", [tmp_path / "results"], {}, importing.settings_in_table(file))
+    assert found.repeats == "blocks" and found.blocks_from == "map"
+    assert set(found.plan.interconnects) == {"gige", "25gige", "100gige"}
+    assert [len(block) for block in found.plan.blocks] == [6, 6]
+    assert falloff("hpl", tmp_path / "results", "--write-map", file)[0] == 1  # it is there already
+    table.loc[0, "block"] = None
+    table.to_csv(file, index=False)
+    code, _, err = falloff("hpl", tmp_path / "results", "--map", file)
+    assert code == 1 and "1 files have no block" in err
+
+
+def test_the_same_files_with_other_settings_replace_an_import(tmp_path, falloff):
+    """Else a report would count them twice; the earlier one is moved aside."""
+    own_results.write_hpl(tmp_path / "results", runs=2, nodes=(1, 4))
+    for words in ((), ("--blocks",)):
+        code, out, _ = falloff("hpl", tmp_path / "results", "--out", tmp_path / "mine", *words)
+        assert code == 0 and "GigE falls" in out
+    kept = sorted(path.name for path in (tmp_path / "mine").glob("hpl-*"))
+    assert len(kept) == 2 and len(list((tmp_path / "mine" / ".replaced").iterdir())) == 1
 
 
 ONE_ROW = recorded.text("hpl/2.0-one-row")

@@ -150,7 +150,7 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
     """Each primary statement with answer, estimate, interval, n and evidence. A run of the same truth reproduces; without
     one, nothing was run here."""
     sections = summary.gathered(notebooks[0].parents[1])
-    rows = summary.table(sections).rows
+    rows = summary.table(sections.values()).rows
     assert [row[0] for row in rows] == ["1", "1", "1"]
     assert [row[2] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
     assert rows[0][1] == "GigE loses rate against 10GE from 2 to 8 nodes"

@@ -1,0 +1,172 @@
+"""What `falloff fit` answers: a sentence, a table, a figure, and the rest as data for JSON."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+
+from analysis import (
+    derive,
+    drawing,
+    imported_hpl,
+    imported_hpl_shown,
+    own_methods,
+    scaling,
+    style,
+    tables,
+)
+from analysis.exhibit import Table
+from analysis.fitting import compare, fit
+from analysis.models import Model, find
+from analysis.quoting import as_written
+from analysis.wording import counted, estimate, number, percent, plain
+from runners.record import FalloffError
+
+
+@dataclass(frozen=True)
+class FitAnswer:
+    """A `sentence`, a `table` of text by column, the `data` for JSON, and the `figure`, None where
+    there is nothing to draw."""
+
+    sentence: str
+    table: pd.DataFrame
+    data: Any
+    figure: Figure | None
+
+    def text(self) -> str:
+        """Sentence and table for a terminal."""
+        shown = self.table.to_string(index=False)
+        return as_written(f"{self.sentence}\n\n{shown}".replace("\u00a0", " "))
+
+
+def of_campaign(dataset: xr.Dataset) -> FitAnswer:
+    """The scaling laws of each network of an HPL campaign or import; raises FalloffError if none can
+    be fitted."""
+    if own_methods.is_import(dataset):
+        study = imported_hpl.analyse(dataset)
+        laws, predicted = study.laws, study.predicted
+        if laws is None:
+            raise FalloffError(study.notes[0])
+        said = [str(one) for one in imported_hpl_shown.statements(study) if one.quantity == "error"]
+        sentence = " ".join(said) or "None of the laws follows the efficiency."
+        shown = imported_hpl_shown.laws_table(study)
+        figure = imported_hpl_shown.draw(study)
+    else:
+        points = derive.points(dataset)
+        laws = scaling.laws_of(points)
+        predicted, best = scaling.predictions(points, laws), scaling.followed(laws)
+        said = [scaling.followed_in_words(dataset, best)]
+        said += map(str, scaling.foretold(dataset, laws, predicted))
+        sentence = " ".join(map(plain, said))
+        shown, figure = scaling.laws_table(dataset, laws, predicted), drawing.scaling(points, best)
+    rows = {
+        "laws": laws.table(),
+        "parameters": laws.parameters(),
+        "held_out": predicted.reset_index(),
+    }
+    records = {name: json.loads(table.to_json(orient="records")) for name, table in rows.items()}
+    data = {"finding": as_written(sentence).replace("\u00a0", " "), **records}
+    assert shown is not None
+    return FitAnswer(sentence, _frame(shown), data, figure)
+
+
+def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
+    """One model fitted to columns of a CSV file; `x` may name several with commas between."""
+    model, quantities = find(name), x.split(",")
+    table = tables.read(file, *quantities, y)
+    tables.require_numbers(table, *quantities, y)
+    columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
+    found = fit.fit(model, columns, table[y])
+    shown = _parameters(found.estimates, found.intervals)
+    words = ", ".join(f"{row.parameter} = {row.estimate}" for row in shown.itertuples())
+    of_mean = found.sigma / abs(table[y].mean()) if np.isfinite(found.sigma) else None
+    off = f"; the points scatter around it by {percent(of_mean)} of the mean {y}" if of_mean else ""
+    sentence = f"{_title(model)} gives {words}{off} ({counted(found.n, 'point')})."
+    figure = None
+    if len(quantities) == 1:
+        figure = _drawn(x, y, table[x].values, table[y].values, {name: (model, found.estimates)})
+    return FitAnswer(sentence, shown, found.as_json(), figure)
+
+
+def of_models(models: Sequence[str], file: Path, x: str, y: str, block: str) -> FitAnswer:
+    """All these models compared on the blocks of a CSV file."""
+    curves = [find(name) for name in models]
+    at, values = tables.blocks(tables.read(file, x, y, block), x, y, block)
+    found = compare.compare(curves, at, values)
+    rows, best = [], []
+    for one in found:
+        pooled, held = one["pooled"], one["held_out"]
+        aicc = pooled["aicc"] if pooled else None
+        if pooled:
+            best.append(one)
+        rows.append(
+            {
+                "model": one["model"],
+                "AICc": number(aicc, 4),
+                "parameters (95 % interval over the blocks)": _in_words(one),
+                f"error at {x} = {at[-1]:g}": percent(held["error"]) if held else "—",
+                "not fitted because": one["refused"][:60],
+            }
+        )
+    if not best:
+        raise FalloffError(f"no model can be fitted: {found[0]['refused']}")
+    first = best[0]
+    held = first["held_out"]
+    error = ""
+    if held:
+        error = f"; without {x} = {at[-1]:g} it predicts {y} there with an error of {percent(held['error'])}"
+    sentence = f"{_title(find(first['model']))} has the best AICc of {len(best)} models{error} ({counted(len(values), 'block')})."
+    drawn = {one["model"]: (find(one["model"]), one["pooled"]["estimates"]) for one in best[:3]}
+    figure = _drawn(x, y, np.tile(at, len(values)), values.ravel(), drawn)
+    shown = pd.DataFrame(rows)
+    if not shown.iloc[:, -1].any():
+        shown = shown.iloc[:, :-1]
+    return FitAnswer(sentence, shown, found, figure)
+
+
+def _title(model: Model) -> str:
+    return f"{model.title[0].upper()}{model.title[1:]}"
+
+
+def _in_words(compared: Mapping) -> str:
+    if not compared["pooled"]:
+        return "—"
+    intervals = compared["intervals_95"]
+    return ", ".join(
+        f"{name} {estimate(value, *intervals.get(name, (np.nan, np.nan)))}"
+        for name, value in compared["pooled"]["estimates"].items()
+    )
+
+
+def _parameters(estimates: Mapping, intervals: Mapping) -> pd.DataFrame:
+    rows = [
+        (name, number(value, 4), *map(number, intervals[name])) for name, value in estimates.items()
+    ]
+    return pd.DataFrame(rows, columns=["parameter", "estimate", "low (95 %)", "high (95 %)"])
+
+
+def _frame(table: Table) -> pd.DataFrame:
+    return pd.DataFrame(table.rows, columns=list(table.columns))
+
+
+def _drawn(x: str, y: str, at: np.ndarray, values: np.ndarray, curves: Mapping) -> Figure:
+    """The points and the curves of the models."""
+    with style.styled():
+        figure, axes = drawing.new_figure(3.2)
+        axes.plot(at, values, "o", color=style.INK, markersize=3.5, alpha=0.6, label="data")
+        grid = np.linspace(float(np.min(at)), float(np.max(at)), 200)
+        lines = ("-", "--", ":")
+        for (name, (model, estimates)), line in zip(curves.items(), lines):
+            with np.errstate(all="ignore"):
+                axes.plot(
+                    grid, model.function(grid, **estimates), line, label=name.replace("_", " ")
+                )
+        axes.set(xlabel=x, ylabel=y)
+        axes.legend()
+    return figure
