@@ -358,6 +358,17 @@ def _table(found: Comparison) -> list[str]:
 
 
 def _what_else(found: Comparison) -> Iterator[str]:
+    silent = [
+        name for name, side in (("OLD", found.old), ("NEW", found.new)) if not side.is_recorded
+    ]
+    if silent:
+        yield (
+            f"Machine, kernel, MPI, BLAS, network cards and switch: not recorded in the files of {listed(silent)}."
+        )
+        if found.facts:
+            yield "What the files themselves say differently:"
+            yield from (f"  {what}: {old} -> {new}" for what, old, new in found.facts)
+        return
     if not found.old.facts or not found.new.facts:
         yield "What else changed is not known: a CSV file says nothing of machine and settings."
         return

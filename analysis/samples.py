@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, store, tables
+from analysis import attributes, imported_hpl, importing, own_data, store, tables
 from analysis.derive import slowed
 from analysis.quoting import quoted
 from analysis.schema import schema, settings
@@ -28,6 +28,8 @@ HIGHER = (
     "ping_pong_bandwidth_mean"
 ).split()
 LOWER = ["flow_makespan", "message_time", "round_trip_time", "ping_pong_latency_mean"]
+# Settings that make another point of imported messages and streams.
+_APART = ("interconnect", "path", "streams", "direction", "request_bytes", "message_size", "pairs")
 # Facts about a machine that differ at every reading.
 _FLEETING = ("cpu_clock_mhz", "available_bytes", "load", "uptime")
 
@@ -61,6 +63,7 @@ class Sample:
     compared: str = ""
     ended: str = ""
     left_out: int = 0
+    is_recorded: bool = True  # whether machine and settings are: imported files say nothing of them
 
     def log_speeds(self) -> dict[Point, pd.Series]:
         """The logarithms of every point's speeds, by block; the mean if a block has several."""
@@ -91,7 +94,8 @@ def read(source: Path, x: str, y: str, block: str, better: str) -> Sample:
     Raises FalloffError, with the reason, if there is nothing to compare.
     """
     if source.is_dir():
-        return of_dataset(store.read(source), str(source))
+        folder = own_data.campaign(source)
+        return of_dataset(store.read(folder), str(folder))
     if not source.exists():
         raise FalloffError(f"there is no folder or file {source}")
     return of_csv(source, x, y, block, better)
@@ -104,21 +108,23 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     """
     dataset = dataset.reset_coords()
     dataset = dataset.isel(trial=dataset.role.values == "point")
-    trials = pd.DataFrame(_rows(dataset), columns=["point", "block", "log", "trial"])
+    is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
+    rows = _imported_rows(dataset) if is_imported else _rows(dataset)
+    trials = pd.DataFrame(rows, columns=["point", "block", "log", "trial"])
     if trials.empty:
         reasons = filter(
             None, [*dataset.reason.values.tolist(), "it may have no rate or time at all"]
         )
         raise FalloffError(f"{source} has no valid rate or time to compare: {next(reasons)}")
-    is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
-    if is_imported:  # each result was a run of its own
+    in_blocks = not is_imported or attributes.design(dataset).get("repeats") == importing.BLOCKS
+    if not in_blocks:  # each result was a run of its own
         trials["block"] = trials.groupby("point").cumcount() + 1
     planned, networks = design.read(dataset), attributes.interconnects(dataset)
     variables = schema()["variables"]
     return Sample(
         source=source,
         evidence=dataset.evidence.values[0].item(),
-        repeats="run" if is_imported else "block",
+        repeats="block" if in_blocks else "run",
         trials=trials,
         units={name: variables[name]["units"] for name in (*HIGHER, *LOWER)},
         lower=LOWER,
@@ -130,7 +136,37 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
         compared=planned.compared,
         ended=dataset.attrs["ended"],
         left_out=int((dataset.status != "ok").sum()),
+        is_recorded=not is_imported,
     )
+
+
+def _imported_rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
+    """The rows of imported files: points of HPL are networks and nodes, unless several settings were tried at one; those of
+    others are networks, pairs, streams and sizes of message. Settings such as N are facts that may differ."""
+    study = _imported_hpl(dataset)
+    of_hpl = {}
+    if study is not None:
+        tried = study.runs.drop_duplicates(imported_hpl.ALIKE).groupby(["interconnect", "x"]).size()
+        if (tried == 1).all():
+            count = "nodes" if study.count == "nodes" else "processes"
+            at = zip(study.runs.trial_id, study.runs.interconnect, study.runs.x)
+            of_hpl = {trial: {"interconnect": name, count: _plain(x)} for trial, name, x in at}
+    for point, block, log, trial in _rows(dataset):
+        if quantity(point) != "hpl_rate":
+            yield tuple(one for one in point if one[0] in (_QUANTITY, *_APART)), block, log, trial
+        elif trial in of_hpl:
+            known = {name: level for name, level in of_hpl[trial].items() if level != ""}
+            yield tuple(sorted({_QUANTITY: "hpl_rate", **known}.items())), block, log, trial
+        elif not of_hpl:
+            yield point, block, log, trial
+
+
+def _imported_hpl(dataset: xr.Dataset) -> imported_hpl.Imported | None:
+    """The study of imported HPL results; None if there is none."""
+    try:
+        return imported_hpl.analyse(dataset)
+    except FalloffError:
+        return None
 
 
 def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
@@ -232,7 +268,11 @@ def _facts(dataset: xr.Dataset) -> dict[str, str]:
     """What the campaign's last session recorded about machine, code, testbed, networks and
     settings, by path."""
     session = (attributes.sessions(dataset) or [{}])[-1]
+    imported = {}
+    if attributes.testbed(dataset).get("name") == store.IMPORTED:
+        imported = {"setting of HPL": _best_settings(dataset)}
     known = {
+        **imported,
         **session.get("host", {}),
         "session": session.get("testbed", {}),
         "slurm": session.get("slurm", {}),
@@ -241,6 +281,17 @@ def _facts(dataset: xr.Dataset) -> dict[str, str]:
         "setting": attributes.settings(dataset),
     }
     return {name: text for name, text in _flat(known) if not name.endswith(_FLEETING)}
+
+
+def _best_settings(dataset: xr.Dataset) -> dict[str, str]:
+    """N, NB, P and Q of the best runs of imported HPL results by point; empty if there is none."""
+    study = _imported_hpl(dataset)
+    if study is None:
+        return {}
+    return {
+        f"{study.names[row.interconnect]}, {row.x:g} {study.count}": f"N {row.N:g}, NB {row.NB:g}, {row.P:g} x {row.Q:g}"
+        for row in study.best.itertuples()
+    }
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -154,8 +154,8 @@ def test_what_cannot_be_compared_is_refused_in_a_line(tmp_path):
     payload = REFERENCE / "hpl_payload-scale_model"
     for old, new, answer in (
         (good, "no-such-file", "no-such-file"),
-        ("data", "README.md", "has no trials.json"),
-        (REFERENCE, "data", "is not a campaign"),
+        ("data", "README.md", "no campaign's folder"),
+        (REFERENCE, "data", "holds several campaigns"),
         (payload, payload, "name two measurements"),
         (payload, REFERENCE / "hpl_topology-nemo", "kinds of evidence are not compared"),
         (payload, REFERENCE / "frame_limits-paths", "no valid rate or time"),

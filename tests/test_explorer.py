@@ -1,6 +1,5 @@
 """The explorer without a browser: what it lists, shows, judges, puts into an address, exports, predicts and refuses."""
 
-import json
 import os
 import runpy
 import signal
@@ -11,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import own_results
 import pandas as pd
 import pytest
 import synthetic
@@ -19,7 +19,7 @@ from command_line import ROOT, run
 from undisturbed import within
 
 import experiment
-from analysis import payoff, prices
+from analysis import importing, payoff, prices, store
 from analysis.contrasts import contrasts
 from analysis.derive import points
 from analysis.explorer import data, pieces, plot, whatif
@@ -198,14 +198,24 @@ def test_a_folder_without_data_gives_a_friendly_page(what, tmp_path):
     assert "falloff" in page.verdict.text and "Traceback" not in page.verdict.text
 
 
-def test_imported_runs_have_no_verdict():
-    """Order and blocks of imported runs are not known: they are shown, and not judged."""
-    runs = synthetic.campaign(blocks=3)
-    runs["testbed"] = "trial", np.full(runs.sizes["trial"], "imported")
-    runs.attrs["design"] = json.dumps({"factors": {}})
-    shown = of(data.trials(runs))
-    assert shown.judgement.word == "" and "no verdict" in shown.judgement.sentence
-    assert set(shown.summary.n) == {3}
+def test_imported_runs_are_judged_as_repeats_without_order(tmp_path):
+    """Nodes along the axis, efficiency up, and the verdicts that were planted; runs left out by hand are told."""
+    own_results.write_hpl(tmp_path / "results")
+    found = importing.read("hpl", [tmp_path / "results"], {})
+    trials = data.trials(store.read(importing.keep(found, tmp_path / "mine")))
+    shown = of(trials)
+    assert (shown.view.x, shown.view.y, shown.view.series) == (
+        "nodes",
+        "efficiency",
+        "interconnect",
+    )
+    assert shown.view.shown == ("gige", "10gige", "100gige") and set(shown.summary.n) == {3}
+    said = shown.judgement.sentence
+    assert "GigE falls off" in said and "10GE stays flat" in said and "100GE stays flat" in said
+    assert "order of the runs is not known" in shown.judgement.notes[0]
+    assert shown.laws["gige"].model.name == "amdahl"
+    fewer = of(trials, without_levels=(16,))
+    assert "from 1 to 8" in fewer.judgement.sentence and "Left out" in fewer.judgement.notes[1]
 
 
 def test_trials_without_a_reading_are_kept_with_their_reason():

@@ -16,6 +16,7 @@ from analysis import paths, store
 from analysis.attributes import design, interconnects
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
+from analysis.imported_hpl import PEAK, Imported, analyse, networks
 from analysis.quoting import as_written
 from analysis.schema import schema
 from analysis.sensitivity import meaning
@@ -30,7 +31,7 @@ FIRST = "hpl_scaling"  # the page opens with this experiment
 # The vertical axis when a page opens: the first of these that a dataset has.
 FOREMOST = (
     "efficiency", "share", "hpl_rate", "aggregate_goodput", "goodput", "token_throughput",
-    "packets_received_per_s", "frame_bytes_largest", "flow_makespan",
+    "message_bandwidth", "message_time", "packets_received_per_s", "frame_bytes_largest", "flow_makespan",
 )  # fmt: skip
 ABOUT_A_TRIAL = ["trial_id", "block", "order", "status", "reason"]
 NO_FACTORS = (*ABOUT_A_TRIAL, "role", "runner", "evidence", "testbed", "file", "version")
@@ -264,18 +265,35 @@ def trials(dataset: xr.Dataset) -> Trials:
         raise FalloffError(
             f"{campaign} evidence of several kinds, {', '.join(kinds)}: never pooled."
         )
+    repeats = str(chosen.testbed.values[0]) == store.IMPORTED
+    study = _imported_hpl(dataset) if repeats else None
+    if study is not None and study.count == "nodes":
+        known = chosen.trial_id.to_series().map(study.runs.set_index("trial_id").nodes)
+        nodes = known.fillna(chosen.nodes.to_series()).values
+        chosen = chosen.assign_coords(nodes=("trial", nodes, chosen.nodes.attrs))
     factors = _factors(chosen)
     frame = pd.DataFrame({name: chosen[name].values for name in (*ABOUT_A_TRIAL, *factors)})
     frame["valid"] = frame.status == "ok"
-    repeats = str(chosen.testbed.values[0]) == store.IMPORTED
     quantities, by_size = _readings(chosen, frame)
     if not quantities:
         raise FalloffError("None of its trials has a reading; `falloff status` says why.")
     if "hpl_rate" in quantities and not repeats:
         quantities |= _add_shares(dataset, frame)
+    if study is not None and study.efficiency is not None:
+        frame["efficiency"] = 100 * frame.trial_id.map(study.runs.set_index("trial_id").y)
+        label = "efficiency, Rmax / Rpeak" if study.of == PEAK else f"HPL rate over {study.of}"
+        quantities["efficiency"] = Quantity("efficiency", label, "%")
     foremost = [name for name in FOREMOST if name in quantities]
     quantities = {name: quantities[name] for name in dict.fromkeys([*foremost, *quantities])}
     return Trials(dataset, frame.copy(), quantities, by_size, factors, repeats)
+
+
+def _imported_hpl(dataset: xr.Dataset) -> Imported | None:
+    """The efficiencies of imported HPL results; None if there are none."""
+    try:
+        return analyse(dataset)
+    except FalloffError:
+        return None
 
 
 def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
@@ -294,7 +312,10 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     kept = [
         name for name in names if name not in NO_FACTORS and len(run[name]) > (name not in always)
     ]
-    return {name: sorted(run[name]) for name in kept}
+    levels = {name: sorted(run[name]) for name in kept}
+    if "interconnect" in levels:
+        levels["interconnect"] = list(networks(chosen, levels["interconnect"]))
+    return levels
 
 
 def _change(change: str) -> str:
@@ -327,6 +348,11 @@ def _readings(
         elif array.dims == ("trial", SIZE):
             row, size = np.nonzero((array > 0).values)
             columns = {SIZE: array[SIZE].values[size], name: array.values[row, size]}
+            quantities[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
+        elif array.dims == ("trial", "message") and name != "message_size":
+            row, place = np.nonzero(np.isfinite(array.values))
+            size = chosen.message_size.values[row, place].astype(int)
+            columns = {SIZE: size, name: scale * array.values[row, place]}
             quantities[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
     return quantities, by_size
 

@@ -44,8 +44,10 @@ def question(title: str, shown: Shown) -> str:
     """The experiment's title, with the date and kind of evidence of its data."""
     dataset, evidence = shown.trials.dataset, shown.trials.evidence
     testbed = str(dataset.testbed.values[0]).replace("_", " ")
-    origin = f"testbed {testbed}, {day(dataset.attrs['started'])}"
-    return f'<p class="question">{escape(title)}</p>{under(f"{WHAT.get(evidence, evidence)} ({origin})")}'
+    words = f"{WHAT.get(evidence, evidence)} (testbed {testbed}, {day(dataset.attrs['started'])})"
+    if shown.trials.repeats:
+        words = "measured: files that were imported"
+    return f'<p class="question">{escape(title)}</p>{under(words)}'
 
 
 def under(words: str) -> str:

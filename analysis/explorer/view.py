@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import paths
+from analysis import attributes, imported_hpl, own_statements, paths
 from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import Trials
 from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
+from analysis.importing import BLOCKS, UNORDERED
+from analysis.quoting import as_written
 from analysis.statements import basis_in_words, change, fall_in_words
 from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
@@ -183,9 +185,12 @@ class Shown:
         view, frame = self.view, self.trials.by_size.get(self.view.y, self.trials.frame)
         for name, level in view.fixed:
             frame = frame[frame[name] == level]
-        frame = frame[frame[view.series].isin(view.shown)]
+        frame = frame[frame[view.series].isin(view.shown) & frame[view.x].notna()]
+        in_blocks = attributes.design(self.trials.dataset).get("repeats") == BLOCKS
         if self.trials.repeats:
-            frame = frame.assign(block=frame.groupby([view.series, view.x]).cumcount() + 1)
+            place = [view.series, view.x]
+            if not in_blocks or frame.duplicated([*place, "block"]).any():
+                frame = frame.assign(block=frame.groupby(place).cumcount() + 1)
         factors = dict.fromkeys([view.series, view.x, *dict(view.fixed)])
         frame = frame[["trial_id", "block", "order", *factors, view.y, "valid", "reason"]]
         out = frame.block.isin(view.without_blocks) | frame[view.x].isin(view.without_levels)
@@ -230,10 +235,15 @@ class Shown:
             return {}
         means = self.summary.set_index(["series", "x"])["mean"].to_xarray()
         efficiency = means.rename(x="nodes").expand_dims("block") / PER_CENT
-        with suppress(FalloffError):  # the law of HPL's messages is left out without HPL's settings
-            known = with_settings(points(self.trials.dataset)).reindex(nodes=efficiency.nodes)
-            of_nodes = {name: ("nodes", known[name].values) for name in SETTINGS}
-            efficiency = efficiency.assign_coords(of_nodes)
+        if self.trials.repeats:  # as in their report; these have no design with HPL's settings
+            efficiency = self.values.rename(x="nodes") / PER_CENT
+        else:
+            with suppress(
+                FalloffError
+            ):  # the law of HPL's messages is left out without HPL's settings
+                known = with_settings(points(self.trials.dataset)).reindex(nodes=efficiency.nodes)
+                of_nodes = {name: ("nodes", known[name].values) for name in SETTINGS}
+                efficiency = efficiency.assign_coords(of_nodes)
         found = fit_each(efficiency, "series")
         best = {level: found.best(level) for level in self.view.shown if level in found.by_level}
         return {level: law for level, law in best.items() if law}
@@ -274,12 +284,10 @@ class Shown:
         """The result on the two compared series: a fall if the campaign judges one, else a
         ratio."""
         view, trials, statement = self.view, self.trials, self.statement
+        if trials.repeats:
+            return self._of_imported()
         if len(self.pair) < 2:
             return Judgement("One series alone: there is nothing to compare it with.")
-        if trials.repeats:
-            return Judgement(
-                "Order and blocks of imported runs are not known: there is no verdict."
-            )
         called = [trials.called(view.series, level) for level in self.pair]
         names, notes = " against ".join(called), self._left_out()
         series = np.log(self.values.where(self.values > 0)).sel(series=list(self.pair))
@@ -302,6 +310,48 @@ class Shown:
             what = "" if verdict.fall is None else f"HPL {change(verdict.fall)}, "
             sentence += f" ({what}{basis_in_words(verdict)})"
         return Judgement(sentence.replace("**", ""), notes, verdict.answer)
+
+    def _of_imported(self) -> Judgement:
+        """The falls of imported runs over nodes, with what they rest on; none of other quantities."""
+        view, trials = self.view, self.trials
+        judges = (view.x, view.series) == ("nodes", "interconnect") and view.y in OF_FALLS
+        if not judges:
+            return Judgement(
+                "Only falls of HPL's efficiency over nodes are judged of imported runs."
+            )
+        per_node = self.values if view.y in OF_LAWS else self.values / self.values.x
+        repeats = attributes.design(trials.dataset).get("repeats", UNORDERED)
+        found = per_node.rename(series="interconnect", x="nodes").assign_coords(
+            evidence=trials.evidence
+        )
+        about = {**trials.dataset.attrs, "repeats": repeats}
+        names = attributes.short_names(trials.dataset)
+        said = [
+            own_statements.fall(
+                found.assign_attrs(about),
+                one.network,
+                names[one.network],
+                one.verdict,
+                one.start,
+                one.end,
+                (one.before / PER_CENT, one.after / PER_CENT),
+            )
+            for one in imported_hpl.falls(found.assign_attrs(about))
+            if not one.against
+        ]
+        if not said:
+            return Judgement("One number of nodes, or no known network: there is no fall to judge.")
+        counts = found.count("block").where(lambda n: n > 0).values
+        caveat = own_statements.caveat(
+            found.assign_attrs(about),
+            counts[np.isfinite(counts)].astype(int).tolist(),
+            imported_hpl.MARGIN,
+        )
+        sentence = " ".join(as_written(str(one)).replace("**", "") for one in said)
+        words = {one.words for one in said}
+        return Judgement(
+            sentence, (caveat, *self._left_out()), words.pop() if len(words) == 1 else ""
+        )
 
     def _left_out(self) -> tuple[str, ...]:
         """What was left out by hand, in words; empty if nothing was."""
