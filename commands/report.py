@@ -19,7 +19,7 @@ EXPLORER = "explorer.html"  # beside the report, which links it
     "report",
     examples="""
         falloff report --preset stored
-        falloff report --data data/raw
+        falloff report --data mine --out report
         falloff report --claims grid5000
         falloff report --design data/designs/nemo.toml
     """,
@@ -34,7 +34,7 @@ EXPLORER = "explorer.html"  # beside the report, which links it
     "--data",
     type=PATH,
     metavar="FOLDER",
-    help="Run nothing; report only the campaigns in FOLDER.",
+    help="Run nothing; report your own imports and campaigns in FOLDER.",
 )
 @option(
     "--claims",
@@ -54,20 +54,24 @@ EXPLORER = "explorer.html"  # beside the report, which links it
     "--out",
     type=PATH,
     default=paths.REPORT,
-    show_default="build/report",
+    show_default="build/report, with --data build/own_report",
     metavar="FOLDER",
     help="Where the report goes.",
 )
 def report(preset, data, claims, design, out) -> int:
     """Run the experiments and write the report.
 
-    Or print one part of it: the sources' claims with the verdict of the stored evidence on each, or
-    the performance and cost of the network designs in a file.
+    With --data, the report is that of your own imports and campaigns; title, authors and facts
+    about the cluster are those of report.toml in FOLDER. Or print one part of the report: the
+    sources' claims with the verdict of the stored evidence on each, or the performance and cost of
+    the network designs in a file.
     """
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
+    if data is not None:
+        return make_own_report(data, out)
     if design is None and claims is None:
-        return make_report(preset, out, data)
+        return make_report(preset, out)
     import experiment
     from analysis import designs
     from analysis.claims import evaluate, ledger, tables
@@ -82,18 +86,37 @@ def report(preset, data, claims, design, out) -> int:
     return 0
 
 
-def make_report(preset: str, out: Path, data: Path | None = None) -> int:
-    """Run every notebook with the preset, or on the campaigns in the folder `data`, and write the
-    report. Returns 1 if a run of today gave no result, else 0."""
+def make_report(preset: str, out: Path) -> int:
+    """Run every notebook with the preset, and write the report. Returns 1 if a run of today gave no
+    result, else 0."""
     import reporting
     from analysis.explorer import static
 
-    page, failed = reporting.make(preset, out, data)
-    static.write(data, out / EXPLORER)
+    page, failed = reporting.make(preset, out)
+    static.write(None, out / EXPLORER)
     print(f"Report: {page} and {page.with_suffix('.pdf')}")
     for line in failed:
         print(f"falloff: today's run failed: {line}", file=sys.stderr)
     return int(bool(failed))
+
+
+def make_own_report(data: Path, out: Path) -> int:
+    """Report the imports and campaigns in the folder `data`, never where the project's own report
+    is. Returns 0."""
+    import own_reporting
+    from analysis.explorer import static
+
+    is_ours = out.resolve() == paths.REPORT.resolve()
+    out = own_reporting.OUT if is_ours else out
+    page, kept, left_out = own_reporting.make(data, out)
+    static.write(data, out / EXPLORER)
+    for line in (*kept, *left_out):
+        print(f"note: {line}", file=sys.stderr)
+    pages = (
+        f"{page}, {page.with_suffix('.pdf')} and, to go on writing with, {page.with_suffix('.md')}"
+    )
+    print(f"Report: {pages}")
+    return 0
 
 
 @command(

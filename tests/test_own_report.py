@@ -1,21 +1,39 @@
-"""The report of a user's own campaigns: what they say, and nothing of data that are not there."""
+"""The report of a user's own data: from files to a verdict, what they say, and nothing of data that are not there."""
 
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import nbformat
+import own_results
+import pypandoc
 import pytest
+import recorded
+from command_line import run
 from nbformat.v4 import new_code_cell
 
-import reporting
+import own_reporting
 from analysis import document, paths
-from analysis.notebooks import SUMMARY
 from analysis.paths import REFERENCE
+from analysis.statistics.judgement import FALLS_OFF, FLAT
 from runners import archive
+from runners.record import FalloffError
 
-# One with its campaign, one without, and those that open and close the report.
-FEW = ("40_hpl_scaling", "42_hpl_noise", SUMMARY, "95_methods")
+OF_EMULATION = r"[^\n]*\b(?:emulat|simulat|paced|namespace|slowed|dilat|TOP500)[^\n]*"
+FACTS = """
+title = "Three networks of my cluster"
+authors = ["Ada Example", "Bob Example"]
+affiliation = "Example University"
+[cluster]
+nodes = "16 behind one switch"
+"""
+
+
+def words(page: str) -> str:
+    """A page's text without its code and its pictures."""
+    page = re.sub(r"<(style|script|svg|pre|details)\b.*?</\1>|data:[^\"]+", " ", page, flags=re.S)
+    return " ".join(re.sub(r"<[^>]+>", " ", page).replace("\u00a0", " ").split())
 
 
 SENTENCE = "A student wrote this sentence."
@@ -31,18 +49,170 @@ def edit(file):
     nbformat.write(notebook, file)
 
 
-def test_a_changed_notebook_changes_the_report(made):
-    """CONTRIBUTING's example: the sentence and the statement are in the report, without anything else to touch."""
-    assert SENTENCE in made[0].read_text()
-    stated = json.loads((made[0].parent / "summary.json").read_text())["statements"]
-    (one,) = [one for one in stated if one["subject"].endswith("from 4 to 16 nodes")]
-    assert "GigE" in one["subject"] and one["words"] == "falls off" and one["n"] >= 4
+@pytest.fixture(scope="module")
+def hpl(tmp_path_factory):
+    """45 outputs of HPL on three networks, and what three commands make of them."""
+    home = tmp_path_factory.mktemp("home")
+    truth = own_results.write_hpl(home / "results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "BUILD", home / "build")
+        said = [
+            run("import", "hpl", str(home / "results"), "--write-map", str(home / "map.csv")),
+            run(
+                "import",
+                "hpl",
+                str(home / "results"),
+                "--map",
+                str(home / "map.csv"),
+                "--out",
+                str(home / "mine"),
+            ),
+        ]
+        (home / "mine" / "report.toml").write_text(FACTS)
+        said.append(run("report", "--data", str(home / "mine"), "--out", str(home / "report")))
+    return SimpleNamespace(home=home, truth=truth, said=said, report=home / "report")
+
+
+def test_three_commands_lead_from_files_to_a_verdict(hpl):
+    """What is published says of each network what was planted, and its interval holds it."""
+    assert [each.returncode for each in hpl.said] == [0, 0, 0], hpl.said[-1].stderr
+    assert (hpl.report / "report.pdf").read_bytes().startswith(b"%PDF")
+    stated = json.loads((hpl.report / "summary.json").read_text())["statements"]
+    falls = {
+        one["subject"].split("'s efficiency")[0]: one
+        for one in stated
+        if one["quantity"] == "fall" and "against" not in one["subject"]
+    }
+    names = {"1gbe": "GigE", "10gbe": "10GE", "100gbe": "100GE"}
+    for network, fall in hpl.truth.items():
+        found = falls[names[network]]
+        assert found["words"] == (FALLS_OFF if fall > 0.1 else FLAT)
+        assert found["estimate"] == pytest.approx(fall, abs=0.02)
+        assert found["n"] == 3 and found["evidence"] == "measured"
+
+
+def test_the_report_says_what_the_data_say_and_how_sure_that_is(hpl):
+    page = (hpl.report / "report.html").read_text()
+    text = words(page)
+    for said in (
+        "Three networks of my cluster",
+        "Ada Example, Bob Example (Example University)",
+        "16 behind one switch",
+    ):
+        assert said in text
+    assert "The order of the runs is not known" in text and "GigE falls off" in text
+    assert not re.findall(OF_EMULATION, text, re.I)
+    heads = [words(head).strip() for head in re.findall(r"<h1.*?</h1>", page, re.S)]
+    titles = [re.sub(r"^\d+ ", "", head) for head in heads]
+    ours = [
+        "HPL over nodes",
+        "The cluster",
+        "Methods",
+        "Limits",
+        "References",
+        "Appendix: provenance",
+    ]
+    assert titles[1:] == ours
+    cited = set(re.findall(r"^@\w+\{(\w+),", (hpl.report / "references.bib").read_text(), re.M))
+    assert cited >= {"schuirmann", "holm", "welch"} and "simgrid" not in cited
+    assert {f"ref-{key}" for key in cited} == set(re.findall(r'id="(ref-\w+)"', page))
+
+
+def test_a_student_can_go_on_writing(hpl):
+    """The source is standard Markdown; what its user changed is kept, and the next text is put beside it."""
+    source = hpl.report / "report.md"
+    figures = re.findall(r"\]\((figures/\w+\.pdf)\)", source.read_text())
+    assert figures and all((hpl.report / each).read_bytes().startswith(b"%PDF") for each in figures)
+    arguments = ["--citeproc", f"--resource-path={hpl.report}", f"--bibliography={hpl.report / 'references.bib'}", "--fail-if-warnings"]  # fmt: skip
+    latex = pypandoc.convert_file(str(source), "latex", "markdown", extra_args=["-s", *arguments])
+    assert "\\includegraphics" in latex and "falls off" in latex and ":::" not in latex
+    tables = list((hpl.report / "tables").glob("*.tex"))
+    assert len(tables) >= 4 and all("\\begin{longtable}" in each.read_text() for each in tables)
+    assert source.read_text().startswith("<!--")
+
+
+def test_comparisons_and_fits_take_the_folder(hpl, tmp_path):
+    """`compare` knows that nothing of the machines is recorded; `fit` answers with a law, and as JSON."""
+    laws = {**own_results.LAWS, "1gbe": lambda n: 0.8 * own_results.LAWS["1gbe"](n)}
+    own_results.write_hpl(tmp_path / "results", seed=7, laws=laws)
+    run("import", "hpl", str(tmp_path / "results"), "--out", str(tmp_path / "new"))
+    figure = ("--figure", str(tmp_path / "shown.svg"))
+    done = run("compare", str(hpl.home / "mine"), str(tmp_path / "new"), "--margin", "8", *figure)
+    assert done.returncode == 1 and "GigE, 16 nodes" in done.stdout
+    assert "not recorded in the files of OLD and NEW" in done.stdout
+    slower = {
+        line.split(",")[0].split()[-1]
+        for line in done.stdout.splitlines()
+        if line.endswith("slower")
+    }
+    assert slower == {"GigE"}
+    done = run("fit", str(tmp_path / "new"), *figure)
+    assert (
+        "GigE's efficiency follows Amdahl's law" in done.stdout
+        and (tmp_path / "shown.svg").exists()
+    )
+    data = json.loads(run("fit", str(tmp_path / "new"), "--json").stdout)
+    sigma = [
+        one
+        for one in data["parameters"]
+        if (one["interconnect"], one["parameter"]) == ("gige", "sigma")
+    ]
+    assert sigma[0]["estimate"] == pytest.approx(0.02, rel=0.2)
+
+
+def test_messages_and_streams_have_sections(tmp_path, monkeypatch):
+    """Outputs of OSU, IMB and iperf3: a figure, a statement and a section each, and nothing of HPL."""
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    for tool, network, cases in (
+        ("osu", "edr_ib", ["osu/5.4.3-latency", "osu/5.4.3-bandwidth"]),
+        ("imb", "100g", ["imb/2021.3-pingpong"]),
+        ("iperf3", "100mbit", ["iperf3/3.12-forward", "iperf3/3.12-reverse"]),
+    ):
+        for case in cases:
+            file = tmp_path / "results" / tool / network / f"{case.replace('/', '-')}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(recorded.text(case))
+        done = run(
+            "import", tool, str(tmp_path / "results" / tool), "--out", str(tmp_path / "mine")
+        )
+        assert done.returncode == 0 and "Figure: " in done.stdout, done.stderr
+    done = run("report", "--data", str(tmp_path / "mine"), "--out", str(tmp_path / "report"))
+    assert done.returncode == 0, done.stderr
+    page = words((tmp_path / "report" / "report.html").read_text())
+    assert page.count("Messages by size") >= 2 and "Streams and round trips" in page
+    assert "HPL" not in page and len(list((tmp_path / "report" / "figures").glob("*.pdf"))) == 3
+    stated = json.loads((tmp_path / "report" / "summary.json").read_text())["statements"]
+    latency = {one["subject"]: one["estimate"] for one in stated if one["unit"] == "µs"}
+    shortest = [1.82, 1.73, 1.69, 1.65, 1.64, 1.69, 1.70, 1.71]  # of OSU, up to 64 bytes [µs]
+    assert latency["The latency of a message on EDR IB"] == pytest.approx(sum(shortest) / 8)
+    assert any("FastE" in one["subject"] for one in stated)
+
+
+def test_what_no_section_reads_is_one_line_and_keeps_the_last_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    old = tmp_path / "report" / "report.html"
+    old.parent.mkdir()
+    old.write_text("the last one")
+    (tmp_path / "empty").mkdir()
+    failed = tmp_path / "failed.txt"
+    failed.write_text(recorded.text("iperf3/3.12-refused"))
+    run("import", "iperf3", str(failed), "--out", str(tmp_path / "mine"))
+    for data in ("empty", "mine"):
+        done = run("report", "--data", str(tmp_path / data), "--out", str(old.parent))
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+        assert old.read_text() == "the last one"
+    (tmp_path / "mine" / "report.toml").write_text("titel = 1\n")
+    with pytest.raises(FalloffError, match="titel.*title"):
+        own_reporting.make(tmp_path / "mine", old.parent)
+
+
+# One notebook with its campaign, and one without.
+FEW = ("40_hpl_scaling", "42_hpl_noise")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The report of a few notebooks on the scaling campaign as a cluster would have run it: other testbed and evidence,
-    no pace; and where these were executed."""
+def cluster(tmp_path_factory):
+    """The report of the scaling campaign as a cluster would have run it: other testbed and evidence, no pace."""
     own = tmp_path_factory.mktemp("own")
     mine, source = own / "hpl_scaling-mine-01234567", REFERENCE / "hpl_scaling-fortinet_model"
     shutil.copytree(source, mine, ignore=shutil.ignore_patterns("*.xz", "SHA256SUMS"))
@@ -61,32 +231,38 @@ def made(tmp_path_factory):
     edit(folder / "notebooks" / f"{FEW[0]}.ipynb")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
-        patch.setattr(paths, "EXECUTED", folder / "executed")
-        return reporting.make("quick", folder, own)[0], folder / "executed"
+        patch.setattr(paths, "BUILD", folder / "build")
+        page, *_ = own_reporting.make(own, folder / "out")
+    (book,) = (folder / "build").rglob("40_hpl_scaling.ipynb")
+    return SimpleNamespace(page=page, book=book)
 
 
-def test_a_measured_campaign_makes_no_claim_about_others(made):
+def test_a_measured_campaign_makes_no_claim_about_others(cluster):
     """No word of emulation, simulation or pace in what a reader reads; all statements are measured."""
-    section = document.read(made[1] / "40_hpl_scaling" / "40_hpl_scaling.ipynb")
-    text = section.markdown
-    text = re.sub(r"^::: code$.*?^:::$", "", text, flags=re.M | re.S)
+    section = document.read(cluster.book)
+    text = re.sub(r"^::: code$.*?^:::$", "", section.markdown, flags=re.M | re.S)
     assert "measured evidence" in text
-    assert not re.findall(r"[^\n]*(?:emulat|simulat|paced|namespace)[^\n]*", text, re.I)
+    assert not re.findall(OF_EMULATION, text, re.I)
     assert {one["evidence"] for one in section.statements} == {"measured"}
 
 
-def test_only_what_is_there_is_in_the_report(made):
-    """Both forms, with the campaign's own provenance; what has no data is named, and has no section."""
-    page_file, _ = made
-    page = page_file.read_text()
+def test_only_what_is_there_is_in_the_report(cluster):
+    """Both forms, with the campaign's own provenance; what has no data has no section and is not listed."""
+    page = cluster.page.read_text()
     provenance = page[page.index("Appendix: provenance</h1>") :]
     cells = re.findall(r"<td[^>]*>(.*?)</td>", provenance, re.S)
-    assert cells[1:3] == ["mine", "measured"] and page_file.with_suffix(
-        ".pdf"
-    ).read_bytes().startswith(b"%PDF")
+    assert cells[1:3] == ["mine", "measured"]
+    assert cluster.page.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     heads = " ".join(re.findall(r"<h1.*?</h1>", page, re.S))
     assert "HPL over nodes" in heads and "daemon" not in heads.lower()
-    text = re.sub(r"<[^>]+>|\s+", " ", page).replace("\\", "")
-    assert re.search(r"42_hpl_noise: .* holds no campaign hpl_noise", text)
-    stated = json.loads((page_file.parent / "summary.json").read_text())["statements"]
+    assert "hpl_noise" not in words(page)
+    stated = json.loads((cluster.page.parent / "summary.json").read_text())["statements"]
     assert {one["notebook"] for one in stated} == {"40_hpl_scaling"}
+
+
+def test_a_changed_notebook_changes_the_report(cluster):
+    """CONTRIBUTING's example: the sentence and the statement are in the report, without anything else to touch."""
+    assert SENTENCE in cluster.page.read_text()
+    stated = json.loads((cluster.page.parent / "summary.json").read_text())["statements"]
+    (one,) = [one for one in stated if one["subject"].endswith("from 4 to 16 nodes")]
+    assert "GigE" in one["subject"] and one["words"] == "falls off" and one["n"] >= 4

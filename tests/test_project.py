@@ -9,6 +9,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import own_results
 import pytest
 import yaml
 from command_line import run
@@ -218,14 +219,17 @@ def test_pages_name_what_is_there(page):
     assert not [name for name in campaigns if not (ROOT / f"data/campaigns/{name}.toml").exists()]
 
 
-def test_readme_can_be_read_and_its_examples_print_what_it_shows():
-    """In a few minutes. Each shown line is printed, in that order; `...` stands for lines that are left out."""
+def test_readme_can_be_read_and_its_examples_print_what_it_shows(tmp_path):
+    """In a few minutes. Each shown line is printed, in that order; `...` stands for lines that are left out. `results` are
+    outputs with planted losses."""
+    own_results.write_hpl(tmp_path / "results", seed=own_results.README)
     readme = PAGES[0].read_text(encoding="utf-8")
     assert len(readme.split()) <= 900
     examples = re.findall(r"^ {4}\$ falloff (.+)\n((?: {4}(?!\$).+\n)+)", readme, re.M)
     assert len(examples) == 2
     for command, shown in examples:
-        printed = iter(run(*command.split()).stdout.splitlines())
+        places = {name: str(tmp_path / name) for name in ("results", "mine")}
+        printed = iter(run(*(places.get(w, w) for w in command.split())).stdout.splitlines())
         for line in shown.splitlines():
             assert line == "    ..." or any(one.strip() == line.strip() for one in printed), line
 

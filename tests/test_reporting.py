@@ -23,9 +23,9 @@ SECTIONS = {file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")} - {*reporting
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    """`make(preset, data, failing)`: which notebooks were `run` with which preset, and what the report is made of."""
+    """`make(preset, failing)`: which notebooks were `run` with which preset, and what the report is made of."""
 
-    def made(preset, data=None, failing=()):
+    def made(preset, failing=()):
         run = []
 
         def execute(_kernel, file, preset, **_):
@@ -35,7 +35,7 @@ def make(monkeypatch, tmp_path):
         monkeypatch.setattr(paths, "EXECUTED", tmp_path)
         monkeypatch.setattr(reporting.Kernel, "execute", execute)
         monkeypatch.setattr(report, "build", lambda *given: given)
-        (books, _, left_out), _ = reporting.make(preset, tmp_path, data)
+        (books, _, left_out), _ = reporting.make(preset, tmp_path)
         return SimpleNamespace(run=run, books={book.stem for book in books}, left_out=left_out)
 
     return made
@@ -59,16 +59,12 @@ def test_a_notebook_of_an_older_version_is_no_section(make, tmp_path):
 
 
 def test_what_cannot_be_run_is_shown_as_it_is_stored(make, tmp_path):
-    """With the remedy; what cannot be read either is left out. Of one's own data nothing stored takes the place."""
+    """With the remedy; what cannot be read either is left out."""
     failing = [("40_hpl_scaling", "quick"), ("51_fan_out", "quick"), ("51_fan_out", "stored")]
     found = make("quick", failing=failing)
     assert found.books == SECTIONS - {"51_fan_out"} and ("40_hpl_scaling", "stored") in found.run
     told = ["40_hpl_scaling: as root: make report", *["51_fan_out: as root: make report"] * 2]
     assert found.left_out == told
-    own = make("quick", tmp_path, failing=failing)
-    assert own.books == SECTIONS - {"40_hpl_scaling", "51_fan_out"} and len(own.run) == len(
-        SECTIONS
-    )
 
 
 def test_a_run_that_gave_nothing_ends_with_code_1(monkeypatch, tmp_path):
