@@ -1,6 +1,7 @@
 """Run the notebooks with papermill and make the report from their output."""
 
 import asyncio
+import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +18,8 @@ import experiment
 from analysis import paths, report, store
 from analysis.notebooks import OF_OWN_FILES
 
+# A notebook may leave `data` out of its parameters, which papermill would call unknown.
+logging.getLogger("papermill").setLevel(logging.ERROR)
 # A tour, a page and what shows a user's own files, which are not sections of the report.
 NO_SECTIONS = ("00_start_here", "80_explore", *OF_OWN_FILES)
 # A kernel interrupted by Ctrl+C would log a traceback of its sockets. Errors in cells arrive by another way.

@@ -7,6 +7,7 @@ import xarray as xr
 from analysis import attributes
 from analysis.imported_hpl import MARGIN
 from analysis.importing import BLOCKS
+from analysis.notebooks import OF_OWN_FILES
 from analysis.own_data import HPL, MESSAGES, STREAMS
 from analysis.store import IMPORTED
 from analysis.wording import listed, percent
@@ -28,6 +29,13 @@ def methods(shown: Sequence[tuple[str, xr.Dataset]]) -> str:
 
 
 def _methods(names: Collection[str], datasets: Sequence[xr.Dataset]) -> Iterator[str]:
+    if any(name not in OF_OWN_FILES for name in names):
+        yield (
+            "Every campaign was planned before it ran: points, margin, order and when to stop. A block is one run of every point in "
+            "random order. Values are compared within blocks, as logarithms, and intervals are Student's $t$ over the blocks. *Falls off* "
+            "needs a whole interval beyond the margin, *flat* one that lies inside it [@schuirmann]. Secondary statements are corrected for each "
+            "other [@holm]. A run whose bytes went over another network, or that fails its tool's own check, has no value."
+        )
     if HPL in names:
         yield (
             "HPL counts its operations and divides by the time of the slowest process [@hpl]. A run that failed HPL's residual check has no "

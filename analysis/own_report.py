@@ -18,7 +18,7 @@ import pypandoc
 import typst
 import xarray as xr
 
-from analysis import attributes, document, own_methods, publish, statements, summary
+from analysis import attributes, document, own_cluster, own_methods, publish, statements, summary
 from analysis.document import Section
 from analysis.evidence import content
 from analysis.exhibit import Table
@@ -26,7 +26,7 @@ from analysis.own_data import NOTEBOOKS
 from analysis.paths import BIBLIOGRAPHY
 from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.report import DIGITS, FIGURE, UNDATED
-from analysis.report_facts import TITLE, ReportFacts, in_words
+from analysis.report_facts import TITLE, ReportFacts
 from analysis.statements import Statement
 from analysis.wording import UNKNOWN, counted, day, first_sentence
 from runners.journal import write_whole
@@ -101,7 +101,7 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
     found += [table.markdown if table.rows else "", beside]
     found += _sections(parts, sections)
     found += [
-        _cluster(parts, facts),
+        own_cluster.section([part.dataset for part in parts], facts),
         f"# Methods\n\n{own_methods.methods(shown)}" if own_methods.methods(shown) else "",
         f"# Limits\n\n{own_methods.limits(shown)}",
         "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",
@@ -166,44 +166,6 @@ def _row(dataset: xr.Dataset) -> str:
     row = f"[{quoted(name)}](#data:{anchor(_target(dataset))})"
     trials = f"[transcript](explorer.html#{quote(name, safe='')})"
     return f"{row}: {counted(dataset.sizes['trial'], 'result')}, each with its {trials}"
-
-
-def _cluster(parts: Sequence[Part], facts: ReportFacts) -> str:
-    """What is known of the cluster: what the author says, then what the campaigns recorded."""
-    known = {name.replace("_", " "): in_words(value) for name, value in facts.cluster.items()}
-    for part in parts:
-        for name, value in _recorded(part.dataset).items():
-            known.setdefault(name, value)
-    if not known:
-        return (
-            "# The cluster\n\nThe files do not record the machines. Facts in `report.toml` beside them, below `[cluster]`, are "
-            "shown here."
-        )
-    rows = [(quoted(name), quoted(value)) for name, value in known.items()]
-    table = Table("cluster", ("What", "Is"), "ll", rows, "The cluster.")
-    return f"# The cluster\n\n{table.markdown}"
-
-
-def _recorded(dataset: xr.Dataset) -> dict[str, str]:
-    """What a campaign's provenance says of the machines; of imported files, the versions of the tool."""
-    if own_methods.is_import(dataset):
-        versions = sorted(
-            {each for each in dataset.version.values.tolist() if each and each != "unknown"}
-        )
-        name = quoted(dataset.attrs["campaign"])
-        return {f"version of {name}": ", ".join(versions)} if versions else {}
-    host = attributes.host(dataset)
-    words = {
-        "system": host.get("system"),
-        "kernel": host.get("kernel"),
-        "processor": host.get("cpu_model"),
-        "processors of the first node": host.get("cpus"),
-        "BLAS": host.get("openblas"),
-        "MPI": (host.get("tools") or {}).get("mpirun"),
-    }
-    found = {name: str(value) for name, value in words.items() if value}
-    networks = ", ".join(attributes.short_names(dataset).values())
-    return found | ({"networks": networks} if networks else {})
 
 
 def _provenance(parts: Sequence[Part]) -> str:
@@ -286,6 +248,8 @@ def _front(parts: Sequence[Part], facts: ReportFacts) -> dict[str, str]:
     """The title matter."""
     known = sorted(moment for part in parts for moment in moments(part.dataset))
     dates = list(dict.fromkeys([day(known[0][:10]), day(known[-1][:10])])) if known else []
+    if len(dates) == 2 and known[0][:7] == known[-1][:7]:  # 14 to 15 November 2023
+        dates[0] = dates[0].partition(" ")[0]
     date = facts.date or (f"Runs of {' to '.join(dates)}" if dates else "")
     authors = ", ".join(facts.authors)
     front = {

@@ -129,5 +129,6 @@ def plain(markdown: str) -> str:
 
 
 def first_sentence(markdown: str) -> str:
-    """The first sentence of a text as plain text."""
-    return re.split(r"(?<=[.!?])\s+(?=[^\sa-z(])", plain(markdown))[0]
+    """The first sentence of a text, without emphasis and citations."""
+    bare = re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).strip()
+    return re.split(r"(?<=[.!?])\s+(?=[^\sa-z(])", bare)[0]

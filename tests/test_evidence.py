@@ -16,6 +16,7 @@ from analysis.evidence import archive as archiving
 from analysis.evidence import chain, content
 from analysis.quoting import as_written
 from runners import archive, manifest
+from runners.record import FalloffError
 
 # What the notebooks make of each: the first needs the campaigns that it is compared with.
 SHOWN = (("none", "no notebook"), ("`payload`", "`48_hpl_messages`"))
@@ -136,6 +137,19 @@ def test_nothing_is_packed_that_was_not_kept_here(place, tmp_path):
         b"a secret" in text for name, text in texts.items() if not name.startswith("tests/")
     )
     assert "packed: data/reference/" in printed and "packed: analysis/, " in printed
+
+
+def test_only_a_report_of_what_is_packed_is_packed(tmp_path, monkeypatch):
+    """A report that rests on runs that are not there is refused, with its campaign; nothing is written."""
+    plan, stated = tmp_path / "trials.json", tmp_path / "summary.json"
+    plan.write_text('{"digest": "of the packed runs"}')
+    one = {"campaign": "hpl_scaling", "digest": "of other runs"}
+    stated.write_text(json.dumps({"statements": [one]}))
+    files = {"data/raw/own/trials.json": plan, archiving.STATEMENTS: stated}
+    monkeypatch.setattr(archiving, "_files", lambda: files)
+    with pytest.raises(FalloffError, match="other runs of hpl_scaling.*make report"):
+        archiving.write(tmp_path / "a.zip", {})
+    assert not (tmp_path / "a.zip").exists()
 
 
 def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):

@@ -127,7 +127,8 @@ def _cluster_design(
         if extremes and not set(primary) <= set(names):
             primary = extremes
         compared = [primary[-1]]
-    found = design.changed(primary=primary)
+    # What was simulated of the campaign's own nodes says nothing of these.
+    found = design.unset("without_messages").changed(primary=primary)
     if design.control is not None and design.control not in names and compared:
         found = found.changed(control=compared[0])
     return found

@@ -36,6 +36,12 @@ class Table(BaseModel):
         """The same table with other values in some fields, which are not checked again."""
         return self.model_copy(update=fields)
 
+    def unset(self, field: str) -> Self:
+        """The same table as if this field had not been given."""
+        copy = self.model_copy(update={field: type(self).model_fields[field].get_default()})
+        copy.model_fields_set.discard(field)
+        return copy
+
 
 Kind = TypeVar("Kind", bound=Table)
 

@@ -43,6 +43,7 @@ _UNREADABLE = (
     EOFError,
     ValueError,
 )
+STATEMENTS = "build/report/summary.json"
 DEEPEST = 12  # nested folders
 DATA_SUFFIXES = (".toml", ".csv", ".bib", ".json", ".jsonl", ".xz", ".c")
 # The user's files that are packed: descriptions, runs, datasets and the report.
@@ -59,9 +60,10 @@ OWN = (
 def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], list[str]]:
     """Write the archive; returns the names of the packed files, and notes on what is not described.
 
-    The same content gives the same bytes.
+    The same content gives the same bytes. Raises FalloffError if the report rests on a campaign that is not packed.
     """
     files = _files()
+    _require_its_data(files)
     contents: dict[str, Path | bytes] = {**files}
     chains, left_out = [], []
     for folder in verify.folders():
@@ -83,6 +85,24 @@ def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], 
             packed.writestr(entry, text, zipfile.ZIP_DEFLATED)
     os.replace(part, file)
     return sorted(contents), left_out
+
+
+def _require_its_data(files: Mapping[str, Path]) -> None:
+    """Raise FalloffError if a statement in the report is of a campaign that is not among the files."""
+    if STATEMENTS not in files:
+        return
+    stated = json.loads(files[STATEMENTS].read_text(encoding="utf-8")).get("statements", ())
+    packed = {
+        json.loads(file.read_text(encoding="utf-8")).get("digest")
+        for name, file in files.items()
+        if name.endswith("/trials.json")
+    }
+    strange = {one["campaign"] for one in stated if one["digest"] and one["digest"] not in packed}
+    if strange:
+        raise FalloffError(
+            f"{STATEMENTS} rests on other runs of {', '.join(sorted(strange))} than those that would be packed: `make report` "
+            "makes the report anew"
+        )
 
 
 @contextmanager
