@@ -24,7 +24,11 @@ def make(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
     datasets, lines = _datasets(data)
     wanted = _sections(datasets, facts.sections)
     shown = {folder for _, folder, _ in wanted}
-    lines += [f"{one.name}: no section shows its readings" for one in datasets if one not in shown]
+    lines += [
+        f"{one.name}: no section shows its readings"
+        for one, each in datasets.items()
+        if one not in shown and each.attrs["campaign"] not in own_data.FORETOLD
+    ]
     if not wanted:
         what = "; ".join(lines)
         raise FalloffError(f"nothing in {data} has a section of a report: {what}")
@@ -68,8 +72,7 @@ def _sections(
     messages and streams, then the other campaigns' own notebooks; or the campaigns that were `asked` for, in that order."""
     chosen = []
     for folder, dataset in datasets.items():
-        own = [] if own_methods.is_import(dataset) else _experiments(dataset)
-        shown = own or [name for name in own_data.NOTEBOOKS if own_data.has(dataset, name)]
+        shown = _shown_by(dataset)
         chosen += [(notebook, folder, dataset) for notebook in shown]
     chosen.sort(key=lambda one: one[0])
     chosen = list({(name if name not in own_data.NOTEBOOKS else (name, folder)): (name, folder, each) for name, folder, each in chosen}.values())  # fmt: skip
@@ -81,6 +84,15 @@ def _sections(
     return [
         one for name in asked for one in chosen if name in (one[2].attrs["campaign"], one[1].name)
     ]
+
+
+def _shown_by(dataset: xr.Dataset) -> list[str]:
+    """The notebooks that show a dataset; what a twin foretold is one section."""
+    what_if = own_data.FORETOLD[-1]
+    if dataset.attrs["campaign"] in own_data.FORETOLD:
+        return [own_data.TWIN] if dataset.attrs["campaign"] == what_if else []
+    own = [] if own_methods.is_import(dataset) else _experiments(dataset)
+    return own or [name for name in own_data.NOTEBOOKS if own_data.has(dataset, name)]
 
 
 def _experiments(dataset: xr.Dataset) -> list[str]:

@@ -25,7 +25,12 @@ from runners.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
 # What shows a user's own files; as long as none are named, an example.
-OF_OWN_FILES = ("05_your_own_data", "06_your_own_messages", "07_your_own_streams")
+OF_OWN_FILES = (
+    "05_your_own_data",
+    "06_your_own_messages",
+    "07_your_own_streams",
+    "08_faster_networks",
+)
 # These state nothing of an experiment's data.
 FRAME = ("00_start_here", *OF_OWN_FILES, "80_explore", "85_claims", SUMMARY, "95_methods")
 # What a notebook raises where campaigns are missing, or a short run lacks levels.

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from analysis import attributes
+from analysis import attributes, statements
 from analysis.exhibit import Table
 from analysis.own_methods import is_import
 from analysis.quoting import quoted
@@ -35,6 +35,8 @@ def section(datasets: Sequence[xr.Dataset], facts: ReportFacts) -> str:
 def recorded(dataset: xr.Dataset) -> dict[str, str]:
     """What a campaign's provenance says of the machines, in words by what they are about; of imported files, the versions of
     the tool."""
+    if statements.evidence_of(dataset) == "simulated":  # on whatever machine
+        return {}
     if is_import(dataset):
         versions = sorted({one for one in dataset.version.values.tolist() if one} - {"unknown"})
         about = {f"version of {dataset.attrs['campaign']}": quoted(", ".join(versions))}

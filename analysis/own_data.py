@@ -13,9 +13,13 @@ from analysis.notebooks import OF_OWN_FILES
 from analysis.quoting import quoted
 from analysis.schema import settings
 from analysis.wording import UNKNOWN, counted, number
+from runners.journal import Folder
 from runners.record import FalloffError
 
-HPL, MESSAGES, STREAMS = OF_OWN_FILES
+HPL, MESSAGES, STREAMS, TWIN = OF_OWN_FILES
+# What `falloff twin` simulates: points that were run, and networks that are not there.
+FORETOLD = ("twin_held_out", "twin_what_if")
+_OF_TWIN = ("token_nodes", "token_load", "suspects", "twin_hpl")  # of the example
 # A dataset with any of these readings has the section of its notebook.
 NOTEBOOKS = {
     HPL: ("hpl_rate",),
@@ -73,6 +77,41 @@ def campaign(folder: Path) -> Path:
             f"{folder} holds several campaigns: name one of {', '.join(map(str, found))}"
         )
     return found[0]
+
+
+def measured_in(folder: str) -> list[str]:
+    """The campaigns that are meant by a folder: itself, or all in it that were not simulated, as what a twin foretold
+    before. A name that is no folder stays."""
+    place = Path(folder)
+    if not place.is_dir() or (place / "trials.json").exists():
+        return [folder]
+    found = verify.folders([place])
+    return [str(one) for one in found if Folder(one).plan().testbed["kind"] != "simulated"]
+
+
+def twin(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
+    """What a twin was fitted to and has to predict, the points that it simulated, and the networks that are not there; all in
+    the folder `data`, without it an example.
+
+    Raises FalloffError if the folder holds no twin's simulations, or several.
+    """
+    if not data:
+        stored = {
+            file.parent.name.split("-")[0]: file.parent
+            for file in paths.REFERENCE.glob("*/trials.json")
+        }
+        held_out, what_if = (store.read(stored[name]) for name in FORETOLD)
+        return [store.read(stored[name]) for name in _OF_TWIN], held_out, what_if
+    folder = Path(data) if Path(data).exists() else paths.ROOT / data
+    simulated: dict[str, list[xr.Dataset]] = {name: [] for name in FORETOLD}
+    for one in map(store.read, verify.folders([folder])):
+        simulated.get(one.attrs["campaign"], []).append(one)
+    if [1, 1] != [len(found) for found in simulated.values()]:
+        raise FalloffError(
+            f"{folder} needs the runs of one twin: `falloff twin {folder} --name NAME --out {folder}`"
+        )
+    ((held_out,), (what_if,)) = simulated.values()
+    return [store.read(Path(one)) for one in measured_in(str(folder))], held_out, what_if
 
 
 def _example(notebook: str) -> xr.Dataset:

@@ -8,7 +8,7 @@ from analysis import attributes
 from analysis.imported_hpl import MARGIN
 from analysis.importing import BLOCKS
 from analysis.notebooks import OF_OWN_FILES
-from analysis.own_data import HPL, MESSAGES, STREAMS
+from analysis.own_data import HPL, MESSAGES, STREAMS, TWIN
 from analysis.store import IMPORTED
 from analysis.wording import listed, percent
 
@@ -58,11 +58,21 @@ def _methods(names: Collection[str], datasets: Sequence[xr.Dataset]) -> Iterator
             "The time of a message is a latency and a time for each byte [@hockney], fitted to the logarithms of times. A line that misses a "
             "mean time by more than a quarter is not quoted. OSU's and IMB's times are half a round trip."
         )
+    if TWIN in names:
+        yield from _twin()
     if MESSAGES in names or STREAMS in names:
         yield (
             "What a wire carries is the TCP payload in full frames with timestamps over IPv4, after all headers and gaps, at the rate that the "
             "network's name says and with frames of 1500 bytes unless the MTU was given."
         )
+
+
+def _twin() -> Iterator[str]:
+    yield (
+        "Networks that are not there are simulated: HPL's own code runs under SimGrid [@simgrid] on nodes and links whose rates are fitted to "
+        "the messages by size and to one node's rate. HPL on several nodes is not read by the fit. A faster Ethernet carries TCP's payload in full "
+        "frames, at its worse end four fifths of that; its latency is the fitted network's. Each node has one process."
+    )
 
 
 def _of_repeats(datasets: Sequence[xr.Dataset]) -> str:
@@ -99,6 +109,11 @@ def limits(shown: Sequence[tuple[str, xr.Dataset]]) -> str:
         )
     if MESSAGES in names or STREAMS in names:
         lines.append("Two hosts say nothing about many that send at once through the same switch.")
+    if TWIN in names:
+        lines.append(
+            "The ranges of what is foretold hold only the uncertainty of the fitted numbers. How wrong the model is, is known only where HPL was run. "
+            "The simulation has no loss and no incast, and its nodes are alike."
+        )
     kinds = sorted({str(each.evidence.values[0]) for each in datasets})
     lines.append(
         f"All evidence is {listed(kinds)}: it holds for this cluster as it was then, and for no other."

@@ -22,7 +22,7 @@ from analysis import attributes, document, own_cluster, own_methods, publish, st
 from analysis.document import Section
 from analysis.evidence import content
 from analysis.exhibit import Table
-from analysis.own_data import NOTEBOOKS
+from analysis.notebooks import OF_OWN_FILES
 from analysis.paths import BIBLIOGRAPHY
 from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.report import DIGITS, FIGURE, UNDATED
@@ -61,7 +61,7 @@ def build(parts: Sequence[Part], facts: ReportFacts, out: Path) -> tuple[Path, l
     if not parts:
         raise FalloffError("there is nothing to report")
     # There is no supplement, so that one's own notebooks are shown whole.
-    sections = [document.read(part.book, whole=part.notebook in NOTEBOOKS) for part in parts]
+    sections = [document.read(part.book, whole=part.notebook in OF_OWN_FILES) for part in parts]
     stated = [
         one | {"notebook": part.notebook}
         for part, section in zip(parts, sections)

@@ -1,24 +1,27 @@
 """Whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, derive, drawing, exhibit, style
+from analysis import attributes, derive, drawing, exhibit, imported_hpl, style
 from analysis import twin as twins
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
+from analysis.importing import UNORDERED
 from analysis.quoting import quoted
 from analysis.statements import T_INTERVAL, Statement, estimated, origin
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import ACROSS, INSIDE, place
+from analysis.store import IMPORTED
 from analysis.twin import Twin
-from analysis.wording import counted, estimate, fixed, listed, number, percent
+from analysis.wording import UNKNOWN, counted, estimate, fixed, listed, number, percent
 from runners.record import FalloffError
 
 MARGIN = 0.03  # of a held-out rate, decided before the simulation
@@ -75,26 +78,46 @@ class HeldOut:
 @dataclass(frozen=True)
 class Study:
     """The dataset of the simulated points that were held out, these points, and HPL's rates on the networks of
-    `twin.what_ifs`, on the most nodes held out and twice as many."""
+    `twin.what_ifs`. Repeats of a point are of this `unit`, block or run."""
 
     dataset: xr.Dataset
     twin: Twin
     held_out: tuple[HeldOut, ...]
     what_if: tuple[Rate, ...]
+    unit: str = "block"
 
     def gain(self, rate: Rate) -> float:
         """What a change of a network gains [1] on the same nodes."""
-        (as_is,) = (
-            other.rate
+        return rate.rate / self._as_is(rate).rate - 1
+
+    def gain_range(self, rate: Rate) -> tuple[float, float, float]:
+        """The gain [1] as fitted, and the least and most of it with both networks at the ends of their ranges."""
+        before = self._as_is(rate)
+        every = [rate.rate / before.rate, rate.low / before.low, rate.high / before.high]
+        return every[0] - 1, min(every) - 1, max(every) - 1
+
+    def _as_is(self, rate: Rate) -> Rate:
+        (before,) = (
+            other
             for other in self.what_if
             if (other.network, other.nodes) == (rate.fitted, rate.nodes)
         )
-        return rate.rate / as_is - 1
+        return before
 
 
 def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
     """HPL's points on several nodes and a fitted network; raises FalloffError where there are none, or more is varied."""
     for dataset in datasets:
+        if attributes.testbed(dataset).get("kind") == IMPORTED:
+            points = _imported(dataset)
+            known = (
+                []
+                if points is None
+                else [name for name in points.interconnect.values.tolist() if name in twin.links]
+            )
+            if known:
+                return points.sel(interconnect=known, nodes=points.nodes > 1)
+            continue
         if not ((dataset.runner == "hpl") & (dataset.role == "point") & (dataset.nodes > 1)).any():
             continue
         varied = sorted(set(attributes.factors(dataset)) ^ {"interconnect", "nodes"})
@@ -112,11 +135,27 @@ def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
     )
 
 
+def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
+    """Imported HPL points over (block, interconnect, nodes), on a grid of one process a node as the twin has them; None if the
+    numbers of nodes are not known."""
+    try:
+        points = imported_hpl.points(dataset)
+    except FalloffError:
+        return None
+    if points.nodes.attrs["long_name"] != "nodes":
+        return None
+    nodes = points.nodes.values.tolist()
+    for name in ("P", "Q"):
+        grid = [problem(n, 1, _BYTES, 1)[name] for n in nodes]
+        points[name] = points.P.where(False).fillna(xr.DataArray(grid, dims="nodes"))
+    return points
+
+
 def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> Iterator[Campaign]:
     """The campaigns to simulate: the held-out points, then the what-ifs. `defaults` are HPL's settings where the run
     recorded none."""
     shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
-    ran, block = attributes.settings(points), int(shape.NB.max())
+    ran, block = _settings(points), int(shape.NB.max())
     settings = {key: ran.get(key, value) for key, value in defaults.items()} | {"NB": block}
     levels = {
         str(nodes): {name: int(shape[name].sel(nodes=nodes)) for name in ("N", "P", "Q")}
@@ -126,11 +165,15 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
     of_node = _BYTES * levels[str(most)]["N"] ** 2 / most
     twice = {str(most): levels[str(most)], str(2 * most): problem(2 * most, 1, of_node, block)}
     others = [
-        other for name in networks for other in twins.what_ifs(twin.links[name], name, name, most)
+        other
+        for name in networks
+        for other in twins.what_ifs(twin.links[name], name, name, most, twin.faster)
     ]
+    # Faster Ethernets are asked of the nodes that are there.
+    asked = levels if twin.faster else twice
     for name, between, sizes in (
         ("twin_held_out", networks, levels),
-        ("twin_what_if", [*networks, *others], twice),
+        ("twin_what_if", [*networks, *others], asked),
     ):
         yield checked(
             {
@@ -151,6 +194,10 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
         )
 
 
+def _settings(points: xr.Dataset) -> Mapping[str, Any]:
+    return json.loads(points.attrs.get("settings", "{}"))
+
+
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:
     """Compare the simulated campaigns with the points held out; raises FalloffError where a simulation failed."""
     found = []
@@ -160,7 +207,8 @@ def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Da
             mean = float(mean_over(ran, "block", "rate"))
             _, low, high = map(float, average(rate.rate / ran.values, "ratio"))
             found.append(HeldOut(rate, mean, ran.size, rate.rate / mean - 1, low - 1, high - 1))
-    return Study(held_out, twin, tuple(found), tuple(_rates(what_if, twin)))
+    unit = "run" if points.attrs.get("repeats") == UNORDERED else "block"
+    return Study(held_out, twin, tuple(found), tuple(_rates(what_if, twin)), unit)
 
 
 def _rates(dataset: xr.Dataset, twin: Twin) -> Iterator[Rate]:
@@ -211,7 +259,7 @@ def accuracy(study: Study) -> str:
     still_open = f", {answers.count(OPEN)} are open" if OPEN in answers else ""
     return (
         f"**The twin predicts HPL within {percent(MARGIN, 0)} at {within}**{still_open}. Its largest error is "
-        f"{_signed(worst.error)} ({at}; {counted(worst.blocks, 'block')}, {study.twin.evidence} evidence)."
+        f"{_signed(worst.error)} ({at}; {counted(worst.blocks, study.unit)}, {study.twin.evidence} evidence)."
     )
 
 
@@ -225,7 +273,7 @@ def is_right(study: Study) -> list[Statement]:
         rate, error = point.predicted, (point.error, point.low, point.high)
         statement = f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {rate.words}, {rate.nodes} nodes"
         about = {"words": point.answer, "primary": point is largest[rate.network]}
-        n_of = f"{study.twin.evidence} block"  # the twin itself has no scatter
+        n_of = f"{study.twin.evidence} {study.unit}"  # the twin itself has no scatter
         one = estimated(source, statement, "error", error, point.blocks, n_of=n_of, **about)
         statements.append(one)
     return statements
@@ -240,8 +288,8 @@ def table(study: Study) -> exhibit.Table:
         cells = rate.words, str(rate.nodes), number(point.measured), str(point.blocks), simulated
         rows.append((*cells, f"{error} %", point.answer))
     measured = study.twin.evidence.capitalize()
-    columns = f"Network; Nodes; {measured}; Blocks; Predicted (range); Error (95 %); Answer"
-    caption = f"HPL on several nodes, held out [Gflop/s]; the error with its {T_INTERVAL}"
+    columns = f"Network; Nodes; {measured}; {study.unit.capitalize()}s; Predicted (range); Error (95 %); Answer"
+    caption = f"HPL on several nodes, held out [Gflop/s]; the error with its {T_INTERVAL.replace('block', study.unit)}"
     return exhibit.Table("twin-held-out", columns.split("; "), "lrrrrrl", rows, caption)
 
 
@@ -258,8 +306,58 @@ def text(study: Study) -> str:
         rows.append((rate.words, str(rate.nodes), estimate(rate.rate, rate.low, rate.high), gain))
     lines = [accuracy(study).replace("**", ""), "", "HPL on several nodes, held out [Gflop/s]"]
     lines += [*_aligned([[one.lower() for one in errors.columns], *errors.rows]), ""]
-    lines += ["What if (range: every fitted number at its worse or better end)", *_aligned(rows)]
+    if study.twin.faster:
+        asked = gains_table(study)
+        lines += [asked.caption, *_aligned([asked.columns, *asked.rows])]
+    else:
+        lines += [
+            "What if (range: every fitted number at its worse or better end)",
+            *_aligned(rows),
+        ]
     return "\n".join(lines).replace("\u00a0", " ")
+
+
+def gains(study: Study) -> list[Statement]:
+    """What HPL's rate gains [1] on each network that is not there, on the most nodes that were asked for, with the range that
+    the fitted numbers leave it. The largest for each fitted network is primary."""
+    source, found = origin(study.dataset), []
+    most = max((rate.nodes for rate in study.what_if), default=0)
+    changed = [one for one in study.what_if if one.nodes == most and one.network != one.fitted]
+    largest = {one.fitted: one for one in sorted(changed, key=study.gain)}
+    for one in changed:
+        kind, on = "range of the fitted numbers", counted(most, "node")
+        made = estimated(
+            source,
+            f"{one.words}: what HPL's rate gains on {on}",
+            "gain",
+            study.gain_range(one),
+            1,
+            kind,
+            n_of="simulation",
+            primary=one is largest[one.fitted],
+        )
+        value, low, high = map(_signed, (made.estimate, *(made.interval or ())))
+        sentence = (
+            f"**{one.words}**: HPL's rate on {on} changes by {value} ({kind} {low} to {high})."
+        )
+        found.append(replace(made, sentence=sentence))
+    return found
+
+
+def gains_table(study: Study) -> exhibit.Table:
+    """HPL's rate on each network, there or not, and its change against the network as it is, by nodes."""
+    nodes, rows = sorted({rate.nodes for rate in study.what_if}), []
+    by_network: dict[str, dict[int, Rate]] = {}
+    for rate in study.what_if:
+        by_network.setdefault(rate.network, {})[rate.nodes] = rate
+    for name, rates in by_network.items():
+        last = rates[max(rates)]
+        cells = [_signed(study.gain(rates[n])) if n in rates else UNKNOWN for n in nodes]
+        cells = ["" for _ in nodes] if name == last.fitted else cells
+        rows.append((last.words, *cells, estimate(last.rate, last.low, last.high)))
+    columns = ["Network", *(counted(n, "node") for n in nodes), f"Gflop/s on {nodes[-1]} (range)"]
+    caption = "HPL's rate against the network as it is, simulated (range: every fitted number at its worse or better end)"
+    return exhibit.Table("twin-gains", columns, "l" + "r" * (len(nodes) + 1), rows, caption)
 
 
 def _signed(change: float) -> str:

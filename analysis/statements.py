@@ -155,8 +155,8 @@ class Statement:
 
     @property
     def value(self) -> str:
-        """The estimate with its interval, in the unit of the quantity."""
-        return self._with_interval(f"{self.level}: ")
+        """The estimate with its interval, or a range that has no level, in the unit of the quantity."""
+        return self._with_interval(f"{self.level or 'range'}: ")
 
     def _with_interval(self, kind: str) -> str:
         """The estimate, and its interval in parentheses behind the `kind` of it."""

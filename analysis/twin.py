@@ -14,11 +14,12 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from analysis import attributes
+from analysis import attributes, imported_hpl
 from analysis.derive import slowed
 from analysis.fitting.adequacy import follows
 from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
+from analysis.wire import wire_limit
 from analysis.wording import byte_size, estimate, listed, number, percent
 from runners.record import FalloffError
 
@@ -28,6 +29,10 @@ MOST_PIECES = 4
 MISFIT = 0.25  # of a mean time from the fitted one
 LATENCY_SHARE = 0.05  # of the longest message's time
 HALF_WIDTH = 0.10  # of the bandwidth's 95 % interval
+REACHED = (
+    0.8  # of a faster wire's payload at the worse end: hosts often miss the rate of a new link
+)
+MTU = 1500  # bytes, of a faster Ethernet
 LOADED = 0.05  # by so much several pairs at once must slow down long messages, before load counts for short ones
 
 
@@ -83,7 +88,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Twin:
-    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not."""
+    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not.
+
+    `faster` are the rates [bit/s] of Ethernets that are asked for instead of the changes of `what_ifs`.
+    """
 
     evidence: str
     campaigns: tuple[str, ...]
@@ -91,10 +99,11 @@ class Twin:
     rate_source: str
     links: Mapping[str, Link]
     refused: Mapping[str, str]
+    faster: tuple[float, ...] = ()
 
 
-def fit(datasets: Sequence[xr.Dataset]) -> Twin:
-    """Fit a twin to the micro-benchmarks among the datasets.
+def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
+    """Fit a twin to the micro-benchmarks among the datasets; `faster` are rates of Ethernets [bit/s] to ask for.
 
     Raises FalloffError where they are of several kinds of evidence or several clusters, lack a compute rate, or no network can be
     fitted.
@@ -124,7 +133,7 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
         )
         raise FalloffError(f"no network can be fitted. {what}")
     names = tuple(dict.fromkeys(each.attrs["campaign"] for each in datasets))
-    return Twin(evidence[0], names, rate, source, links, refused)
+    return Twin(evidence[0], names, rate, source, links, refused, tuple(faster))
 
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
@@ -152,6 +161,14 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
     for reading, what in (("dgemm_rate", "DGEMM, median node"), ("hpl_rate", "HPL on one node")):
         for dataset in datasets:
             trials = _points(dataset, reading)
+            if (
+                reading == "hpl_rate"
+                and trials.sizes["trial"]
+                and attributes.testbed(dataset).get("kind") == IMPORTED
+            ):
+                if found := _of_import(dataset):
+                    return found
+                continue
             if reading == "hpl_rate":
                 trials = trials.isel(trial=np.flatnonzero(trials.nodes.values == 1))
             if trials.sizes["trial"]:
@@ -161,6 +178,15 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
                 blocks = rates.assign_coords(block=trials.block).groupby("block").mean()
                 return _mean(blocks.values), f"{what}, campaign {dataset.attrs['campaign']}"
     raise FalloffError("no campaign has a node's compute rate: add `suspects`, or HPL on one node")
+
+
+def _of_import(dataset: xr.Dataset) -> tuple[Value, str] | None:
+    """HPL on one node as imported: the best settings, mean over all runs of all networks; None if it was not run there."""
+    points = imported_hpl.points(dataset)
+    if points.nodes.attrs["long_name"] != "nodes" or 1 not in points.nodes:
+        return None
+    rates = 1e9 * points.rate.sel(nodes=1).values.ravel()
+    return _mean(rates[np.isfinite(rates)]), f"HPL on one node, import {dataset.attrs['campaign']}"
 
 
 def _mean(values: np.ndarray) -> Value:
@@ -267,8 +293,19 @@ def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]) -> Piece:
     return Piece(part, offset, per_byte, squares)
 
 
-def what_ifs(link: Link, name: str, short: str, nodes: int) -> dict[str, tuple[str, dict]]:
-    """Networks that are not there, by name: what is said of each, and what differs from the fitted one."""
+def what_ifs(
+    link: Link, name: str, short: str, nodes: int, faster: Sequence[float] = ()
+) -> dict[str, tuple[str, dict]]:
+    """Networks that are not there, by name: what is said of each, and what differs from the fitted one.
+
+    With `faster`, rates of Ethernets [bit/s], these are the Ethernets that are faster than the fitted network, with its latency.
+    """
+    if faster:
+        return {
+            f"{name}_at_{rate / 1e9:g}g": (f"{short}, at {rate / 1e9:g} Gbit/s", {"bandwidth": at})
+            for rate in faster
+            if (at := _of_wire(rate)).low > link.bandwidth.high
+        }
     port = max(2, nodes // 4)
     tree = {
         "nodes_per_edge": port,
@@ -282,6 +319,12 @@ def what_ifs(link: Link, name: str, short: str, nodes: int) -> dict[str, tuple[s
         ("tree", f"switches of {port} nodes, 2:1 oversubscribed", {"tree": tree}),
     )
     return {f"{name}_{key}": (f"{short}, {words}", changed) for key, words, changed in changes}
+
+
+def _of_wire(rate: float) -> Value:
+    """The bandwidth [B/s] of an Ethernet of this rate [bit/s]: TCP's payload in full frames of 1500 bytes, at worst REACHED."""
+    payload = wire_limit(rate, MTU) / 8
+    return Value(payload, REACHED * payload, payload)
 
 
 ASSUMED = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
@@ -309,7 +352,7 @@ def description(twin: Twin, name: str, nodes: int, shorts: Mapping[str, str]) ->
     networks = {}
     for network, link in twin.links.items():
         short = shorts.get(network, network)
-        others = what_ifs(link, network, short, nodes // 2)
+        others = what_ifs(link, network, short, nodes // 2, twin.faster)
         for other, (words, changed) in {network: (short, {}), **others}.items():
             networks[other] = _network(other, words, link, changed)
     rates = [_entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}")]

@@ -2,9 +2,29 @@
 
 import sys
 
+import click
+
 from analysis import paths
 from commands import names
 from commands.grammar import PATH, argument, command, option, switch
+
+
+class Rates(click.ParamType):
+    """Rates in Gbit/s with commas between, as a tuple in bit/s."""
+
+    name = "rates"
+
+    def convert(self, value, param, ctx) -> tuple[float, ...]:
+        """Raises click.BadParameter unless each is a number above 0."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            rates = tuple(1e9 * float(word) for word in value.split(",") if word.strip())
+        except ValueError:
+            self.fail(f"{value!r} is no list of numbers, such as 10,25,100.", param, ctx)
+        if not all(0 < rate < 1e15 for rate in rates):
+            self.fail(f"{value!r}: a rate is above 0 Gbit/s.", param, ctx)
+        return rates
 
 
 @command(
@@ -12,6 +32,7 @@ from commands.grammar import PATH, argument, command, option, switch
     examples="""
         falloff twin data/raw/token_nodes-* data/raw/suspects-* data/raw/hpl_scaling-* --name mytwin
         falloff run hpl_scaling --testbed mytwin
+        falloff twin mine --name mytwin --faster 10,25,100 --out mine
     """,
 )
 @argument(
@@ -20,13 +41,28 @@ from commands.grammar import PATH, argument, command, option, switch
     nargs=-1,
     required=True,
     metavar="CAMPAIGN...",
-    help="Folders, or names in data/reference.",
+    help="Folders of campaigns or imports, or names in data/reference.",
 )
 @option(
     "--name",
     required=True,
     metavar="NAME",
     help="The twin's name: writes data/testbeds/NAME.toml.",
+)
+@option(
+    "--faster",
+    type=Rates(),
+    default="",
+    metavar="GBIT/S,...",
+    help="Ask what Ethernets of these rates would bring, such as 10,25,100.",
+)
+@option(
+    "--out",
+    type=PATH,
+    default=paths.RAW,
+    show_default="data/raw",
+    metavar="FOLDER",
+    help="Where the simulated runs are kept.",
 )
 @switch("--fit-only", help="Write the description and simulate nothing.")
 @option(
@@ -37,20 +73,21 @@ from commands.grammar import PATH, argument, command, option, switch
     metavar="FILE.svg",
     help="Where the figure goes.",
 )
-def twin(campaigns, name, fit_only, figure) -> None:
+def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster, and ask what if.
 
     The fit takes latency and bandwidth by message size, and a node's compute rate, from campaigns
     of one cluster. It writes them as a testbed for SimGrid. HPL is then predicted where it was run
-    (the fit does not read those runs) and on networks that you do not have.
+    (the fit does not read those runs) and on networks that you do not have. Imported outputs of OSU
+    or IMB and of HPL suffice.
     """
     import experiment
-    from analysis import prediction, style
+    from analysis import own_data, prediction, style
     from analysis import twin as fitting
     from commands.progress import shown
 
-    datasets = experiment.named(campaigns)
-    found = fitting.fit(datasets)
+    datasets = experiment.named([one for each in campaigns for one in own_data.measured_in(each)])
+    found = fitting.fit(datasets, faster)
     for network, reason in found.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
     points = None if fit_only else prediction.held_out_points(datasets, found)
@@ -61,7 +98,7 @@ def twin(campaigns, name, fit_only, figure) -> None:
     if points is None:
         return
     with shown() as listen:
-        runs = experiment.simulate_twin(name, found, points, listen=listen)
+        runs = experiment.simulate_twin(name, found, points, out, listen=listen)
     study = prediction.predict(found, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,16 @@
 """A twin: planted breaks and the paced cluster's known numbers are found, HPL is predicted, and what cannot be fitted is refused."""
 
+import json
 import shutil
 
 import numpy as np
+import own_results
 import pytest
+from command_line import run
 from executed import executed, words
 
 import experiment
-from analysis import importing, paths, prediction, store, twin
+from analysis import derive, importing, paths, prediction, store, twin
 from runners.record import FalloffError
 from runners.testbeds import simulated, smpi
 
@@ -149,6 +152,34 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     assert file.read_text() == "# mine\n"
     with pytest.raises(FalloffError, match="letters, digits"):
         experiment.write_twin("../x", found, 16, hpl)
+
+
+@pytest.mark.long
+def test_files_alone_say_what_a_faster_network_would_bring(tmp_path, monkeypatch):
+    """From outputs of OSU and HPL on one network: the twin is right where HPL was run, and what it says of a network of ten
+    times the rate is what real HPL reached on such a one. Then the report has it as a section."""
+    if reasons := simulated.unavailable({}):
+        pytest.skip(reasons[0])
+    shutil.copytree(paths.TESTBEDS, tmp_path / "testbeds")
+    monkeypatch.setattr(paths, "TESTBEDS", tmp_path / "testbeds")
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    own_results.write_cluster(tmp_path / "files", ["gige"], (2, 4), blocks=2)
+    mine, out = str(tmp_path / "mine"), str(tmp_path / "report")
+    for tool in ("hpl", "osu"):
+        run("import", tool, str(tmp_path / "files" / tool), "--out", mine)
+    figure = ("--figure", str(tmp_path / "twin.svg"))
+    done = run("twin", mine, "--name", "own", "--faster", "1", "--out", mine, *figure)
+    assert done.returncode == 0 and (tmp_path / "twin.svg").exists(), done.stderr
+    assert run("report", "--data", mine, "--out", out).returncode == 0
+    stated = json.loads((tmp_path / "report" / "summary.json").read_text())["statements"]
+    errors = [one["estimate"] for one in stated if one["subject"].startswith("The twin's")]
+    (gain,) = (one["estimate"] for one in stated if one["quantity"] == "gain")
+    real = (
+        derive.points(*experiment.named(["twin_hpl-scale_model"])).rate.sel(nodes=4).mean("block")
+    )
+    truth = float(real.sel(interconnect="10gige") / real.sel(interconnect="gige")) - 1
+    assert len(errors) == 2 and max(map(abs, errors)) < 0.03 and abs(gain - truth) < 0.03 < truth
+    assert run("twin", mine, "--name", "own", "--faster", "ten").returncode == 2
 
 
 def test_the_simulator_is_told_sizes_and_load():
