@@ -20,6 +20,19 @@ from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable
 from runners.tools import token_exchange, tool_named
 
 IMPORTED = "imported"  # the testbed name of every transcript that is an imported file
+# Units in files, as UDUNITS knows them: there "B" is the bel, and operations are numbers.
+CONVENTIONS = "CF-1.11"
+UDUNITS = {
+    "B": "byte",
+    "B/s": "byte s-1",
+    "bit/s": "bit s-1",
+    "flop/s": "s-1",
+    "Gflop/s": "1e9 s-1",
+    "update/s": "s-1",
+    "1/s": "s-1",
+}
+EPOCH = "seconds since 1970-01-01 00:00:00"
+_SHOWN = "shown_units"  # the attribute that keeps a unit as it is shown
 # The netCDF library is not thread-safe, and the explorer's server runs in a thread beside the notebook's.
 _NETCDF = threading.RLock()
 
@@ -88,10 +101,11 @@ def _state(folder: Path) -> tuple:
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
-    """Write a dataset as netCDF-4. The file is replaced in one step and never left half-written.
+    """Write a dataset as netCDF-4 by the CF conventions. The file is replaced in one step and never left half-written.
 
     Raises FalloffError if it cannot be written there.
     """
+    dataset = _by_conventions(dataset)
     part = file.with_name(file.name + ".part")
     compressed = {
         name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
@@ -113,8 +127,29 @@ def save(dataset: xr.Dataset, file: Path) -> None:
 def opened(file: Path) -> Iterator[xr.Dataset]:
     """Open a netCDF-4 file unchecked for the duration of the block; raises OSError or ValueError if
     it is not one."""
-    with _NETCDF, xr.open_dataset(file, engine="netcdf4") as found:
-        yield found
+    with _NETCDF, xr.open_dataset(file, engine="netcdf4", decode_times=False) as found:
+        yield _as_shown(found)
+
+
+def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
+    """The dataset with units that UDUNITS parses, times with their epoch, and the name of the conventions."""
+    found = dataset.copy().assign_attrs(Conventions=CONVENTIONS)
+    for name, array in found.variables.items():
+        unit = array.attrs.get("units")
+        written = EPOCH if name == "start" else UDUNITS.get(str(unit), unit)
+        if written != unit:
+            found[name] = found[name].assign_attrs({"units": written, _SHOWN: unit})
+    return found
+
+
+def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
+    """What `_by_conventions` was given."""
+    found = dataset.copy()
+    found.attrs.pop("Conventions", None)
+    for name in found.variables:
+        if unit := found[name].attrs.pop(_SHOWN, None):
+            found[name].attrs["units"] = unit
+    return found
 
 
 def load(file: Path) -> xr.Dataset:

@@ -6,9 +6,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import netCDF4
 import numpy as np
 import pytest
 from campaigns import small_plan, use_echo
+from cf_units import Unit
 from local_testbed import LocalTestbed
 from synthetic import campaign
 
@@ -42,6 +44,26 @@ def test_transcripts_become_a_dataset_that_survives_its_file(folder, tmp_path):
     store.save(dataset, tmp_path / "small.nc")
     assert store.load(tmp_path / "small.nc").identical(dataset)
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_files_keep_the_cf_conventions(tmp_path):
+    """UDUNITS parses every unit, a byte is a byte and no bel, a time has its epoch; read back, units are as they are shown."""
+    dataset = campaign(blocks=2)
+    store.save(dataset, tmp_path / "own.nc")
+    with netCDF4.Dataset(tmp_path / "own.nc") as raw:
+        units = {
+            name: Unit(one.units) for name, one in raw.variables.items() if "units" in one.ncattrs()
+        }
+        assert raw.Conventions.startswith("CF-") and len(units) > 50
+    assert units["start"].is_time_reference() and units["bytes_sent"].convert(1, "bit") == 8
+    assert units["hpl_rate"].convert(1, "s-1") == 1e9
+    of_all = {
+        row.get("units")
+        for kind in ("coordinates", "variables")
+        for row in schema.schema()[kind].values()
+    }
+    assert not [unit for unit in of_all if unit and not Unit(store.UDUNITS.get(unit, unit))]
+    assert store.load(tmp_path / "own.nc").identical(dataset)
 
 
 def test_a_campaign_is_read_once_until_one_of_its_files_changes(folder, monkeypatch):
