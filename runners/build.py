@@ -6,8 +6,10 @@
     suspects                    all nodes and pairs of nodes of a cluster
     delay_line, shared_wire, channel_bond   what lies between emulated nodes
     payload.so, record.so   for any MPI program: counts its messages, records its calls
-    mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks
-    xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so   for SimGrid's SMPI, where it is installed
+    mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks by their BLAS
+    pace_program.so         for any MPI program: paces its ranks by their processor time
+    xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so,
+    replay_recorded         for SimGrid's SMPI, where it is installed: HPL, and any recorded program
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """
@@ -32,13 +34,16 @@ _SOURCES = _HERE / "src"
 PROGRAMS = (
     *("xhpl", "xhpl_payload", "dgemm", "node_rates", "suspects", "token", "token_mpi"),
     *("delay_line", "shared_wire", "channel_bond"),
-    *("payload.so", "record.so", "mptcp.so", "pace.so"),
+    *("payload.so", "record.so", "mptcp.so", "pace.so", "pace_program.so"),
 )
 # Debian's libblas-dev. An archive, linked by its path: what is linked by the name blas becomes at
 # run time the BLAS that the machine's alternatives point to, which is OpenBLAS.
 _REFERENCE_BLAS = "blas/libblas.a"
 
-SIMULATED = ("xhpl_simulated", "xhpl_recorded", "dgemm_simulated", "noclock.so", "xhpl_unmocked")
+SIMULATED = (
+    *("xhpl_simulated", "xhpl_recorded", "dgemm_simulated", "xhpl_unmocked"),
+    *("replay_recorded", "noclock.so"),
+)
 _SOLVING = ("xhpl", "xhpl_payload", "xhpl_reference")  # which have to show it
 SIMGRID_REMEDY = "SimGrid is missing: `apt-get install libsimgrid-dev`"
 # A small system for one process.

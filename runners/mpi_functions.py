@@ -88,12 +88,14 @@ def rules() -> Tuple[Dict[str, str], Set[str]]:
 
 def wrappers(compiler: str) -> str:
     """The lines that record.c includes: one for each function that is not local, a macro named
-    after its rule."""
+    after its rule. One that makes a communicator names that argument, too."""
     known, _ = rules()
     wrapped = [(known.get(each.name, DEFAULT), each) for each in declared(compiler)]
-    return "".join(
-        f"{rule.upper()}({each.result}, {each.name}, ({each.parameters}), "
-        f"({', '.join(each.arguments)}))\n"
-        for rule, each in wrapped
-        if rule != _UNWRAPPED
-    )
+    lines = []
+    for rule, each in wrapped:
+        words = [each.result, each.name, f"({each.parameters})", f"({', '.join(each.arguments)})"]
+        if rule == "creating":
+            words.append(each.arguments[-1])
+        if rule != _UNWRAPPED:
+            lines.append(f"{rule.upper()}({', '.join(words)})\n")
+    return "".join(lines)

@@ -9,7 +9,7 @@ import re
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from runners.record import Contradictory, Cut, FalloffError, Reading
 
@@ -67,32 +67,48 @@ def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
 
 def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> Tuple[int, str]:
     """Run a command line with `library` (payload.so) loaded into the program: its exit code, and its
-    payload table as it was printed, empty without one. Another library prints to the file that `variable` names; what Open
-    MPI's monitoring leaves beside it follows.
-
-    Open MPI's mpirun is told to hand the library to all ranks, also on other hosts; of any other launcher
-    it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes its table
-    below the working folder, which its host has to share.
-    """
-    if set(" :") & set(str(library)):
-        raise FalloffError(f"LD_PRELOAD cannot name {library}: it needs a path without ' ' and ':'")
-    try:
-        with tempfile.TemporaryDirectory(prefix=".falloff-", dir=Path.cwd()) as folder:
-            table = Path(folder) / "payload.txt"
-            exit_code = _executed(*_with_library(argv, library, variable, table))
-            files = [table, *sorted(Path(folder).glob("*.prof"))] if table.exists() else []
-            printed = "\n".join(file.read_text(encoding="utf-8").strip() for file in files)
-    except OSError as error:
-        raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
+    payload table as it was printed, empty without one. Another library prints to the file that
+    `variable` names."""
+    exit_code, (printed,) = run_with(argv, {variable: library})
     return exit_code, printed
 
 
-def _with_library(
-    argv: Sequence[str], library: Path, variable: str, table: Path
+def run_with(argv: Sequence[str], libraries: Mapping[str, Path]) -> Tuple[int, List[str]]:
+    """Run a command line with these libraries loaded into the program, each by the variable that names
+    its file: the exit code, and what each printed. What Open MPI's monitoring leaves beside a file
+    follows it.
+
+    Open MPI's mpirun is told to hand the libraries to all ranks, also on other hosts; of any other
+    launcher it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes
+    below the working folder, which its host has to share.
+    """
+    for library in libraries.values():
+        if set(" :") & set(str(library)):
+            raise FalloffError(
+                f"LD_PRELOAD cannot name {library}: it needs a path without ' ' and ':'"
+            )
+    try:
+        with tempfile.TemporaryDirectory(prefix=".falloff-", dir=Path.cwd()) as folder:
+            files = {variable: Path(folder) / variable for variable in libraries}
+            exit_code = _executed(*_with_libraries(argv, list(libraries.values()), files))
+            return exit_code, [_printed(file) for file in files.values()]
+    except OSError as error:
+        raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
+
+
+def _printed(file: Path) -> str:
+    if not file.exists():
+        return ""
+    files = [file, *sorted(file.parent.glob(f"{file.name}.*.prof"))]
+    return "\n".join(one.read_text(encoding="utf-8").strip() for one in files)
+
+
+def _with_libraries(
+    argv: Sequence[str], libraries: Sequence[Path], files: Mapping[str, Path]
 ) -> Tuple[List[str], Dict[str, str]]:
-    """The command line and the environment with which the ranks load `library` and write to `table`."""
-    preload = ":".join(filter(None, (str(library), os.environ.get("LD_PRELOAD"))))
-    variables = {"LD_PRELOAD": preload, variable: str(table)}
+    """The command line and the environment with which the ranks load the libraries."""
+    preload = ":".join(filter(None, (*map(str, libraries), os.environ.get("LD_PRELOAD"))))
+    variables = {"LD_PRELOAD": preload, **{name: str(file) for name, file in files.items()}}
     if not _is_open_mpi(argv[0]):
         return list(argv), {**os.environ, **variables}
     exports = [word for name in variables for word in ("-x", f"{name}={variables[name]}")]

@@ -1,4 +1,4 @@
-! For test_recorder.py: a ring of messages by mpif.h (77), `use mpi` (90) or `use mpi_f08` (8); with an argument MPI_Scan.
+! For test_recorder.py: a ring of messages by mpif.h (77), `use mpi` (90) or `use mpi_f08` (8); with an argument a window.
 program ring
 #if BINDING == 8
   use mpi_f08
@@ -11,8 +11,9 @@ program ring
 #endif
 #if BINDING == 8
   type(MPI_Request) :: requests(2)
+  type(MPI_Win) :: window
 #else
-  integer :: requests(2)
+  integer :: requests(2), window
 #endif
   integer :: rank, ranks, code, total
   integer :: got(1000), sent(1000)
@@ -25,6 +26,6 @@ program ring
   call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, code)
   total = rank
   call MPI_Allreduce(MPI_IN_PLACE, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, code)
-  if (command_argument_count() > 0) call MPI_Scan(rank, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, code)
+  if (command_argument_count() > 0) call MPI_Win_create(got, 4000_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, window, code)
   call MPI_Finalize(code)
 end program

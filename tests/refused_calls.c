@@ -3,8 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
-static int ranks, counts[64], places[64], data[64], other[64];
-static MPI_Datatype types[64];
+static int ranks, data[64], other[64];
 static MPI_Comm ring;
 
 /* Waits in MPI for what the rank's other thread sends. */
@@ -26,23 +25,9 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, is("threads", argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &yes, 0, &ring);
-    for (int rank = 0; rank < ranks; rank++)
-        counts[rank] = 1, places[rank] = 4 * rank, types[rank] = MPI_INT;
-    if (is("alltoallw", argc, argv))
-        MPI_Alltoallw(data, counts, places, types, other, counts, places, types, MPI_COMM_WORLD);
-    if (is("neighbours", argc, argv))
-        MPI_Neighbor_alltoall(data, 1, MPI_INT, other, 1, MPI_INT, ring);
-    if (is("ireduce", argc, argv)) {
-        MPI_Ireduce(&one, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD, &request);
+    if (is("neighbours", argc, argv)) {
+        MPI_Ineighbor_alltoall(data, 1, MPI_INT, other, 1, MPI_INT, ring, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-    if (is("persistent", argc, argv)) {
-        MPI_Send_init(data, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
-        for (int i = 0; i < 5; i++) {
-            MPI_Start(&request);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        }
-        MPI_Request_free(&request);
     }
     if (is("one-sided", argc, argv)) {
         MPI_Win window;

@@ -41,7 +41,7 @@ STANDS_FOR = {
     "dgemm": "dgemm_simulated",
     "flows": "flows",
     "xhpl_recorded": "xhpl_recorded",
-    "replay": "smpirun",  # SMPI has its own program for traces
+    "replay": "replay_recorded",
 }
 
 # The interpreter named in the flows' script: SimGrid's package is for Debian's own Python.
@@ -176,11 +176,13 @@ class Simulated:
         argv = [str(program.absolute()), *command.argv[1:]]
         files = {**command.files, "platform.xml": smpi.platform(command.ranks, network)}
         if tool != "flows":
-            replayed = tool == "replay"
-            ran = smpi.REPLAY if replayed else argv
-            clock = "" if replayed else f"./{_CLOCK}"
             shape = network.get("by_size", ()), network["eager_bytes"]
-            argv = smpi.smpirun(command.ranks, ran, clock, *shape)
+            ran = argv
+            if tool == "replay":
+                rate, eager = network["bandwidth"], network["eager_bytes"]
+                ran = [*smpi.as_open_mpi(command.ranks), argv[0]]
+                ran += [repr(float(rate)), repr(float(eager)), *argv[2:]]
+            argv = smpi.smpirun(command.ranks, ran, f"./{_CLOCK}", *shape)
             files["hosts"] = smpi.hosts(order)
             files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))

@@ -45,13 +45,13 @@ _EAGER = ("smpi/async-small-thresh", "smpi/send-is-detached-thresh")
 # Fields of a network's table that are not numbers: a tree of switches, factors by message size ([from bytes, of latency, of
 # bandwidth]), and factors of the latency by the number of nodes that exchange messages at once ([nodes, factor]).
 _NO_NUMBER = ("tree", "by_size", "load")
-# Instead of a program: replay `traces`, one on each node, and charge their computing time. SMPI prints the time at the
-# end. Collectives use SimGrid's own algorithms: those of Open MPI abort the replay of some programs (free(): invalid
-# pointer in an MPI_Allreduce of 8 bytes on 16 ranks, SimGrid 3.32).
-REPLAY = (
-    "--cfg=smpi/simulate-computation:yes",
-    *("--log=smpi_replay.thres:info", "--log=root.app:file:/dev/stdout", "-replay", "traces"),
-)
+
+
+def as_open_mpi(ranks: int) -> List[str]:
+    """Options for collectives by the algorithms that Open MPI would choose, as SimGrid has them."""
+    # Its split binary tree for large broadcasts divides by zero on two ranks (SimGrid 3.32), where all trees are one message.
+    bcast = ["--cfg=smpi/bcast:binomial_tree"] if ranks == 2 else []
+    return ["--cfg=smpi/coll-selector:ompi", *bcast]
 
 
 def model(
@@ -203,8 +203,7 @@ def smpirun(
     by_size: Sequence[Sequence[float]] = (),
     eager_bytes: float = EAGER_BYTES,
 ) -> List[str]:
-    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`;
-    `program` may be REPLAY.
+    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`.
 
     `clock` is the path of noclock.so, without blanks: with it SMPI does not ask the kernel for CPU
     times that it then ignores. `by_size` has the factors of latency and bandwidth from certain

@@ -1,9 +1,10 @@
 """replay: a recorded MPI program, replayed by SimGrid on a described network."""
 
 import re
-from typing import List
+from functools import lru_cache
+from typing import Dict, List
 
-from runners import recording
+from runners import recording, replay_actions
 from runners.description_rules import COUNT, NAME, POSITIVE
 from runners.parsing import parser
 from runners.record import (
@@ -11,40 +12,67 @@ from runners.record import (
     Contradictory,
     Failed,
     Foreign,
+    InvalidRun,
     Quantity,
     Reading,
     Result,
     Settings,
     Tool,
 )
+from runners.recorded_bytes import MOST_OFF
 
-# SMPI's trace replay prints this once, when the last rank has ended.
-_END = re.compile(r"Simulation time (\d{1,9}\.\d{6})$", re.M)
-
+# Printed once, when the last rank has ended; the older replay by SMPI itself printed six decimals and no ranks.
+_END = re.compile(r"Simulation time (\d{1,9}\.\d{6,9})$", re.M)
+_RANK = re.compile(
+    r"^replay: rank (\d+) computed (\d+\.\d+) ended (\d+\.\d+) messages (\d+) of (\d+) collectives (\d+) of (\d+)$",
+    re.M,
+)
 # Half a unit of the last printed digit is 1e-4 of it.
 _SHORTEST_S = 5e-3
 
 
 def commands(point: Settings) -> List[Command]:
     """One replay on the point's number of nodes; raises FalloffError if there is no recording and
-    none can be extrapolated."""
-    recorded = recording.of(point["program"], point["nodes"])
-    argv = ("replay", point["program"])
-    files = recording.traces(recorded)
-    return [Command(argv, ranks=point["nodes"], files=files, timeout_s=point["timeout_s"])]
+    none can be extrapolated.
+
+    Ranks compute `computing` times as long as was recorded (1).
+    """
+    program, nodes = point["program"], point["nodes"]
+    files = _files(program, nodes, recording.digest(program))
+    argv = ("replay", program, repr(float(point.get("computing", 1.0))))
+    return [Command(argv, ranks=nodes, files=files, timeout_s=point["timeout_s"])]
+
+
+@lru_cache(maxsize=4)
+def _files(program: str, nodes: int, _: str) -> Dict[str, str]:
+    return replay_actions.files(recording.of(program, nodes))
 
 
 def results(text: str) -> List[Result]:
-    """The replay in an output: replay_time [s]."""
+    """The replay in an output: replay_time, and of its ranks computing_mean and computing_most [s].
+
+    Raises InvalidRun if the replay sent other bytes than the recording has, by more than 1 %.
+    """
     times = _END.findall(text)
     if len(times) != 1:
         ended = f"the replay ended {len(times)} times, once was expected"
         raise (Contradictory if times else Foreign)(ended)
     if float(times[0]) < _SHORTEST_S:
         raise Failed(
-            f"the program takes {times[0]} s, too short for a clock of a microsecond: record more steps of it"
+            f"the program takes {times[0]} s, too short to be replayed: record more steps of it"
         )
-    return [Result((Reading("replay_time", float(times[0]), "s"),))]
+    readings = [Reading("replay_time", float(times[0]), "s")]
+    ranks = [tuple(map(float, row)) for row in _RANK.findall(text)]
+    for rank, _, _, *counts in ranks:
+        for way, ours, theirs in zip(("messages", "collectives"), counts[::2], counts[1::2]):
+            if abs(ours - theirs) > MOST_OFF * max(ours, theirs):
+                whose = f"{ours:.0f} B of rank {rank:.0f} in {way}"
+                raise InvalidRun(f"the replay sent {whose}, and the recording has {theirs:.0f} B")
+    if ranks:
+        computed = [row[1] for row in ranks]
+        readings.append(Reading("computing_mean", sum(computed) / len(computed), "s"))
+        readings.append(Reading("computing_most", max(computed), "s"))
+    return [Result(tuple(readings))]
 
 
 parse = parser("replay", results)
@@ -52,14 +80,17 @@ SETTINGS = {
     "nodes": COUNT,
     "program": NAME,
     "recording": NAME,  # its checksum, because another recording means other trials
+    "computing": POSITIVE,
     "timeout_s": POSITIVE,
 }
 
 READINGS = {
     "replay_time": Quantity("time that the recorded program takes in the replay", "s"),
+    "computing_mean": Quantity("time that a rank computes, mean over the ranks", "s"),
+    "computing_most": Quantity("time that the rank computes that computes longest", "s"),
 }
 FACTORS = {
-    "program": Quantity("recorded program"),
+    "program": Quantity("program"),
 }
 
 TOOL = Tool(
