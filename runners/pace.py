@@ -1,14 +1,14 @@
 """Paced nodes: what each rank reports at its end, and whether its node kept the pace of the node
 that it emulates.
 
-pace.so computes for real and then sleeps until a node of the described rate would have finished. A
-rank that was late by more than the allowed amount was delayed by this machine: its trial shows the
+pace.so computes for real and then sleeps until a node of the described rate would have finished;
+pace_program.so does so for any program, by the processor time that a rank takes. A rank that was late by more than the allowed amount was delayed by this machine: its trial shows the
 machine and is no measurement of the node.
 """
 
 import math
 import re
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from runners.record import Command, Execution, Settings
 
@@ -40,6 +40,17 @@ def environment(flop_s: float, point: Settings, seed: int = 0) -> Dict[str, str]
             {name: repr(float(value)) for name, value in pauses.items()}, PACE_SEED=str(seed)
         )
     return found
+
+
+def stretching(dilation: float) -> Dict[str, str]:
+    """The variables for pace_program.so: how many times as long as on this machine's processor a rank
+    computes."""
+    return {"PACE_STRETCH": repr(float(dilation))}
+
+
+def library(pacing: Mapping[str, str]) -> str:
+    """The library that paces by these variables."""
+    return "pace_program.so" if "PACE_STRETCH" in pacing else "pace.so"
 
 
 def reports(stderr: str) -> Dict[int, Dict[str, float]]:

@@ -117,6 +117,8 @@ class Network(Table):
     mtu: Count | None = None
     largest_packet_bytes: Count | None = None
     """the most that passes as one packet and is cut into frames after the shaper [B]"""
+    latency_s: NotNegative | None = None
+    """of a message on the modelled cluster [s]; nodes that stretch need `machine_message_s`"""
 
 
 class ClusterNetwork(Table):
@@ -160,9 +162,14 @@ class Tcp(Table):
 
 
 class Node(Table):
-    """A node that is paced: it computes, then sleeps until a node of this rate would have finished."""
+    """A node that is paced: it computes, then sleeps until a node of this rate would have finished, or as
+    many times as long as `dilation` says."""
 
     flop_s: Positive | None = None
+    stretched: YesOrNo = False
+    """whether any MPI program computes `dilation` times as long as this machine's processor takes"""
+    machine_message_s: Positive | None = None
+    """what a message takes here, without any delay [s]"""
     dilation: Positive | None = None
     """how many times slower than on the modelled cluster everything is"""
     keep_awake: YesOrNo = False

@@ -141,10 +141,10 @@ class Emulated(Testbed):
                         fault(
                             ("slow", "nodes"),
                             None,
-                            "needs flop_s of [node]: only paced nodes can be slower",
+                            "needs flop_s or stretched of [node]: only paced nodes can be slower",
                         )
                     ]
-                    if self.slow.nodes and self.node.flop_s is None
+                    if self.slow.nodes and self.node.flop_s is None and not self.node.stretched
                     else []
                 ),
                 *(
@@ -156,6 +156,20 @@ class Emulated(Testbed):
                     fault(("node", key), None, "is missing: [scale] needs it")
                     for key in ("flop_s", "dilation")
                     if self.scale and getattr(self.node, key) is None
+                ),
+                *(
+                    fault(("node", key), None, "is missing: stretched needs it")
+                    for key in ("dilation", "machine_message_s")
+                    if self.node.stretched and getattr(self.node, key) is None
+                ),
+                *(
+                    fault(
+                        ("networks", name, "latency_s"),
+                        network.latency_s,
+                        "needs stretched nodes: others keep this machine's own latency",
+                    )
+                    for name, network in self.networks.items()
+                    if network.latency_s is not None and not self.node.stretched
                 ),
             ]
         )

@@ -2,9 +2,10 @@
 TCP and real MPI.
 
 A trial's `interconnect` makes the graph a star: every node on one switch, or with `rails` on
-several. Its `path` is a graph of data/paths.toml. On a paced testbed (`[node] flop_s`) a node
-computes at the stated rate, however fast this machine is; otherwise its programs stay on one
-processor. If `[cpu] baseline_s` is set, the machine's CPU time is attributed to nodes: kernel
+several. Its `path` is a graph of data/paths.toml. On a paced testbed a node computes at the stated
+rate, however fast this machine is (`[node] flop_s`), or any MPI program computes so many times as
+long as this machine's processor takes (`stretched` by `dilation`); otherwise a node's programs stay
+on one processor. If `[cpu] baseline_s` is set, the machine's CPU time is attributed to nodes: kernel
 threads receive for each node, and nothing else takes precedence.
 """
 
@@ -98,8 +99,10 @@ def open_testbed(
         raise FalloffError(f"the emulated testbed cannot run here: {lacking}")
     is_machine = host.is_root_of_machine()
     real_time = False
-    if "flop_s" in description.get("node", {}):
-        real_time = subprocess.run([*nodes.REAL_TIME, "true"], capture_output=True).returncode == 0
+    if _is_paced(description):
+        real_time = (
+            subprocess.run([*network.REAL_TIME, "true"], capture_output=True).returncode == 0
+        )
     with lease.signals_exit(), lease.held(network.demolish, _ROOTS[is_machine]) as state:
         threaded = "baseline_s" in description.get("cpu", {}) and is_machine
         yield Emulated(state, description, networks, threaded, real_time)
@@ -110,6 +113,11 @@ def without_taps(networks: Mapping[str, Any]) -> str:
     path is not a graph."""
     paths = [graph.graph(table) for table in filter(_is_path, networks.values())]
     return network.without_taps() if any(path.has_taps for path in paths) else ""
+
+
+def _is_paced(description: Mapping[str, Any]) -> bool:
+    node = description.get("node", {})
+    return "flop_s" in node or bool(node.get("stretched"))
 
 
 def _is_path(table: Mapping[str, Any]) -> bool:
@@ -155,6 +163,11 @@ class Emulated:
         return self.description.get("node", {}).get("flop_s")
 
     @property
+    def _is_stretched(self) -> bool:
+        """Whether ranks compute `dilation` times as long as this machine's processor takes."""
+        return bool(self.description.get("node", {}).get("stretched"))
+
+    @property
     def _rails(self) -> int:
         return self.description.get("rails", 1)
 
@@ -170,6 +183,10 @@ class Emulated:
         table = self.networks[name]
         if slowness != 1 and "rate_bit_s" in table:
             table = {**table, "rate_bit_s": table["rate_bit_s"] / slowness}
+        if "latency_s" in table:
+            node = self.description["node"]
+            whole = table["latency_s"] * node["dilation"] * slowness
+            table = {**table, "delay_s": max(0.0, whole - node["machine_message_s"])}
         if not _is_path(table):
             slow = self.description.get("slow", {}).get("links", {})
             table = graph.star(table, self.description["nodes"], self._rails, way.is_bonded, slow)
@@ -181,7 +198,9 @@ class Emulated:
             self._up.net = None
             if net:
                 net.demolish()
-            net = self._up.net = network.build(self.state, table, self._tool, self.threaded)
+            net = self._up.net = network.build(
+                self.state, table, self._tool, self.threaded, self.real_time
+            )
         return net
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
@@ -203,11 +222,12 @@ class Emulated:
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             ranks = max((command.ranks for command in commands), default=0)
             probed: Dict[str, float] = {}
-            if "scale" in self.description and ranks > 1:
+            is_probed = "scale" in self.description or self._is_stretched
+            if is_probed and ranks > 1:
                 probed = link_probe.probe(net, around, ranks)
                 found.requested["link"], found.effective["link"] = (
                     link_probe.KEPT,
-                    link_probe.verdict(probed),
+                    link_probe.verdict(probed, net.graph.has_taps),
                 )
             baseline_s = self.description.get("cpu", {}).get("baseline_s")
             idle = host.load(baseline_s) if baseline_s else 0.0
@@ -234,7 +254,7 @@ class Emulated:
     def provenance(self) -> Dict[str, Any]:
         """Whether it ran as root of the machine or of a namespace, and the largest window [B] that
         a program can get."""
-        paced = {"realtime": self.real_time} if self.flop_s else {}
+        paced = {"realtime": self.real_time} if _is_paced(self.description) else {}
         return {
             "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
             "largest_window_bytes": _largest_window(),
@@ -291,6 +311,8 @@ class Emulated:
     def _pacing(self, point: Settings, seed: int, slowness: float) -> Mapping[str, str]:
         """The variables that pace the ranks of a point; empty if nodes compute as fast as they
         can."""
+        if self._is_stretched:
+            return pace.stretching(self.description["node"]["dilation"] * slowness)
         if self.flop_s:
             flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
             return pace.environment(flop_s, point, seed)
@@ -306,7 +328,7 @@ class Emulated:
             return
         found.requested["nodes"] = max(command.nodes for command, _ in mpi)
         found.effective["nodes"] = nodes.occupied(net)
-        if self.flop_s is None:
+        if not _is_paced(self.description):
             return
         nodes_there = len(net.graph.nodes)
         found.requested["pace"], found.effective["pace"] = pace.KEPT, pace.kept(mpi, nodes_there)

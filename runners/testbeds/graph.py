@@ -18,7 +18,7 @@ _TABLE_KEYS = {
     *("name", "short", "source", "rate_bit_s", "mtu", "offloads", "bonded", "largest_packet_bytes"),
     *("hubs", "switches", "routers", "links"),
 }
-_LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu"}
+_LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu", "carried_bit_s"}
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,16 @@ class Link:
     """A full-duplex link between two places; `rates` [bit/s on the wire, None: not shaped] are what
     each place sends at.
 
-    A link to a hub is a station there and has the hub's rate. `delay_s` [s] is one way. `mtu` [B]
-    limits both ends; None: no limit.
+    A link to a hub is a station there and has the hub's rate. `delay_s` [s] is one way.
+    `carried_bit_s` is a rate that its delay line keeps instead, without any burst. `mtu` [B] limits
+    both ends; None: no limit.
     """
 
     places: Tuple[str, str]
     rates: Tuple[Optional[float], Optional[float]]
     delay_s: float = 0.0
     mtu: Optional[int] = None
+    carried_bit_s: Optional[float] = None
 
 
 class End(NamedTuple):
@@ -137,7 +139,7 @@ class Graph:
     def shape(self) -> Any:
         """The part that must be built, not only configured: two graphs of one shape differ only in
         rates and MTUs."""
-        links = [(link.places, link.delay_s) for link in self.links]
+        links = [(link.places, link.delay_s, link.carried_bit_s) for link in self.links]
         return links, list(self.switches), list(self.routers), dict(self.hubs), self.bonded
 
     @property
@@ -253,7 +255,9 @@ def star(
 ) -> Dict[str, Any]:
     """The table of a network with one switch, or with `rails` switches, each linked to every node.
 
-    `interconnect` has `mtu` [B] and may have `rate_bit_s` and `largest_packet_bytes` [B]. `slow`
+    `interconnect` has `mtu` [B] and may have `rate_bit_s`, `largest_packet_bytes` [B] and `delay_s`
+    [s], which a node's frames take to another one beside what this machine takes; its rate is then
+    that of delay lines, which let nothing pass for free. `slow`
     maps a node's number to the share of that rate that its links have. Raises FalloffError if there
     is no rate.
     """
@@ -262,14 +266,23 @@ def star(
     if rates and rate is None:
         title = interconnect.get("name", "?")
         raise FalloffError(f"links of {title} have no rate to be slower than: correct [slow]")
+    delay_s = interconnect.get("delay_s", 0.0) / 2  # on each of two links
     numbers = [str(number) for number in range(1, nodes + 1)]
     switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
     kept = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
+
+    def link(node: str) -> Dict[str, Any]:
+        own = rates.get(node, {})
+        if not delay_s:
+            return own
+        carried = own.get("rate_bit_s", rate)
+        return {"delay_s": delay_s, "rate_bit_s": None, "carried_bit_s": carried}
+
     return {
         **{key: interconnect[key] for key in kept if key in interconnect},
         "switches": dict.fromkeys(switches, interconnect["mtu"]),
         "links": [
-            {"from": int(node), "to": switch, **rates.get(node, {})}
+            {"from": int(node), "to": switch, **link(node)}
             for switch in switches
             for node in numbers
         ],
@@ -290,7 +303,8 @@ def graph(table: Mapping[str, Any]) -> Graph:
         rates = forth, row.get("rate_back_bit_s", forth)
         for start in starts:
             places = _place(start), _place(row["to"])
-            links.append(Link(places, rates, row.get("delay_s", 0.0), row.get("mtu")))
+            carried = row.get("carried_bit_s")
+            links.append(Link(places, rates, row.get("delay_s", 0.0), row.get("mtu"), carried))
     hubs = table.get("hubs", {})
     for hub, stations in hubs.items():
         links += [Link((_place(station), hub), (None, None)) for station in stations]

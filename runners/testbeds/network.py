@@ -48,6 +48,10 @@ _TUN_REMEDIES = {
 }
 _NO_TUN = "`modprobe tun` as root, or start the container with `--device /dev/net/tun`"
 
+# Before all ordinary programs. Otherwise whatever wakes up behind another waits for the scheduler's tick, 4 ms.
+PRIORITY = "10"
+REAL_TIME = ("chrt", "-f", PRIORITY)
+
 Bytes = Dict[End, Tuple[float, float]]
 
 
@@ -68,7 +72,8 @@ def without_taps() -> str:
 class Network:
     """A graph that is up. `state`, whose name tags all interfaces, has a folder for each place.
 
-    `tool` gives a program's path by name. `carriers` are the programs that carry frames. `threads`
+    `tool` gives a program's path by name. `carriers` are the programs that carry frames, in
+    `real_time` before all others. `threads`
     are the kernel threads that receive, by place; there are none if not requested or not supported.
     `shapers` are the settings last asked of each end.
     """
@@ -78,6 +83,7 @@ class Network:
     graph: Graph
     tool: Callable[[str], str]
     threaded: bool = False
+    real_time: bool = False
     carriers: List[programs.Started] = field(default_factory=list)
     threads: Dict[str, List[int]] = field(default_factory=dict)
     shapers: Dict[End, settings.Shaper] = field(default_factory=dict)
@@ -373,7 +379,8 @@ class Network:
         for number, link in enumerate(self.graph.links):
             near, far = End(number, 0), End(number, 1)
             if link.delay_s:
-                words = [*self._taps([near, far]), repr(link.delay_s)]
+                rate = [repr(float(link.carried_bit_s))] if link.carried_bit_s else []
+                words = [*self._taps([near, far]), repr(link.delay_s), *rate]
                 self._carry("delay_line", words, link.places[1], self.device(far))
             elif link.places[1] not in self.graph.hubs:
                 peer = f"peer name {self.device(far)} address {_hardware_address(far)}"
@@ -402,7 +409,8 @@ class Network:
         if lacking := without_taps():
             raise FalloffError(lacking)
         space = self.space(_CARRIERS)
-        started = programs.start(program, [self.tool(program), *words], space, {}, space)
+        argv = [*(REAL_TIME if self.real_time else ()), self.tool(program), *words]
+        started = programs.start(program, argv, space, {}, space)
 
         def has_interface() -> bool:
             with netns.entered(self.space(place)):
@@ -486,19 +494,24 @@ def _hardware_address(end: End) -> str:
 
 
 def build(
-    folder: Path, table: Mapping[str, Any], tool: Callable[[str], str], threaded: bool = False
+    folder: Path,
+    table: Mapping[str, Any],
+    tool: Callable[[str], str],
+    threaded: bool = False,
+    real_time: bool = False,
 ) -> Network:
     """Make the network of a table in a new folder below `folder`.
 
     `tool` gives the path of a program by name where one is needed. With `threaded`, kernel threads
-    receive, and their CPU time counts for the place. Raises FalloffError as `graph.graph` does, or
+    receive, and their CPU time counts for the place. With `real_time`, programs that carry frames go
+    before all others. Raises FalloffError as `graph.graph` does, or
     if a tool fails or a program that carries frames ends at once.
     """
     wanted = graph.graph(table)
     # It starts with a letter, because Open MPI takes an interface name that begins with a digit for an address.
     state = folder / (secrets.choice(string.ascii_lowercase) + secrets.token_hex(3)[1:])
     state.mkdir()
-    net = Network(state, table, wanted, tool, threaded)
+    net = Network(state, table, wanted, tool, threaded, real_time)
     try:
         netns.create(*map(net.space, wanted.places), net.space(_CARRIERS))
         with host.precedence():

@@ -9,18 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Union
 
+from runners import pace
 from runners.record import Command, FalloffError
 from runners.testbeds import host, netns, programs
 from runners.testbeds.graph import Way, address, name
-from runners.testbeds.network import Network
+from runners.testbeds.network import PRIORITY, Network
 from runners.testbeds.programs import Ran
 
 _RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# Before all ordinary programs. Otherwise a rank that wakes up behind another waits for the scheduler's tick, 4 ms.
-_PRIORITY = "10"
-REAL_TIME = ("chrt", "-f", _PRIORITY)
 # Runs only if nothing else wants the processor, to keep it awake: waking a virtual processor takes long.
 _AWAKE = ("chrt", "-i", "0")
 # Its argument is its owner's process id. It ends when the owner has ended, in any way and even before its first line.
@@ -52,7 +50,7 @@ class Surroundings:
     """The environment of a trial's programs: the testbed's description, the way of using links, and
     what paces MPI ranks.
 
-    `pacing` are variables for pace.so. If it is empty, ranks are not paced, and a node's programs
+    `pacing` are variables for pace.so or pace_program.so. If it is empty, ranks are not paced, and a node's programs
     stay on its processor. With `real_time` ranks go before all other programs.
     """
 
@@ -158,10 +156,10 @@ def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
     libraries = [_library(net, "mptcp.so")] if around.way.is_mptcp else []
     variables = {}
     if command.ranks and around.pacing:
-        libraries.append(_library(net, "pace.so"))
+        libraries.append(_library(net, pace.library(around.pacing)))
         variables.update(around.pacing)
         if around.real_time:
-            variables["PACE_REAL_TIME"] = _PRIORITY
+            variables["PACE_REAL_TIME"] = PRIORITY
     if libraries:
         variables["LD_PRELOAD"] = ":".join(libraries)
     words = ["env", *(f"{key}={value}" for key, value in variables.items())] if variables else []

@@ -1,0 +1,115 @@
+"""program: any MPI program, unchanged, on paced nodes in slow motion (runners/src/pace_program.c)."""
+
+import math
+import shlex
+from typing import Any, Dict, List, Mapping, Optional
+
+from runners import executables, pace
+from runners.description_rules import COUNT, NAME, POSITIVE
+from runners.record import (
+    Command,
+    Cut,
+    FalloffError,
+    Foreign,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+    Transcript,
+)
+
+DATA = executables.CHECKOUT / "data"
+
+
+def commands(point: Settings) -> List[Command]:
+    """The program on the point's number of nodes, one rank on each.
+
+    `command` is its command line, split as a shell would. It runs in `folder`, or in a folder of its
+    own into which the text files of `inputs`, a folder of data/, are copied. Raises FalloffError if
+    the command line is empty or cannot be split, or there is no such folder.
+    """
+    try:
+        argv = shlex.split(point["command"])
+    except ValueError as reason:
+        raise FalloffError(f"command = {point['command']!r}: {reason}") from None
+    if not argv:
+        raise FalloffError("command = '' names no program")
+    if "folder" in point:
+        argv = ["env", "-C", point["folder"], *argv]
+    files = _inputs(point["inputs"]) if "inputs" in point else {}
+    each = point.get("ranks_per_node", 1)
+    return [
+        Command(tuple(argv), point["nodes"] * each, each, files=files, timeout_s=point["timeout_s"])
+    ]
+
+
+def _inputs(name: str) -> Dict[str, str]:
+    folder = DATA / name
+    if not folder.is_dir() or DATA not in folder.resolve().parents:
+        raise FalloffError(f"inputs = {name!r} is no folder of data/")
+    return {
+        file.name: file.read_text("utf-8") for file in sorted(folder.iterdir()) if file.is_file()
+    }
+
+
+def parse(transcript: Transcript) -> List[Reading]:
+    """program_time [s], as it would be at full speed: what the slowest rank took from MPI_Init to
+    MPI_Finalize over the stretch of time; computing_mean and computing_most [s], processor time."""
+    execution = transcript.executions[-1]
+    ranks = pace.reports(execution.stderr)
+    whole = [rank for rank in ranks.values() if {"elapsed", "stretch", "computed"} <= rank.keys()]
+    if not whole or len(whole) < len(ranks):
+        raise Cut("a rank did not say how long it took: it ended before MPI_Finalize")
+    times = [rank["elapsed"] / rank["stretch"] for rank in whole]
+    computed = [rank["computed"] for rank in whole]
+    if not all(map(math.isfinite, times)) or max(times) <= 0:
+        raise Cut("no rank came to MPI_Finalize")
+    return [
+        Reading("program_time", max(times), "s"),
+        Reading("computing_mean", sum(computed) / len(computed), "s"),
+        Reading("computing_most", max(computed), "s"),
+    ]
+
+
+def results(text: str) -> List[Result]:
+    """A program's own output has no time that means anything here."""
+    raise Foreign("a program's output, whose time its ranks say on standard error")
+
+
+def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
+    """How long a run takes, if `computing_s` says what a rank computes on one node [s]."""
+    slower = testbed.get("node", {}).get("dilation")
+    return point["computing_s"] * slower if slower and "computing_s" in point else None
+
+
+SETTINGS = {
+    "nodes": COUNT,
+    "ranks_per_node": COUNT,
+    "program": NAME,
+    "command": NAME,
+    "folder": NAME,
+    "inputs": NAME,
+    "computing_s": POSITIVE,
+    "timeout_s": POSITIVE,
+}
+READINGS = {
+    "program_time": Quantity("time that the program takes, at full speed", "s"),
+    "computing_mean": Quantity("time that a rank computes, mean over the ranks", "s"),
+    "computing_most": Quantity("time that the rank computes that computes longest", "s"),
+}
+FACTORS = {
+    "program": Quantity("program"),
+}
+
+TOOL = Tool(
+    "program",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    packages=("openmpi-bin",),
+    seconds=seconds,
+)
