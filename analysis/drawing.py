@@ -38,6 +38,13 @@ def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np
     return figure, figure.subplots(1, columns, squeeze=False, **shared)[0]
 
 
+def new_grid(height: float, rows: int, columns: int) -> tuple[Figure, np.ndarray]:
+    """A figure of the report's width and this height [inches] with axes in rows and columns that
+    share y."""
+    figure = Figure(figsize=(style.WIDTH, height))
+    return figure, figure.subplots(rows, columns, squeeze=False, sharey=True)
+
+
 def new_figure(height: float) -> tuple[Figure, Axes]:
     """A figure of the report's width and this height [inches] with its only axes."""
     figure = Figure(figsize=(style.WIDTH, height))

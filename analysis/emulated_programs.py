@@ -1,0 +1,252 @@
+"""An unchanged program on emulated nodes in slow motion: whether its efficiency falls off with the network, where its time
+goes, what a faster network saves, and whether a replay of its recording agrees."""
+
+import numpy as np
+import xarray as xr
+
+from analysis import exhibit, parallel_efficiency
+from analysis.attributes import short_names
+from analysis.derive import at_only_level, over_factors
+from analysis.statements import (
+    Statement,
+    basis_in_words,
+    estimated,
+    judged_fall,
+    origin,
+)
+from analysis.statistics import design as designs
+from analysis.statistics.intervals import t_interval
+from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
+from analysis.what_if import IDEAL
+from analysis.wording import fixed, number, percent, percent_range
+from runners.record import FalloffError
+
+INTERVALS = "90 % t intervals"
+LEVEL = 0.90
+MOST_OFF = 0.05  # of a replay's time from the emulated one
+_DOES = {FALLS_OFF: "falls off", FLAT: "stays flat", RISES: "rises"}
+
+
+def times(runs: xr.Dataset) -> xr.Dataset:
+    """`time` of the program at full speed, and `mean` and `most` of what its ranks compute [s], over (block, interconnect,
+    nodes); NaN where a trial is missing or was refused. `program` is a scalar coordinate.
+
+    Raises FalloffError for several programs, or without the links that have no rate.
+    """
+    names = {"time": "program_time", "mean": "computing_mean", "most": "computing_most"}
+    columns = {name: runs[reading] for name, reading in names.items()}
+    laid = over_factors(runs, runner="program", **columns).assign_attrs(runs.attrs)
+    laid = at_only_level(laid, "program")
+    if IDEAL not in laid.interconnect.values:
+        remedy = f"add {IDEAL} to the campaign's interconnects"
+        raise FalloffError(f"the program did not run on {IDEAL} links: {remedy}")
+    return laid.transpose("block", "interconnect", "nodes")
+
+
+def factors(times: xr.Dataset) -> xr.Dataset:
+    """POP's factors [1] over (interconnect, nodes), from the means over the blocks."""
+    means = times.mean("block", skipna=True)
+    return parallel_efficiency.factors(means.time, means["mean"], means.most)
+
+
+def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
+    """What the program's transfer efficiency loses on each network from the fewest nodes to the most; primary is the largest
+    fall."""
+    source, names, margin = origin(runs), short_names(runs), designs.read(runs).margin
+    transfer = np.log(times.time.sel(interconnect=IDEAL, drop=True) / times.time)
+    first, last = int(times.nodes.min()), int(times.nodes.max())
+    change = transfer.sel(nodes=last) - transfer.sel(nodes=first)
+    judged = {
+        network: judge(change.sel(interconnect=network).values, margin, source["evidence"])
+        for network in times.interconnect.values.tolist()
+        if network != IDEAL
+    }
+    largest = max(judged, key=lambda network: judged[network].fall or 0.0, default="")
+    program = times.program.item()
+    return [
+        judged_fall(
+            source,
+            f"The emulated program {program} loses efficiency on {names[network]} from {first} to {last} nodes",
+            verdict,
+            primary=network == largest,
+            values=tuple((-np.expm1(change.sel(interconnect=network).dropna("block"))).values),
+            series=network,
+            sentence=_fall_in_words(
+                program, names[network], verdict, transfer.sel(interconnect=network)
+            ),
+        )
+        for network, verdict in judged.items()
+    ]
+
+
+def _fall_in_words(program: str, name: str, verdict, transfer: xr.DataArray) -> str:
+    first, last = int(transfer.nodes.min()), int(transfer.nodes.max())
+    if verdict.answer not in _DOES:
+        return f"Whether `{program}` falls off on {name} from {first} to {last} nodes is open. {verdict.reason}"
+    start, end = np.exp(transfer.mean("block")).sel(nodes=[first, last]).values
+    return (
+        f"**`{program}` {_DOES[verdict.answer]} on {name}**: its transfer efficiency is {percent(start)} on {first} nodes and "
+        f"{percent(end)} on {last}, a fall of {percent(verdict.fall)} ({basis_in_words(verdict)})."
+    )
+
+
+def saved(runs: xr.Dataset, times: xr.Dataset, replayed: xr.DataArray | None) -> list[Statement]:
+    """What each faster network saves of the program's time on the slowest one, on the most nodes, by the blocks' means with
+    their intervals; the replay's number stands beside it."""
+    at = times.time.drop_sel(interconnect=IDEAL)
+    at = at.sel(nodes=int(at.nodes.max()))
+    if at.isnull().all() or at.sizes["interconnect"] < 2:
+        return []
+    names, program, nodes = short_names(runs), times.program.item(), at.nodes.item()
+    means = at.mean("block")
+    slowest = means.interconnect.values[np.argmax(means.values)]
+    return [
+        _saving(
+            origin(runs),
+            program,
+            (names[network], names[slowest]),
+            1 - at.sel(interconnect=network) / at.sel(interconnect=slowest),
+            _replayed_saving(replayed, network, slowest, nodes),
+        )
+        for network in at.interconnect.values.tolist()
+        if network != slowest
+    ]
+
+
+def _saving(
+    source: dict, program: str, names: tuple[str, str], each: xr.DataArray, replayed: float | None
+) -> Statement:
+    values, nodes = each.dropna("block").values, each.nodes.item()
+    estimate = t_interval(values, LEVEL) if len(values) else (np.nan,) * 3
+    ends = percent_range(tuple(map(float, estimate[1:])))
+    interval = f" (90 % interval {ends}, {len(values)} blocks)" if len(values) > 1 else ""
+    beside = "" if replayed is None else f"; by the replay it saves {percent(replayed)}"
+    return estimated(
+        source,
+        f"{names[0]} saves time of the emulated program {program} against {names[1]} on {nodes} nodes",
+        "share",
+        estimate,
+        n=len(values),
+        kind="90 % t interval over the blocks",
+        sentence=f"**{names[0]} saves {percent(float(estimate[0]))} of `{program}`'s time on {names[1]}** on {nodes} nodes{interval}{beside}.",
+    )
+
+
+def _replayed_saving(replayed: xr.DataArray | None, network: str, slowest: str, nodes: int):
+    try:
+        one, other = (
+            replayed.sel(interconnect=name, nodes=nodes).item() for name in (network, slowest)
+        )
+    except (AttributeError, KeyError):
+        return None
+    return 1 - one / other if np.isfinite(one / other) else None
+
+
+def replayed(replays: xr.Dataset | None, program: str) -> xr.DataArray | None:
+    """The time of a program [s] over (interconnect, nodes) in `programs.replays`; None if it was not replayed."""
+    if replays is None or program not in replays.program.values:
+        return None
+    return replays.time.sel(program=program, drop=True)
+
+
+def agreement(
+    runs: xr.Dataset, times: xr.Dataset, replayed: xr.DataArray | None
+) -> list[Statement]:
+    """How far the replay is from the emulation at most; nothing without a replay."""
+    if replayed is None:
+        return []
+    off = (replayed / times.time.mean("block") - 1).drop_sel(interconnect=IDEAL, errors="ignore")
+    known = abs(off.values[np.isfinite(off.values)])
+    if not len(known):
+        return []
+    program, within = times.program.item(), int((known <= MOST_OFF).sum())
+    return [
+        estimated(
+            origin(runs),
+            f"A replay of {program} takes as long as the emulated program",
+            "error",
+            (float(known.max()), None, None),
+            n=len(known),
+            n_of="point",
+            words="within" if known.max() <= MOST_OFF else "beyond",
+            margin=MOST_OFF,
+            sentence=f"The replay of `{program}`'s recording is within {percent(MOST_OFF, 0)} of the emulation at {within} of {len(known)} points, "
+            f"and at most {percent(known.max())} off.",
+        )
+    ]
+
+
+def times_table(
+    runs: xr.Dataset, times: xr.Dataset, replayed: xr.DataArray | None
+) -> exhibit.Table:
+    """The time on each network and number of nodes with its interval, and the replay's beside it."""
+    names, rows = short_names(runs), []
+    for network in times.interconnect.values.tolist():
+        for nodes in times.nodes.values.tolist():
+            values = times.time.sel(interconnect=network, nodes=nodes).dropna("block").values
+            if not len(values):
+                continue
+            mean, low, high = (float(value) for value in t_interval(values, LEVEL))
+            spread = f"{number(low)} to {number(high)}" if len(values) > 1 else ""
+            row = (names[network], str(nodes), number(mean), spread, str(len(values)))
+            rows.append((*row, *_beside(replayed, network, nodes, mean)))
+    columns = (
+        "Network",
+        "Nodes",
+        "Emulated [s]",
+        "Interval [s]",
+        "Blocks",
+        "Replayed [s]",
+        "Replay off [%]",
+    )
+    return exhibit.Table(
+        f"{runs.attrs['campaign'].replace('_', '-')}-times",
+        columns,
+        "lrrrrrr",
+        rows,
+        f"Time of {times.program.item()} at full speed: in slow motion, over the dilation; and by a replay of its recording",
+        exhibit.Basis.of_dataset(runs, INTERVALS),
+    )
+
+
+def _beside(replayed: xr.DataArray | None, network: str, nodes: int, emulated: float):
+    try:
+        value = replayed.sel(interconnect=network, nodes=nodes).item()
+    except (AttributeError, KeyError):
+        return "", ""
+    off = 100 * (value / emulated - 1)
+    return (number(value), f"{'+' * (off > 0)}{fixed(off, 1)}") if np.isfinite(off) else ("", "")
+
+
+def spent(runs: xr.Dataset, factors: xr.Dataset) -> str:
+    """What the time is spent on, on the most nodes and each network, in a sentence; empty where it is unknown."""
+    names, nodes = short_names(runs), int(factors.nodes.max())
+    shares = parallel_efficiency.shares(factors.sel(nodes=nodes))
+    parts = [
+        f"{percent(at.computing.item())} computing, {parallel_efficiency.in_words(at)} on {names[network]}"
+        for network in shares.interconnect.values.tolist()
+        if np.isfinite((at := shares.sel(interconnect=network)).computing)
+    ]
+    return f"On {nodes} nodes the time is {'; '.join(parts)}." if parts else ""
+
+
+def factors_table(runs: xr.Dataset, factors: xr.Dataset) -> exhibit.Table:
+    """POP's factors on each network and number of nodes [%]."""
+    names = short_names(runs)
+    rows = [
+        (
+            names[network],
+            str(nodes),
+            *parallel_efficiency.in_percent(factors.sel(interconnect=network, nodes=nodes)),
+        )
+        for network in factors.interconnect.values.tolist()
+        for nodes in factors.nodes.values.tolist()
+    ]
+    return exhibit.Table(
+        f"{runs.attrs['campaign'].replace('_', '-')}-factors",
+        ("Network", "Nodes", *parallel_efficiency.FACTORS.values()),
+        "lrrrrr",
+        rows,
+        "Factors of the parallel efficiency by POP's names, from means over the blocks; the last is their product",
+        exhibit.Basis.of_dataset(runs, "without intervals"),
+    )
