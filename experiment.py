@@ -5,6 +5,7 @@ import re
 import sys
 import tempfile
 import time
+from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -18,12 +19,14 @@ from analysis import (
     contrasts,
     derive,
     notebooks,
+    own_program,
     paths,
     prediction,
     schema,
     statements,
     store,
     twin,
+    what_if,
     wording,
 )
 from analysis.descriptions import campaigns, networks, testbeds
@@ -34,7 +37,7 @@ from analysis.evidence import verify
 from analysis.todays_run import TodaysRun, compare
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
-from runners import executables, lock, provenance, session, slurm
+from runners import executables, lock, provenance, recording, session, slurm
 from runners.journal import Folder, write_whole
 from runners.plan import Plan, Stopping
 from runners.progress import Progress
@@ -361,21 +364,41 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     return with_blocks(plan, description, blocks) if blocks else plan
 
 
-def plan_replay(program: str, nodes: list[int], testbed: str, recording: str) -> Plan:
-    """The campaign `programs` for one recorded program on these node counts; `recording` is its
-    checksum."""
+def plan_replay(
+    program: str,
+    nodes: Collection[int],
+    testbed: str,
+    checksum: str,
+    on: Collection[str] = (),
+    what_ifs: Collection[what_if.WhatIf] = (),
+) -> Plan:
+    """The campaign `programs` for one recorded program on these node counts; `checksum` is its
+    recording's.
+
+    It is replayed `on` these networks, by default those that the campaign compares, as far as the testbed describes
+    them; each what-if adds one of each.
+    """
     described, machine = campaigns.read("programs"), testbeds.read(testbed)
     if not isinstance(machine, testbeds.Simulated):
         remedy = "only a simulation can replay: name smith"
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
-    on = [name for name in described.factors["interconnect"] if name in machine.network]
+    usual = [name for name in described.design.primary if name in machine.network]
+    machine, levels = what_if.changed(machine, on or usual, what_ifs)
     described = described.changed(
-        factors={"interconnect": on, "nodes": nodes, "program": [program]},
-        settings={**described.settings, "recording": recording},
-        design=described.design.changed(baseline_nodes=nodes[0]),
+        factors={"interconnect": levels, "nodes": sorted(nodes), "program": [program]},
+        settings={**described.settings, "recording": checksum},
+        design=described.design.changed(primary=[], control=None, baseline_nodes=min(nodes)),
     )
     chosen = for_testbed(for_preset(described, "full"), machine)
     return resolve(chosen, machine, networks.between(machine.networks))
+
+
+def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
+    """A recorded program replayed on the networks of the campaign `programs`; raises FalloffError if there is no
+    recording."""
+    counts = list(recording.kept(program))
+    plan = plan_replay(program, counts, testbed, recording.digest(program))
+    return store.read(run_campaign(plan))
 
 
 def runnable(campaign: str, testbed: str, preset: str) -> Plan:
@@ -518,8 +541,7 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
     require_reading(dataset)
     lines = [
         wording.plain(str(one))
-        for made in notebooks.stated({campaign: dataset}, stored_datasets()).values()
-        for one in made.statements
+        for one in _stated(campaign, dataset)
         if one.primary and one.campaign == campaign
     ]
     if not lines:
@@ -527,3 +549,13 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
             f"no notebook judges campaign {campaign} by itself, or these data do not suffice"
         )
     return lines
+
+
+def _stated(campaign: str, dataset: xr.Dataset) -> list[statements.Statement]:
+    data = {campaign: dataset}
+    if own_program.CAMPAIGN in dataset.runner.values:  # one notebook for all programs
+        file = paths.NOTEBOOKS / "56_program.ipynb"
+        both = ChainMap(data, stored_datasets())
+        return list(notebooks.run(file, both, campaign=campaign).statements)
+    executed = notebooks.stated(data, stored_datasets())
+    return [one for made in executed.values() for one in made.statements]

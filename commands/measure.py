@@ -1,5 +1,7 @@
 """Run a campaign, and show how far it is."""
 
+from pathlib import Path
+
 from analysis import paths
 from commands import names
 from commands.grammar import COUNT, PATH, argument, command, option, switch
@@ -13,9 +15,14 @@ from runners.record import FalloffError, unknown
         falloff run hpl_scaling --plan
         falloff run hpl_scaling --preset quick
         falloff run hpl_scaling --testbed mycluster --submit
+        falloff run program --keep mine -- mpirun -np 8 ./program
     """,
 )
 @argument("campaign", type=names.CAMPAIGN, required=False, help="A name in data/campaigns.")
+@argument(
+    "argv", nargs=-1, metavar="[-- PROGRAM...]", help="Of `program`: the command line to run."
+)
+@option("--keep", "own", metavar="NAME", help="Of `program`: the name of your program's results.")
 @switch("--list", "listed", help="List the campaigns.")
 @switch(
     "--plan",
@@ -45,11 +52,17 @@ from runners.record import FalloffError, unknown
     metavar="FOLDER",
     help="Also write a compressed copy of the campaign to FOLDER.",
 )
-def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, packed) -> None:
+def run(
+    campaign, argv, own, listed, planned, testbed, preset, repeats, fresh, submit, packed
+) -> None:
     """Run a campaign, or the trials that it still lacks.
 
     Keep the transcripts and the dataset, and print what its notebook states of it. You may interrupt a
     run at any time: the same command goes on.
+
+    `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on 2, 4
+    and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on GigE, does
+    it stay flat on 10GE?
     """
     import experiment
     from analysis import store
@@ -62,6 +75,13 @@ def run(campaign, listed, planned, testbed, preset, repeats, fresh, submit, pack
         return
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
+    if argv or own:
+        from analysis import own_program
+
+        if campaign != own_program.CAMPAIGN:
+            example = "falloff run program --keep NAME -- mpirun -np 8 ./program"
+            raise FalloffError(f"only `program` takes a command line: {example}")
+        campaign = own_program.described(argv, own or "", Path.cwd())
     plan = experiment.plan_campaign(campaign, testbed or "", preset, repeats or 0)
     if planned:
         from analysis import planning

@@ -139,7 +139,7 @@ def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
         (("evidence", "trace", "table1", "--transcript", "x/y"), "they are: hpl_table1-fortinet_model, hpl_paper-smith"),
         (("evidence", "archive", "README.md"), "README.md is there already"),
         (("profile",), "say after `--` what to run"),
-        (("profile", "--replay", "stencil", "--testbed", "emulated"), "is not simulated"),
+        (("profile", "--replay", "stencil", "--on", "emulated"), "is not simulated"),
         (("profile", "--replay", "stencil", "--nodes", "2"), "the smallest recording has 4"),
     ],
 )  # fmt: skip
@@ -208,7 +208,7 @@ def test_several_numbers_of_nodes_follow_one_option():
     program = ["--", "mpirun", "--nodes", "1", "2"]
     typed = ["--replay", "mine", "--nodes", "32", "64", "128", "--testbed", "smith", *program]
     read = ["--nodes", "32", "--nodes", "64", "--nodes", "128", "--testbed", "smith", *program]
-    assert repeated("--nodes", typed) == ["--replay", "mine", *read]
+    assert repeated(("--nodes",), typed) == ["--replay", "mine", *read]
 
 
 def test_version_and_help():

@@ -1,0 +1,191 @@
+"""What `falloff profile` does: count the messages of an MPI program, record its calls, replay them."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import experiment
+from analysis import message_costs, programs, store, what_if
+from analysis.descriptions.networks import interconnects
+from analysis.wording import number, percent, plain
+from commands.progress import shown
+from runners import executables, payload, recording, replay_actions
+from runners.calls import SENDS
+from runners.record import Unreadable
+from runners.recording import Recording
+
+# The networks of which counting says what they would cost, with the testbed that describes them.
+_COSTS_ON, _MODEL = ("gige", "10gige"), "smith"
+UNSEEN = "it ended before MPI_Finalize, or is no MPI program that can be seen (--help says which)"
+
+
+def count(argv: Sequence[str]) -> tuple[int, str]:
+    """Run a program and count its messages: its exit code, and the table with what its messages would
+    cost; empty if nothing was seen.
+
+    The table is payload.so's, which knows the functions by their names; where it sees none, as in a
+    Fortran program, it is made from the recording.
+    """
+    code, (table, text) = payload.run_with(
+        argv,
+        {
+            "FALLOFF_PAYLOAD": Path(executables.find("payload.so", {})),
+            "FALLOFF_RECORD": Path(executables.find("record.so", {})),
+        },
+    )
+    if not text:
+        return code, table
+    try:
+        recorded = recording.read(text)
+    except Unreadable as reason:
+        return code, "\n\n".join(
+            filter(None, [table, f"What a network would cost is unknown: {reason}."])
+        )
+    return code, f"{table or _table(recorded)}\n\n{_sentence(recorded)}"
+
+
+def _table(recorded: Recording) -> str:
+    """The calls of a recording with their number and bytes."""
+    rows: dict[str, list[int]] = {}
+    for calls in recorded:
+        for call in calls:
+            if call.collective or call.name in SENDS:
+                row = rows.setdefault(f"MPI_{call.name.capitalize()}", [0, 0])
+                row[0] += 1
+                row[1] += call.size
+    lines = [f"{name:24}{calls:12}{size:16}" for name, (calls, size) in sorted(rows.items())]
+    return "\n".join([f"{'call':24}{'calls':>12}{'bytes':>16}", *lines])
+
+
+def _sentence(recorded: Recording) -> str:
+    """The share of the time in MPI, and the range that the messages would cost on GigE and 10GE."""
+    done, ranks = recording.totals(recorded), len(recorded)
+    computed = [sum(call.seconds for call in calls) for calls in recorded]
+    sent = [call for calls in recorded for call in calls if call.collective or call.name in SENDS]
+    words = [
+        f"{ranks} ranks took part in {len(sent)} messages and collectives with {number(sum(call.size for call in sent) / 1e6)} MB."
+    ]
+    if done.seconds:
+        share = 1 - sum(computed) / (ranks * done.seconds)
+        words.append(
+            f"{percent(max(share, 0.0))} of their time of {number(done.seconds)} s was in MPI."
+        )
+        if ranks > (os.cpu_count() or 1):
+            words.append(
+                f"They shared {os.cpu_count()} processors, so much of that was waiting for one."
+            )
+    networks = experiment.read_testbed(_MODEL)["network"]
+    costs = []
+    for name in _COSTS_ON:
+        rate, latency = (networks[name][what]["value"] for what in ("bandwidth", "latency"))
+        found = message_costs.cost(recorded, rate, latency)
+        short = interconnects()[name].short
+        costs.append(f"{number(found.least)} to {number(found.most)} s on {short}")
+    words.append(
+        f"One rank a node, the messages would cost {' and '.join(costs)}, beside {number(max(computed))} s of computing."
+    )
+    return " ".join(words)
+
+
+def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:
+    """Run a program, and keep the recording of its calls under `name`: its exit code, and what to tell.
+
+    Raises FalloffError if the program fails, or nothing of it is seen.
+    """
+    library = Path(executables.find("record.so", {}))
+    code, printed = payload.run(argv, library, "FALLOFF_RECORD")
+    if code:
+        return code, [
+            f"{argv[0]} ended with exit code {code}: a program that fails is not recorded"
+        ]
+    if not printed:
+        return 1, [f"no call of {argv[0]} was recorded: {UNSEEN}"]
+    file = recording.keep(printed, name)
+    recorded = recording.read(printed)
+    return 0, [*_recorded(recorded, recording.is_monitored(printed), file), _kept(name)]
+
+
+def _recorded(recorded: Recording, is_monitored: bool, file: Path) -> list[str]:
+    done = recording.totals(recorded)
+    lines = [
+        f"{done.recorded} calls of {len(recorded)} ranks are in {file} ({file.stat().st_size / 1e3:.0f} kB)"
+    ]
+    if recording.is_window(recorded):
+        lines.append(
+            f"They are the first of {done.calls} calls, up to a collective of all ranks: a replay is of that window alone, and the bytes "
+            "of the whole run could not be compared"
+        )
+    elif is_monitored:
+        lines.append(
+            "Their bytes from each rank to each other agree with Open MPI's own monitoring within 1 %"
+        )
+    else:
+        lines.append(
+            "Their bytes are not compared: Open MPI's monitoring has left no counts of all ranks"
+        )
+    if done.first_come:
+        lines.append(
+            f"{done.first_come} calls took what came first (MPI_Waitany, MPI_Test, MPI_ANY_SOURCE): a replay keeps the order that was "
+            "recorded, which may differ on another network"
+        )
+    return lines
+
+
+def _kept(name: str) -> str:
+    ranks = ", ".join(map(str, recording.kept(name)))
+    return f"`falloff profile --replay {name}` replays it; there are recordings of {ranks} ranks"
+
+
+def replay(
+    name: str,
+    testbed: str,
+    nodes: Sequence[int] = (),
+    networks: Sequence[str] = (),
+    what_ifs: Sequence[what_if.WhatIf] = (),
+) -> list[str]:
+    """Replay a recorded program on described networks: the table of times and POP's factors, and sentences.
+
+    Raises FalloffError if there is no recording, none can be extrapolated, or the testbed does not
+    describe a network.
+    """
+    kept = recording.kept(name)
+    wanted = sorted({*kept, *nodes})
+    began, size = time.monotonic(), 0
+    for count_ in wanted:
+        of = recording.of(name, count_)  # raises now if the recording cannot be extrapolated
+        size += recording.totals(of).recorded
+        replay_actions.files(of)
+    plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name), networks, what_ifs)
+    print(
+        f"{name}: {size} calls of {', '.join(map(str, wanted))} ranks, read in {time.monotonic() - began:.1f} s",
+        flush=True,
+    )
+    with shown() as listen:
+        runs = store.read(experiment.run_campaign(plan, listen=listen))
+    replays = programs.replays(runs)
+    factors = programs.factors(replays)
+    tables = programs.times_table(runs, replays.time), programs.factors_table(runs, factors)
+    falls = [f"- {plain(str(fall))}" for fall in programs.falls(runs, factors.transfer)]
+    words = [*(table.body for table in tables), "\n".join(falls)]
+    words += [plain(programs.saved(runs, replays, name)), *_limits(name, kept, wanted)]
+    return list(filter(None, words))
+
+
+def _limits(name: str, kept: Mapping[int, Recording], wanted: Sequence[int]) -> list[str]:
+    """What a replay of these recordings does not say."""
+    found = []
+    carried = ", ".join(str(count) for count in wanted if count not in kept)
+    if carried:
+        found.append(
+            f"Extrapolated from recordings of {', '.join(map(str, kept))} ranks: {carried} nodes."
+        )
+    if cut := [str(ranks) for ranks, of in kept.items() if recording.is_window(of)]:
+        found.append(
+            f"The recordings of {', '.join(cut)} ranks are windows: {name} made more calls than are kept."
+        )
+    if any(recording.totals(of).first_come for of in kept.values()):
+        found.append(
+            f"{name} takes what comes first (MPI_Waitany, MPI_Test, MPI_ANY_SOURCE): the replay keeps the recorded order."
+        )
+    return found
