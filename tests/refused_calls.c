@@ -1,6 +1,7 @@
 /* For test_recorder.py: exchanges that a replay cannot do, by the program's argument; without one nothing but MPI_Allreduce. */
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 static int ranks, data[64], other[64];
@@ -52,6 +53,10 @@ int main(int argc, char **argv)
         pthread_join(thread, NULL);
     }
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (is("aborts", argc, argv))
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    if (is("crashes", argc, argv))
+        raise(SIGSEGV);
     MPI_Finalize();
     return is("fails", argc, argv) ? 3 : 0;
 }

@@ -125,17 +125,22 @@ def test_several_threads_at_once_are_refused(refused_calls):
 
 
 @needs_mpi
-def test_a_program_that_fails_leaves_no_recording(refused_calls, tmp_path, monkeypatch, capfd):
-    """It reached MPI_Finalize, and says afterwards that its result is wrong: one line, and its exit code."""
+@pytest.mark.parametrize("end", ["fails", "aborts", "crashes"])
+def test_a_program_that_fails_leaves_no_recording(refused_calls, end, tmp_path, monkeypatch, capfd):
+    """It says after MPI_Finalize that its result is wrong, gives up, or is killed by the kernel: its exit code and a line,
+    in which nothing is said to be recorded."""
     from commands import program
 
     monkeypatch.setattr(recording.keep, "__defaults__", (tmp_path / "programs",))
     monkeypatch.chdir(tmp_path)
-    words = [*LAUNCH, "2", str(refused_calls), "fails"]
+    words = [*LAUNCH, "2", str(refused_calls), end]
     code = program.profile.callback(words, "mine", "", "smith", [], "", "", [])
-    assert code == 3 and not (tmp_path / "programs").exists()
+    assert code and not (tmp_path / "programs").exists()
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("falloff:")]
-    assert said == ["falloff: mpirun ended with exit code 3: a program that fails is not recorded"]
+    assert said == [
+        f"falloff: mpirun ended with exit code {code}: a program that fails is not recorded"
+    ]
+    assert code == {"fails": 3, "aborts": 7, "crashes": 139}[end]
 
 
 @needs_fortran

@@ -1,0 +1,136 @@
+"""Any MPI program on paced nodes in slow motion: what it computes and sends takes the time that is known, a slower node is
+seen, and the campaign of a user's own program is what the command line says."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import users
+from executed import executed, stated
+from undisturbed import alone
+from wired import needs_network, run
+
+import experiment
+from analysis import emulated_programs, own_program
+from analysis.descriptions import campaigns
+from runners import executables
+from runners.record import FalloffError, judge
+from runners.testbeds import emulated
+from runners.tools import program
+
+HERE = Path(__file__).parent
+LAUNCH = ("mpirun", "-np", "5")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A reader's own folder, apart from the checkout."""
+    monkeypatch.setattr(executables, "HOME", tmp_path)
+    return tmp_path
+
+
+def test_the_campaign_of_an_own_program_is_its_command_line(home):
+    """On 2, 4 and all nodes, with words that a shell would split, in the folder where it was started; another program of
+    that name is refused."""
+    words = [*LAUNCH, "--oversubscribe", "./my program", 'it"s', "\u00e4"]
+    name = own_program.described(words, "mine", home / "there")
+    found = campaigns.read(name)
+    assert found.factors == {
+        "interconnect": ["gige", "10gige", "unshaped"],
+        "nodes": [2, 4, 5],
+        "program": ["mine"],
+    }
+    plan = experiment.plan_campaign(name, preset="quick")
+    (command,) = program.commands(plan.trials()[-1].point)
+    start = ["env", "-C", str(home / "there"), str(home / "there" / "my program"), 'it"s', "\u00e4"]
+    assert list(command.argv) == start and not command.files
+    assert {trial.point["nodes"] for trial in plan.trials()} == {2, 5}
+    assert own_program.described(words, "mine", home / "there") == name
+    with pytest.raises(FalloffError, match="says something else"):
+        own_program.described([*LAUNCH, "other"], "mine", home)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "reason"),
+    [
+        (["./program"], "mine", "start the program by mpirun"),
+        (["mpirun", "-np", "1", "a"], "mine", "a number of ranks from 2"),
+        (["mpirun", "-np", "4"], "mine", "and a program"),
+        (["mpirun", "-np", "4", "-H", "x", "a"], "mine", "-H of mpirun has no meaning"),
+        ([*LAUNCH, "a"], "../evil", "letters, digits and _"),
+        ([*LAUNCH, "a"], "replay", "says something else"),  # program_replay is ours
+    ],
+)
+def test_what_cannot_run_between_emulated_nodes_is_refused(home, words, name, reason):
+    with pytest.raises(FalloffError, match=reason):
+        own_program.described(words, name, home)
+    assert not (home / "data").exists()
+
+
+def test_what_is_planted_in_a_campaign_is_stated():
+    """LAMMPS's trials with other times: on GigE it falls by a third from 2 nodes to 8, on 10GE it stays flat and saves 60 %;
+    the replay is off by 3 %."""
+    runs, replays = experiment.stored("program"), experiment.stored("program_replay")
+    times = {"unshaped": (8.0, 2.0), "10gige": (8.1, 2.04), "gige": (10.0, 5.1)}
+    at = [
+        times[name][int(nodes > 2)]
+        for name, nodes in zip(runs.interconnect.values, runs.nodes.values)
+    ]
+    of_replay = [
+        1.03 * times.get(name, times["10gige"])[int(nodes > 2)]
+        for name, nodes in zip(replays.interconnect.values, replays.nodes.values)
+    ]
+    scatter = 1 + 0.002 * np.sin(7 * np.arange(runs.sizes["trial"]))
+    planted = runs.assign(program_time=runs.program_time.copy(data=np.array(at) * scatter))
+    beside = replays.assign(replay_time=replays.replay_time.copy(data=np.array(of_replay)))
+    run_ = executed("56", program=planted, program_replay=beside)
+    slow, fast = (
+        stated(run_, f"The emulated program lammps loses efficiency on {name}")
+        for name in ("GigE", "10GE")
+    )
+    assert (slow.words, fast.words) == ("falls off", "flat") and slow.primary
+    assert slow.estimate == pytest.approx(1 - (2 / 5.1) / (8 / 10), abs=0.01)
+    saved = stated(run_, "10GE saves time of the emulated program lammps")
+    assert saved.estimate == pytest.approx(1 - 2.04 / 5.1, abs=0.01)
+    off = stated(run_, "A replay of lammps")
+    assert off.words == "within" and off.estimate == pytest.approx(0.03, abs=0.005)
+    alone_ = executed("56", program=planted)
+    assert not [one for one in alone_.statements if one.subject.startswith("A replay")]
+    assert emulated_programs.times(planted).sizes["nodes"] == 3
+
+
+TESTBED = experiment.read_testbed("program_model")
+COMPUTED, BYTES, TIMES = (
+    2e-3,
+    220_000,
+    8,
+)  # s and B on GigE, whose payload is 110 MB/s: as long again
+
+
+@alone
+@pytest.mark.long
+@needs_network
+@pytest.mark.parametrize(("slow", "seconds"), [({}, 4e-3), ({"nodes": {"2": 0.5}}, 6e-3)])
+def test_an_unchanged_program_takes_the_time_that_is_known(tmp_path, slow, seconds):
+    """Two ranks compute for 2 ms and exchange what GigE carries in 2 ms, eight times, in slow motion; a node of half the
+    speed holds both up. Each exchange also has latencies of its own."""
+    users.require("pace_program.so")
+    made = tmp_path / "exchanges"
+    subprocess.run(["mpicc", "-O1", str(HERE / "exchanges.c"), "-o", str(made)], check=True)
+    point = {
+        "interconnect": "gige",
+        "nodes": 2,
+        "program": "exchanges",
+        "command": f"{made} pairs {TIMES} {COMPUTED} {BYTES}",
+        "timeout_s": 120,
+    }
+    plan = experiment.plan_campaign("program")
+    description = {**TESTBED, "nodes": 2, "slow": slow}
+    with emulated.open_testbed(description, plan.interconnects) as testbed:
+        transcript = run(testbed, *program.commands(point), runner="program", **point)
+        outcome = judge(transcript, program.parse)
+    assert outcome.status == "ok", outcome.reason
+    values = {one.name: one.value for one in outcome.readings}
+    assert values["computing_most"] == pytest.approx(TIMES * COMPUTED, rel=0.03)
+    assert values["program_time"] == pytest.approx(TIMES * seconds, rel=0.12)

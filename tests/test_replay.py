@@ -1,0 +1,148 @@
+"""A replay makes every call that is recorded, sends the bytes of the recording, and takes the time that is known."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from test_recorder import FORTRAN, LAUNCH, needs_fortran, needs_mpi
+from test_simulated import NETWORKS, needs_simgrid
+
+import experiment
+from analysis import parallel_efficiency
+from analysis.statistics.judgement import judge as judged
+from runners import payload, recording, replay_actions
+from runners.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT, Call
+from runners.record import Command, Trial, judge
+from runners.testbeds import simulated
+from runners.tools import replay
+
+HERE = Path(__file__).parent
+SMITH = experiment.read_testbed("smith")
+pytestmark = needs_simgrid
+
+
+def recorded(program, *words, ranks):
+    library = experiment.executables.find("record.so", {})
+    code, text = payload.run([*LAUNCH, str(ranks), str(program), *words], library, "FALLOFF_RECORD")
+    assert code == 0
+    return recording.read(text)
+
+
+@pytest.fixture(scope="module")
+def bed():
+    with simulated.open_testbed(SMITH, NETWORKS) as opened:
+        yield opened
+
+
+def replayed(bed, files, network="gige"):
+    """The outcome of a replay of these files, by name as `replay_actions.files` makes them."""
+    ranks = len(files) - 1
+    command = Command(("replay", "it", "1.0"), ranks=ranks, files=files, timeout_s=60)
+    point = {"interconnect": network, "nodes": ranks}
+    return judge(bed.run(Trial("t", "point", "replay", 1, 1, point), [command]), replay.parse)
+
+
+def readings(bed, found, network="gige"):
+    outcome = replayed(bed, replay_actions.files(found), network)
+    assert outcome.status == "ok", outcome.reason
+    return {one.name: one.value for one in outcome.readings}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Programs of this folder by name, built when they are asked for."""
+    folder = tmp_path_factory.mktemp("built")
+
+    def build(name, *options):
+        made = folder / name
+        source, compiler = (f"{name}.F90", "mpifort") if options else (f"{name}.c", "mpicc")
+        environment = {**os.environ, **({"OMPI_FC": FORTRAN} if FORTRAN else {})}
+        command = [compiler, *options, str(HERE / source), "-o", str(made)]
+        subprocess.run(command, check=True, env=environment)
+        return made
+
+    return build
+
+
+@needs_mpi
+def test_every_call_is_replayed_with_its_bytes(bed, built):
+    """Each that moves data, of all ranks and of some, blocking and not: what the replay sends is what was recorded. A head
+    that says other bytes, as for a call that is left out, is refused."""
+    found = recorded(built("monitored_calls"), ranks=4)
+    names = {call.name for call in found[0]}
+    assert names >= {*COLLECTIVES, *NON_BLOCKING, *POINT_TO_POINT}
+    files = replay_actions.files(found)
+    outcome = replayed(bed, files)
+    assert outcome.status == "ok", outcome.reason
+    head, _, rest = files["rank-1"].partition("\n")
+    messages, collectives = map(int, head.split())
+    files["rank-1"] = f"{messages} {round(1.02 * collectives)}\n{rest}"
+    outcome = replayed(bed, files)
+    assert outcome.status == "invalid" and "of rank 1 in collectives" in outcome.reason
+
+
+@needs_fortran
+def test_a_fortran_program_is_replayed(bed, built):
+    """Its ring of 4000 bytes and its sum, with a second to compute before them."""
+    found = recorded(built("recorded_calls", "-cpp", "-DBINDING=90"), ranks=4)
+    slower = tuple((calls[0]._replace(seconds=1.0), *calls[1:]) for calls in found)
+    assert readings(bed, slower)["replay_time"] == pytest.approx(1.0, rel=0.01)
+
+
+@needs_mpi
+def test_the_same_exchange_by_another_function_is_judged_alike(bed, built):
+    """A transpose by MPI_Alltoall and by MPI_Alltoallw, whose work and data are shared out to 2 and to 4 ranks."""
+    program, answers, ends = built("exchanges"), {}, {}
+    for kind in ("alltoall", "alltoallw"):
+        efficiency = []
+        for ranks in (2, 4):
+            words = (kind, "5", str(0.008 / ranks), str(4_000_000 // ranks**2))
+            found = recorded(program, *words, ranks=ranks)
+            times = [readings(bed, found, name)["replay_time"] for name in ("unshaped", "gige")]
+            efficiency.append(times[0] / times[1])
+        ends[kind] = efficiency
+        answers[kind] = judged([np.log(efficiency[1] / efficiency[0])], 0.05, "simulated").answer
+    assert max(ends["alltoall"]) < 0.6
+    assert ends["alltoallw"] == pytest.approx(ends["alltoall"], rel=0.1)
+    assert answers["alltoallw"] == answers["alltoall"]
+
+
+def chain(seconds, size):
+    """A recording in which rank r computes r + 1 times as long, each after it has got the message of the one before."""
+    ranks = 4
+    for rank in range(ranks):
+        calls = []
+        if rank:
+            calls.append(Call(0.0, "recv", rank - 1, tag=1, size=size))
+        calls.append(Call((rank + 1) * seconds, "send", (rank + 1) % ranks, tag=1, size=size))
+        if not rank:
+            calls.append(Call(0.0, "recv", ranks - 1, tag=1, size=size))
+        yield (*calls, Call(0.0, "end"))
+
+
+def test_pops_factors_are_those_of_a_program_whose_time_is_known(bed):
+    """One rank after the other computes 1, 2, 3 and 4 s, and hands 55 MB on: 10 s without a network. On GigE, whose payload
+    is 110 MB/s, four messages take half a second each."""
+    found = tuple(chain(1.0, 55_000_000))
+    networks = ("gige", "unshaped")
+    got = {name: readings(bed, found, name) for name in networks}
+    columns = [
+        xr.DataArray(
+            [[got[n][name]] for n in networks], {"interconnect": list(networks), "nodes": [4]}
+        )
+        for name in ("replay_time", "computing_mean", "computing_most")
+    ]
+    factors = parallel_efficiency.factors(*columns).sel(interconnect="gige", nodes=4)
+    known = {
+        "load_balance": 2.5 / 4,
+        "serialisation": 4 / 10,
+        "transfer": 10 / 12,
+        "parallel": 2.5 / 12,
+    }
+    assert {name: factors[name].item() for name in known} == pytest.approx(known, rel=0.02)
+    shares = parallel_efficiency.shares(factors)
+    assert sum(shares[name].item() for name in shares) == pytest.approx(1)
+    assert shares.computing.item() == pytest.approx(factors.parallel.item())
