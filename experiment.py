@@ -18,6 +18,7 @@ from analysis import (
     attributes,
     contrasts,
     derive,
+    emulated_programs,
     notebooks,
     own_program,
     paths,
@@ -371,12 +372,14 @@ def plan_replay(
     checksum: str,
     on: Collection[str] = (),
     what_ifs: Collection[what_if.WhatIf] = (),
+    slower: Mapping[str, float] | None = None,
 ) -> Plan:
     """The campaign `programs` for one recorded program on these node counts; `checksum` is its
     recording's.
 
     It is replayed `on` these networks, by default those that the campaign compares, as far as the testbed describes
-    them; each what-if adds one of each.
+    them; each what-if adds one of each. `slower` says by network and nodes ("gige 8") how many times as long as recorded ranks
+    compute.
     """
     described, machine = campaigns.read("programs"), testbeds.read(testbed)
     if not isinstance(machine, testbeds.Simulated):
@@ -389,6 +392,9 @@ def plan_replay(
         settings={**described.settings, "recording": checksum},
         design=described.design.changed(primary=[], control=None, baseline_nodes=min(nodes)),
     )
+    if slower:
+        by_point = {at: {"computing": factor} for at, factor in slower.items()}
+        described = described.changed(levels={"interconnect nodes": by_point})
     chosen = for_testbed(for_preset(described, "full"), machine)
     return resolve(chosen, machine, networks.between(machine.networks))
 
@@ -398,6 +404,34 @@ def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
     recording."""
     counts = list(recording.kept(program))
     plan = plan_replay(program, counts, testbed, recording.digest(program))
+    return store.read(run_campaign(plan))
+
+
+def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None:
+    """The replay of the program that an emulated campaign ran, on the same networks and nodes; None if there is none.
+
+    For the shipped campaign it is `program_replay`. A user's own program is replayed now, as far as it was recorded under the
+    campaign's name for it: with ranks that compute as long as they did in the emulation.
+    """
+    if runs.attrs["campaign"] == own_program.CAMPAIGN:
+        return beside(parameters, f"{own_program.CAMPAIGN}_replay")
+    times = emulated_programs.times(runs)
+    program = times.program.item()
+    if program not in recording.programs():
+        return None
+    kept = {
+        nodes: calls for nodes, calls in recording.kept(program).items() if nodes in times.nodes
+    }
+    if not kept:
+        return None
+    plan = plan_replay(
+        program,
+        list(kept),
+        "smith",
+        recording.digest(program),
+        [name for name in times.interconnect.values.tolist() if name != what_if.IDEAL],
+        slower=emulated_programs.slower(times, kept),
+    )
     return store.read(run_campaign(plan))
 
 
@@ -539,9 +573,12 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
     anything on the campaign, or the dataset is not sufficient.
     """
     require_reading(dataset)
+    if own_program.CAMPAIGN in dataset.runner.values:
+        return _of_program(campaign, dataset)
     lines = [
         wording.plain(str(one))
-        for one in _stated(campaign, dataset)
+        for made in notebooks.stated({campaign: dataset}, stored_datasets()).values()
+        for one in made.statements
         if one.primary and one.campaign == campaign
     ]
     if not lines:
@@ -551,11 +588,11 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
     return lines
 
 
-def _stated(campaign: str, dataset: xr.Dataset) -> list[statements.Statement]:
-    data = {campaign: dataset}
-    if own_program.CAMPAIGN in dataset.runner.values:  # one notebook for all programs
-        file = paths.NOTEBOOKS / "56_program.ipynb"
-        both = ChainMap(data, stored_datasets())
-        return list(notebooks.run(file, both, campaign=campaign).statements)
-    executed = notebooks.stated(data, stored_datasets())
-    return [one for made in executed.values() for one in made.statements]
+def _of_program(campaign: str, dataset: xr.Dataset) -> list[str]:
+    """All that the notebook of emulated programs states of one of them, and its tables."""
+    file = paths.NOTEBOOKS / "56_program.ipynb"
+    both = ChainMap({campaign: dataset}, stored_datasets())
+    executed = notebooks.run(file, both, campaign=campaign)
+    lines = [wording.plain(str(one)) for one in executed.statements]
+    of_results = [one for one in executed.tables if one.label.endswith(("-times", "-factors"))]
+    return lines + [f"\n{one.body}" for one in of_results]

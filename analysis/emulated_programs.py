@@ -1,6 +1,8 @@
 """An unchanged program on emulated nodes in slow motion: whether its efficiency falls off with the network, where its time
 goes, what a faster network saves, and whether a replay of its recording agrees."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import xarray as xr
 
@@ -19,6 +21,7 @@ from analysis.statistics.intervals import t_interval
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
 from analysis.what_if import IDEAL
 from analysis.wording import fixed, number, percent, percent_range
+from runners.calls import Recording
 from runners.record import FalloffError
 
 INTERVALS = "90 % t intervals"
@@ -41,6 +44,19 @@ def times(runs: xr.Dataset) -> xr.Dataset:
         remedy = f"add {IDEAL} to the campaign's interconnects"
         raise FalloffError(f"the program did not run on {IDEAL} links: {remedy}")
     return laid.transpose("block", "interconnect", "nodes")
+
+
+def slower(times: xr.Dataset, recorded: Mapping[int, Recording]) -> dict[str, float]:
+    """How many times as long as in the recordings, by number of ranks, ranks computed on each network, as "gige 8": processor
+    time varies with what else a machine does."""
+    means, found = times["mean"].mean("block"), {}
+    for nodes, ranks in recorded.items():
+        own = sum(call.seconds for calls in ranks for call in calls) / len(ranks)
+        for network in times.interconnect.values.tolist():
+            took = means.sel(interconnect=network, nodes=nodes).item()
+            if np.isfinite(took) and own > 0:
+                found[f"{network} {nodes}"] = round(took / own, 3)
+    return found
 
 
 def factors(times: xr.Dataset) -> xr.Dataset:

@@ -13,9 +13,10 @@ from test_simulated import NETWORKS, needs_simgrid
 import experiment
 from analysis import parallel_efficiency
 from analysis.statistics.judgement import judge as judged
+from analysis.what_if import WhatIf
 from runners import payload, recording, replay_actions
 from runners.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT, Call
-from runners.record import Command, Trial, judge
+from runners.record import Command, FalloffError, Trial, judge
 from runners.testbeds import simulated
 from runners.tools import replay
 
@@ -108,6 +109,27 @@ def test_the_same_exchange_by_another_function_is_judged_alike(bed, built):
     assert max(ends["alltoall"]) < 0.6
     assert ends["alltoallw"] == pytest.approx(ends["alltoall"], rel=0.1)
     assert answers["alltoallw"] == answers["alltoall"]
+
+
+def test_what_ifs_are_networks_of_their_own():
+    """By name: half the latency and twice the bandwidth of one network, which itself stays; and ranks that compute longer."""
+    what_ifs = [WhatIf.named("twice", "bandwidth"), WhatIf.named("half", "latency")]
+    plan = experiment.plan_replay("stencil", [8, 4], "smith", "0" * 64, ["25gige"], what_ifs)
+    networks, own = plan.testbed["network"], SMITH["network"]["25gige"]
+    names = ["25gige", "25gige, twice the bandwidth", "25gige, half the latency", "unshaped"]
+    assert plan.design["factors"]["interconnect"] == names
+    values = [
+        [networks[name][of]["value"] for of in ("bandwidth", "latency")] for name in names[:3]
+    ]
+    fast, late = own["bandwidth"]["value"], own["latency"]["value"]
+    assert values == [[fast, late], [2 * fast, late], [fast, late / 2]]
+    slower = {f"{name} 4": 1.5 for name in ("gige", "unshaped")}
+    plan = experiment.plan_replay("stencil", [4], "smith", "0" * 64, ["gige"], slower=slower)
+    assert [trial.point["computing"] for trial in plan.trials()] == [1.5, 1.5]
+    with pytest.raises(FalloffError, match="did you mean '25gige'"):
+        experiment.plan_replay("stencil", [4], "smith", "0" * 64, ["25gig"])
+    with pytest.raises(FalloffError, match="did you mean 'latency'"):
+        WhatIf.named("half", "latencey")
 
 
 def chain(seconds, size):
