@@ -45,6 +45,7 @@ test: setup
 
 test-all: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
+	@./install-packages debian-packages-programs.txt build/apt-programs.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
 
 # With the rules of pyproject.toml.

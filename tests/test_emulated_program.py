@@ -1,6 +1,8 @@
 """Any MPI program on paced nodes in slow motion: what it computes and sends takes the time that is known, a slower node is
 seen, and the campaign of a user's own program is what the command line says."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,10 +16,10 @@ from wired import needs_network, run
 import experiment
 from analysis import emulated_programs, own_program
 from analysis.descriptions import campaigns
-from runners import executables
-from runners.record import FalloffError, judge
-from runners.testbeds import emulated
-from runners.tools import program
+from runners import executables, payload, recording, replay_actions
+from runners.record import Command, FalloffError, Trial, judge
+from runners.testbeds import emulated, simulated
+from runners.tools import program, replay
 
 HERE = Path(__file__).parent
 LAUNCH = ("mpirun", "-np", "5")
@@ -100,12 +102,35 @@ def test_what_is_planted_in_a_campaign_is_stated():
     assert emulated_programs.times(planted).sizes["nodes"] == 3
 
 
+def test_a_replay_computes_as_long_as_the_emulated_program():
+    """What campaign program_replay states is the processor time in campaign program over that of the recordings."""
+    found = emulated_programs.slower(
+        emulated_programs.times(experiment.stored("program")), recording.kept("lammps")
+    )
+    stated_ = campaigns.read("program_replay").levels["interconnect nodes"]
+    for at, by in found.items():
+        assert by == pytest.approx(stated_[at]["computing"], rel=0.01)
+
+
 TESTBED = experiment.read_testbed("program_model")
 COMPUTED, BYTES, TIMES = (
     2e-3,
     220_000,
     8,
 )  # s and B on GigE, whose payload is 110 MB/s: as long again
+
+
+def emulate(point, slow=None):
+    """The outcome of a trial on two paced nodes, and what the program printed."""
+    users.require("pace_program.so")
+    plan = experiment.plan_campaign("program")
+    description = {**TESTBED, "nodes": 2, "slow": slow or {}}
+    point = {"interconnect": "gige", "nodes": 2, "timeout_s": 120, **point}
+    with emulated.open_testbed(description, plan.interconnects) as testbed:
+        transcript = run(testbed, *program.commands(point), runner="program", **point)
+    outcome = judge(transcript, program.parse)
+    assert outcome.status == "ok", outcome.reason
+    return {one.name: one.value for one in outcome.readings}, transcript.executions[-1].stdout
 
 
 @alone
@@ -115,22 +140,50 @@ COMPUTED, BYTES, TIMES = (
 def test_an_unchanged_program_takes_the_time_that_is_known(tmp_path, slow, seconds):
     """Two ranks compute for 2 ms and exchange what GigE carries in 2 ms, eight times, in slow motion; a node of half the
     speed holds both up. Each exchange also has latencies of its own."""
-    users.require("pace_program.so")
     made = tmp_path / "exchanges"
     subprocess.run(["mpicc", "-O1", str(HERE / "exchanges.c"), "-o", str(made)], check=True)
-    point = {
-        "interconnect": "gige",
-        "nodes": 2,
-        "program": "exchanges",
-        "command": f"{made} pairs {TIMES} {COMPUTED} {BYTES}",
-        "timeout_s": 120,
-    }
-    plan = experiment.plan_campaign("program")
-    description = {**TESTBED, "nodes": 2, "slow": slow}
-    with emulated.open_testbed(description, plan.interconnects) as testbed:
-        transcript = run(testbed, *program.commands(point), runner="program", **point)
-        outcome = judge(transcript, program.parse)
-    assert outcome.status == "ok", outcome.reason
-    values = {one.name: one.value for one in outcome.readings}
+    command = f"{made} pairs {TIMES} {COMPUTED} {BYTES}"
+    values, _ = emulate({"program": "exchanges", "command": command}, slow)
     assert values["computing_most"] == pytest.approx(TIMES * COMPUTED, rel=0.03)
     assert values["program_time"] == pytest.approx(TIMES * seconds, rel=0.12)
+
+
+@alone
+@pytest.mark.long
+@needs_network
+@pytest.mark.skipif(not shutil.which("lmp"), reason="LAMMPS is not here: apt-get install lammps")
+def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
+    """Debian's own, on two ranks: it sends what the shipped recording says, its energies are those of its own run, and in
+    slow motion it takes as long as its replay."""
+    library = executables.find("record.so", {})
+    folder = experiment.paths.DATA / "programs" / "lammps"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    shutil.copy(folder / "in.melt", tmp_path)
+    words = ("lmp", "-log", "none", "-in", "in.melt")
+    launch = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2")
+    code, text = payload.run([*launch, *words], library, "FALLOFF_RECORD")
+    found, shipped = recording.read(text), recording.kept("lammps")[2]
+    assert code == 0 and recording.is_monitored(text)
+    for ours, theirs in zip(found, shipped, strict=True):
+        assert sum(c.size for c in ours) == pytest.approx(sum(c.size for c in theirs), rel=0.01)
+    point = {"program": "lammps", "command": " ".join(words), "inputs": "programs/lammps"}
+    values, printed = emulate(point)
+    alone_ = subprocess.run([*launch, *words], capture_output=True, text=True, check=True).stdout
+    assert energies(printed) == energies(alone_)
+    mean = sum(call.seconds for calls in found for call in calls) / 2
+    command = replay_actions.files(found)
+    smith = experiment.read_testbed("smith")
+    with simulated.open_testbed(smith, {"gige": {}, "10gige": {}, "unshaped": {}}) as bed:
+        argv = ("replay", "lammps", repr(values["computing_mean"] / mean))
+        trial = Trial("t", "point", "replay", 1, 1, {"interconnect": "gige", "nodes": 2})
+        outcome = judge(
+            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]), replay.parse
+        )
+    (took,) = (one.value for one in outcome.readings if one.name == "replay_time")
+    assert took == pytest.approx(values["program_time"], rel=0.1)
+
+
+def energies(printed):
+    """The table of temperatures, energies and pressures that LAMMPS prints."""
+    return re.search(r"^ *Step .*?(?=^Loop time)", printed, re.M | re.S)[0].split()
