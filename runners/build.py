@@ -4,10 +4,12 @@
     xhpl_reference              HPL with the plainest of BLAS, where the reference BLAS is installed
     dgemm, node_rates, token    what a node delivers to DGEMM and STREAM, and exchanges of tokens
     suspects                    all nodes and pairs of nodes of a cluster
-    delay_line, shared_wire, channel_bond   what lies between emulated nodes
+    delay_line, shared_wire, channel_bond, buffered_switch   what lies between emulated nodes
+    incast, congestion          many senders to one receiver, and programs beside others that flood the network
     payload.so, record.so   for any MPI program: counts its messages, records its calls
     mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks by their BLAS
     pace_program.so         for any MPI program: paces its ranks by their processor time
+    incast_ns3              many senders to one receiver, for ns-3, where it is installed
     xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so,
     replay_recorded         for SimGrid's SMPI, where it is installed: HPL, and any recorded program
 
@@ -33,7 +35,7 @@ _SOURCES = _HERE / "src"
 
 PROGRAMS = (
     *("xhpl", "xhpl_payload", "dgemm", "node_rates", "suspects", "token", "token_mpi"),
-    *("delay_line", "shared_wire", "channel_bond"),
+    *("delay_line", "shared_wire", "channel_bond", "buffered_switch", "incast", "congestion"),
     *("payload.so", "record.so", "mptcp.so", "pace.so", "pace_program.so"),
 )
 # Debian's libblas-dev. An archive, linked by its path: what is linked by the name blas becomes at
@@ -46,6 +48,7 @@ SIMULATED = (
 )
 _SOLVING = ("xhpl", "xhpl_payload", "xhpl_reference")  # which have to show it
 SIMGRID_REMEDY = "SimGrid is missing: `apt-get install libsimgrid-dev`"
+NS3_REMEDY = "ns-3 is missing: `apt-get install libns3-dev g++ pkg-config`"
 # A small system for one process.
 TRIAL_DECK = {
     **{"N": 200, "NB": 32, "P": 1, "Q": 1, "PMAP": 0, "THRESHOLD": 16.0},
@@ -75,6 +78,14 @@ def build_simulated(folder: Path = BUILT) -> bool:
     if not compiler:
         raise FalloffError(SIMGRID_REMEDY)
     return _made(folder, "stamp_simulated", compiler, [*SIMULATED, "SMPI=1"])
+
+
+def build_packets(folder: Path = BUILT) -> bool:
+    """The same for the program of ns-3; raises FalloffError with the remedy when it is missing."""
+    lacking = [tool for tool in ("g++", "pkg-config") if not shutil.which(tool)]
+    if lacking or subprocess.run(["pkg-config", "--exists", "ns3-core"]).returncode:
+        raise FalloffError(NS3_REMEDY)
+    return _made(folder, "stamp_packets", _compiler(), ["incast_ns3"])
 
 
 def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool:
@@ -177,6 +188,10 @@ def main() -> int:
         build_simulated()
     except FalloffError as error:
         print(f"left out: xhpl_simulated: {error}")
+    try:
+        build_packets()
+    except FalloffError as error:
+        print(f"left out: incast_ns3: {error}")
     return 0
 
 

@@ -196,6 +196,14 @@ class Buffers(Table):
     most_bytes: Positive
 
 
+class Switch(Table):
+    """The switch of points with `buffer_bytes`."""
+
+    delay_s: NotNegative = 0
+    """from the end of a frame on one link to its end on the next, besides its time on the wire and in the queue [s],
+    slowed as described"""
+
+
 class Shaper(Table):
     """What leaves at once after a pause: as much as passes in `burst_s`, or `burst_bytes`."""
 

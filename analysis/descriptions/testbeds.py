@@ -46,6 +46,7 @@ from analysis.descriptions.testbed_tables import (
     Slow,
     Slurm,
     Ssh,
+    Switch,
     Tcp,
 )
 from runners.record import faulty, nearest, unknown_key
@@ -102,6 +103,7 @@ class Emulated(Testbed):
     offloads: Offloads | None = None
     node: Node = Node()
     shaper: Shaper = Shaper()
+    switch: Switch = Switch()
     scale: Scale | None = None
     buffers: Buffers | None = None
     mpi: dict[Word, Parameter] = {}
@@ -173,6 +175,27 @@ class Emulated(Testbed):
                 ),
             ]
         )
+        return self
+
+
+class Packets(Testbed):
+    """A switch with a buffer and its nodes, which ns-3 simulates packet by packet; the tables are those of an emulated
+    testbed."""
+
+    kind: Literal["packets"]
+    nodes: Nodes
+    tcp: Tcp
+    node: Node
+    switch: Switch = Switch()
+
+    @property
+    def slows_time(self) -> bool:
+        return self.node.dilation is not None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.node.dilation is None:
+            refuse([fault(("node", "dilation"), None, "is missing")])
         return self
 
 
@@ -249,6 +272,7 @@ class Cluster(Testbed):
 KINDS: dict[str, type[Testbed]] = {
     "cluster": Cluster,
     "emulated": Emulated,
+    "packets": Packets,
     "simulated": Simulated,
 }
 

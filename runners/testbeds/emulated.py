@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from runners import executables, pace, scale
-from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule
+from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, one_of
 from runners.record import Command, FalloffError, Settings, Transcript, Trial
 from runners.testbeds import graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
@@ -28,6 +28,13 @@ STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
 IS_HERE = True
 NEEDS_ROOT = True  # or a user namespace
 
+# How TCP finds out what was lost: sysctls by name. `rack` is Linux's default, with RACK's clock and tail loss probes (RFC
+# 8985); `acks` is TCP before 2013, which needs further acknowledgements or a timeout.
+LOSS_RECOVERY = {
+    "rack": {"early_retrans": 3, "recovery": 1},
+    "acks": {"early_retrans": 0, "recovery": 0},
+}
+
 # The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {
     **dict.fromkeys(("interconnect", "path", "aggregation", "congestion_control"), NAME),
@@ -35,6 +42,12 @@ POINT: Mapping[str, Rule] = {
     **dict.fromkeys(("noise", "noise_hz"), NOT_NEGATIVE),
     "window_bytes": WHOLE,
     "dilation": POSITIVE,
+    "buffer_bytes": WHOLE,
+    "buffer_alpha": NOT_NEGATIVE,
+    "flow_control": one_of(("none", "pause")),
+    "mark_bytes": WHOLE,
+    "rto_min_s": POSITIVE,
+    "loss_recovery": one_of(LOSS_RECOVERY),
 }
 
 # For root of the machine, and for root of a user namespace: every machine has that folder, and a session has its own.
@@ -171,11 +184,18 @@ class Emulated:
     def _rails(self) -> int:
         return self.description.get("rails", 1)
 
-    def use(self, name: str, way: graph.Way = graph.ONE_LINK, slowness: float = 1) -> Network:
+    def use(
+        self,
+        name: str,
+        way: graph.Way = graph.ONE_LINK,
+        slowness: float = 1,
+        buffer: Optional[Mapping[str, Any]] = None,
+    ) -> Network:
         """The network of that name, for a way of using its links. The current network is kept if it
         has the same places and links; otherwise a new one replaces it.
 
-        Links are `slowness` times slower than described. Raises FalloffError if there is no such
+        Links are `slowness` times slower than described. With `buffer`, the fields of graph.Buffer,
+        the switch has that memory. Raises FalloffError if there is no such
         network, or it cannot be built.
         """
         if name not in self.networks:
@@ -189,7 +209,8 @@ class Emulated:
             table = {**table, "delay_s": max(0.0, whole - node["machine_message_s"])}
         if not _is_path(table):
             slow = self.description.get("slow", {}).get("links", {})
-            table = graph.star(table, self.description["nodes"], self._rails, way.is_bonded, slow)
+            nodes_there = self.description["nodes"]
+            table = graph.star(table, nodes_there, self._rails, way.is_bonded, slow, buffer)
         wanted = graph.graph(table)
         net = self.net
         if net and net.graph.shape == wanted.shape:
@@ -216,7 +237,8 @@ class Emulated:
         found, point = programs.Found(), trial.point
         with found.faults():
             way, slowness = graph.way(point, self._rails), self._slowness(point)
-            net = self.use(point.get("path") or point["interconnect"], way, slowness)
+            buffer = self._buffer(point, slowness)
+            net = self.use(point.get("path") or point["interconnect"], way, slowness, buffer)
             found.requested = self._configure(net, point, way, trial.block, slowness)
             pacing = self._pacing(point, trial.block, slowness)
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
@@ -231,6 +253,7 @@ class Emulated:
                 )
             baseline_s = self.description.get("cpu", {}).get("baseline_s")
             idle = host.load(baseline_s) if baseline_s else 0.0
+            net.switch_report()  # what it counted before does not count
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
             with host.precedence() if baseline_s else nullcontext():
                 nodes.execute(commands, net, around, found.ran)
@@ -244,6 +267,9 @@ class Emulated:
                 found.counters.update(_shares(grown, sum(used), idle))
             found.counters.update(probed)
             found.effective.update(net.effective())
+            if report := net.switch_report():
+                found.counters.update(report.counters())
+                found.effective.update(report.settings(point.get("mtu", net.table["mtu"])))
             if "window_bytes" in found.requested:
                 # The kernel silently limits a socket to the machine's limit.
                 asked = found.requested["window_bytes"]
@@ -283,8 +309,10 @@ class Emulated:
         tcp = dict(self.description["tcp"])
         tcp["congestion_control"] = point.get("congestion_control", tcp["congestion_control"])
         offloads = dict.fromkeys(_OFFLOADS, net.table.get("offloads", False))
-        if "path" not in point:
+        if "path" not in point and not net.graph.buffers:  # its program carries frames
             offloads.update(self.description.get("offloads", {}))
+        tcp.update(self._timers(point))
+        tcp["ecn"] = point.get("mark_bytes", 0) > 0
         if "buffers" in self.description:
             rate = net.table.get("rate_bit_s")
             tcp.update(scale.buffers(self.description["buffers"], rate, slowness))
@@ -292,6 +320,45 @@ class Emulated:
         asked = net.configure(tcp, offloads, point.get("mtu", net.table["mtu"]), way, seed, burst_s)
         window = point.get("window_bytes", 0)
         return {**asked, "window_bytes": window} if window else asked
+
+    def _buffer(self, point: Settings, slowness: float) -> Optional[Dict[str, Any]]:
+        """The memory of the switch that a point asks for by `buffer_bytes`, as fields of
+        graph.Buffer; None if it asks for none, or 0 for a bridge without a queue of its own.
+
+        The delay is on the described scale of time. Senders are paused above half of the buffer:
+        the rest is for what they have on the wire.
+        """
+        size = point.get("buffer_bytes", 0)
+        if not size:
+            pauses = point.get("flow_control", "none") != "none"
+            asked = {**point, "flow_control": pauses}
+            if needs := [
+                key for key in ("buffer_alpha", "flow_control", "mark_bytes") if asked.get(key)
+            ]:
+                raise FalloffError(f"{needs[0]} needs a switch with a buffer: say `buffer_bytes`")
+            return None
+        if "path" in point or self._rails > 1:
+            raise FalloffError(
+                "buffer_bytes is for one switch between all nodes, not for paths and several links"
+            )
+        return {
+            "bytes": size,
+            "alpha": float(point.get("buffer_alpha", 0)),
+            "pause_bytes": size // 2 if point.get("flow_control") == "pause" else 0,
+            "mark_bytes": point.get("mark_bytes", 0),
+            "delay_s": round(self.description.get("switch", {}).get("delay_s", 0) * slowness, 9),
+        }
+
+    def _timers(self, point: Settings) -> Dict[str, Any]:
+        """TCP's settings of a point that concern its timers: `rto_min_s` is on the cluster's scale
+        of time, so it is as much longer here as everything else."""
+        found: Dict[str, Any] = {}
+        if "rto_min_s" in point:
+            dilation = point.get("dilation", self.description.get("node", {}).get("dilation", 1))
+            found["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
+        if "loss_recovery" in point:
+            found.update(LOSS_RECOVERY[point["loss_recovery"]])
+        return found
 
     def _burst_s(self, rate_bit_s: Optional[float], slowness: float) -> Optional[float]:
         """How long a link may send after a pause before its rate holds [s]; None if the testbed

@@ -16,7 +16,7 @@ _FIRST_ROUTER = 254  # routers' addresses count down from here
 
 _TABLE_KEYS = {
     *("name", "short", "source", "rate_bit_s", "mtu", "offloads", "bonded", "largest_packet_bytes"),
-    *("hubs", "switches", "routers", "links"),
+    *("hubs", "switches", "routers", "links", "buffers"),
 }
 _LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu", "carried_bit_s"}
 
@@ -36,6 +36,24 @@ class Link:
     delay_s: float = 0.0
     mtu: Optional[int] = None
     carried_bit_s: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """The packet memory of a switch, as runners/src/buffered_switch.c has it.
+
+    `bytes` [B] are for each port, or for all together if `alpha` [1], the factor of dynamic
+    thresholds, is above 0. Senders to a queue above `pause_bytes` are paused, and ECN-capable
+    frames that find `mark_bytes` or more in it are marked (0: never). `delay_s` [s] is what a frame
+    takes from the end of one link to the end of the next besides its time on the wire and in the
+    queue.
+    """
+
+    bytes: int
+    alpha: float = 0.0
+    pause_bytes: int = 0
+    mark_bytes: int = 0
+    delay_s: float = 0.0
 
 
 class End(NamedTuple):
@@ -113,7 +131,8 @@ class Graph:
     n2 ...
 
     A hub has a name and a rate [bit/s on the wire], which all links to it share, both ways; it is
-    not a place. `bonded` is whether each node sends over its links in turn.
+    not a place, and neither is a switch with a buffer, which a program is. `bonded` is whether each
+    node sends over its links in turn.
     """
 
     switches: Mapping[str, int]
@@ -121,6 +140,7 @@ class Graph:
     links: Tuple[Link, ...]
     hubs: Mapping[str, float] = field(default_factory=dict)
     bonded: bool = False
+    buffers: Mapping[str, Buffer] = field(default_factory=dict)
 
     @property
     def places(self) -> List[str]:
@@ -138,21 +158,34 @@ class Graph:
     @property
     def shape(self) -> Any:
         """The part that must be built, not only configured: two graphs of one shape differ only in
-        rates and MTUs."""
+        rates and MTUs. The program that is a switch with a buffer is told both when it starts."""
         links = [(link.places, link.delay_s, link.carried_bit_s) for link in self.links]
-        return links, list(self.switches), list(self.routers), dict(self.hubs), self.bonded
+        buffered = [
+            (buffer, [self.links[end.link].rates for end in self.ends(switch)])
+            for switch, buffer in self.buffers.items()
+        ]
+        return (
+            links,
+            list(self.switches),
+            list(self.routers),
+            dict(self.hubs),
+            self.bonded,
+            buffered,
+        )
 
     @property
     def has_taps(self) -> bool:
         """Whether programs carry its frames between TAP interfaces."""
-        return self.bonded or bool(self.hubs) or any(link.delay_s for link in self.links)
+        delayed = any(link.delay_s for link in self.links)
+        return self.bonded or bool(self.hubs) or bool(self.buffers) or delayed
 
     @property
     def is_star(self) -> bool:
         """Whether each node has one link, through which it reaches all others with only switches in
         between."""
+        own_taps = self.bonded or self.hubs or any(link.delay_s for link in self.links)
         return (
-            not (self.routers or self.has_taps)
+            not (self.routers or own_taps)
             and all(len(self.ends(name(node))) == 1 for node in self.nodes)
             and all(len(self.routes(name(node))) == len(self.nodes) - 1 for node in self.nodes)
         )
@@ -165,7 +198,9 @@ class Graph:
 
     def is_node(self, place: str) -> bool:
         """Whether a place is a node, not a switch, router or hub."""
-        return place not in self.switches and place not in self.routers and place not in self.hubs
+        return not any(
+            place in kind for kind in (self.switches, self.routers, self.hubs, self.buffers)
+        )
 
     def ends(self, place: str) -> List[End]:
         """The ends of links at a place or hub, in the order of the links."""
@@ -180,7 +215,7 @@ class Graph:
         return self.links[end.link].places[1 - end.side]
 
     def stations(self, hub: str) -> List[End]:
-        """The ends on a hub's wire, each at the place that is linked to the hub."""
+        """The other ends of the links to a hub or a switch with a buffer."""
         return [End(end.link, 1 - end.side) for end in self.ends(hub)]
 
     def label(self, end: End) -> str:
@@ -252,8 +287,10 @@ def star(
     rails: int = 1,
     bonded: bool = False,
     slow: Mapping[str, float] = {},
+    buffer: Optional[Mapping[str, Any]] = None,
 ) -> Dict[str, Any]:
-    """The table of a network with one switch, or with `rails` switches, each linked to every node.
+    """The table of a network with one switch, or with `rails` switches, each linked to every node;
+    with `buffer`, the fields of Buffer, that is the memory of each of them.
 
     `interconnect` has `mtu` [B] and may have `rate_bit_s`, `largest_packet_bytes` [B] and `delay_s`
     [s], which a node's frames take to another one beside what this machine takes; its rate is then
@@ -270,6 +307,11 @@ def star(
     numbers = [str(number) for number in range(1, nodes + 1)]
     switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
     kept = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
+    if buffer:  # its program carries frames, not packets of several
+        kept = kept[:-1]
+        kinds: Dict[str, Any] = {"buffers": dict.fromkeys(switches, buffer)}
+    else:
+        kinds = {"switches": dict.fromkeys(switches, interconnect["mtu"])}
 
     def link(node: str) -> Dict[str, Any]:
         own = rates.get(node, {})
@@ -280,7 +322,7 @@ def star(
 
     return {
         **{key: interconnect[key] for key in kept if key in interconnect},
-        "switches": dict.fromkeys(switches, interconnect["mtu"]),
+        **kinds,
         "links": [
             {"from": int(node), "to": switch, **link(node)}
             for switch in switches
@@ -314,6 +356,7 @@ def graph(table: Mapping[str, Any]) -> Graph:
         tuple(links),
         dict.fromkeys(hubs, rate or 0.0),
         table.get("bonded", False),
+        {switch: Buffer(**fields) for switch, fields in table.get("buffers", {}).items()},
     )
     _check(title, made)
     return made
@@ -325,9 +368,13 @@ def _check(title: str, made: Graph) -> None:
     alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
     undeclared = "links lead to what is neither declared nor a node counted from 1 on:"
     _refuse(title, {*made.switches, *made.routers} - used, "no link to")
-    _refuse(title, used - {*made.places, *hubs}, undeclared)
+    _refuse(title, used - {*made.places, *hubs, *made.buffers}, undeclared)
     _refuse(title, to_hubs | hubs & {link.places[0] for link in made.links}, "a link to the hub")
     _refuse(title, {hub for hub in hubs if not made.hubs[hub]}, "no rate_bit_s for the hub")
+    for switch in made.buffers:
+        stations = made.stations(switch)
+        rates = [rate for end in stations for rate in made.links[end.link].rates]
+        _refuse(title, {switch} if None in rates else set(), "no rate_bit_s for the links to")
     if len(made.nodes) < 2:
         raise FalloffError(f"path {title}: it joins fewer than two nodes")
     if made.bonded:

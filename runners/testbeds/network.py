@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from runners.record import FalloffError
-from runners.testbeds import graph, host, netns, programs, settings
+from runners.testbeds import buffered, graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
 
 TUN = "/dev/net/tun"
@@ -73,8 +73,8 @@ class Network:
     """A graph that is up. `state`, whose name tags all interfaces, has a folder for each place.
 
     `tool` gives a program's path by name. `carriers` are the programs that carry frames, in
-    `real_time` before all others. `threads`
-    are the kernel threads that receive, by place; there are none if not requested or not supported.
+    `real_time` before all others, and `switch` is the one with a buffer. `threads` are the kernel
+    threads that receive, by place; there are none if not requested or not supported.
     `shapers` are the settings last asked of each end.
     """
 
@@ -85,6 +85,7 @@ class Network:
     threaded: bool = False
     real_time: bool = False
     carriers: List[programs.Started] = field(default_factory=list)
+    switch: Optional[programs.Started] = None
     threads: Dict[str, List[int]] = field(default_factory=dict)
     shapers: Dict[End, settings.Shaper] = field(default_factory=dict)
 
@@ -147,17 +148,19 @@ class Network:
             for end in self.graph.ends(place):
                 link = self.graph.links[end.link]
                 rate, largest = link.rates[end.side], min(mtu, link.mtu or mtu)
+                if self.graph.peer(end) in self.graph.buffers:
+                    rate = None  # the switch's program lets frames take their time
                 self.shapers[end] = settings.Shaper(rate, largest, large, burst_s)
         mtus = {end: self._mtu(end, mtu) for end in self.shapers}
         sysctls = settings.sysctls(tcp, way.hash_policy, seed)
-        control = tcp["congestion_control"]
+        control, metrics = tcp["congestion_control"], settings.metrics(tcp)
         for node in self._nodes:
             settings.write(self.space(node), sysctls)
         invocations = []
         for place in self.graph.places:
             reach = []
             if place not in self.graph.switches:
-                reach = self._reach(place, control, way if self.graph.is_node(place) else ONE_LINK)
+                reach = self._reach(place, metrics, way if self.graph.is_node(place) else ONE_LINK)
             invocations += self._invocations(place, mtus, offloads, reach)
         netns.run(invocations)
         common, ends, nodes = dict(offloads), {}, {}
@@ -167,8 +170,34 @@ class Network:
             ends[end] = {**shaper.settings(), "mtu": mtus[end], **common}
         for node in self._nodes:
             routes = self._routes(node, way)
-            nodes[node] = {"congestion_control": control, **sysctls, "routes": routes}
-        return self._summary(ends, nodes)
+            nodes[node] = {
+                **{"congestion_control": control, **settings.of_routes(tcp)},
+                **sysctls,
+                "routes": routes,
+            }
+        return {**self._summary(ends, nodes), **self._switch_settings()}
+
+    def _switch_settings(self) -> Dict[str, Any]:
+        """The settings that the switch with a buffer should have; empty without one."""
+        found: Dict[str, Any] = {}
+        for switch, buffer in self.graph.buffers.items():
+            rates = [self._port_rate(end) for end in self.graph.stations(switch)]
+            found = {**buffered.settings(buffer, rates), "switch": buffered.KEPT}
+        return found
+
+    def switch_report(self) -> Optional[buffered.Report]:
+        """What the switch with a buffer has counted since it was asked before; None without one."""
+        return buffered.ask(self.switch, self._report) if self.switch else None
+
+    @property
+    def _report(self) -> Path:
+        return self.space(_CARRIERS) / "report"
+
+    def _port_rate(self, end: End) -> float:
+        """The rate [bit/s] of the link to a switch with a buffer, both ways."""
+        rate = self.graph.links[end.link].rates[end.side]
+        assert rate  # graph.graph refuses others
+        return rate
 
     def effective(self) -> Dict[str, Any]:
         """The settings read back: a value if all ends agree, else a list of which ends have
@@ -243,7 +272,7 @@ class Network:
         in_order = netns.batch("ip", space, [*links, *reach])
         return [*offloading, in_order, netns.batch("tc", space, shapers)]
 
-    def _reach(self, place: str, congestion_control: str, way: Way) -> List[str]:
+    def _reach(self, place: str, metrics: str, way: Way) -> List[str]:
         """The lines that give a node or router its addresses, and a route to every node."""
         outlets, ends = self._outlets(place), self.graph.ends(place)
         lines = [f"address flush dev {outlet}" for outlet in outlets]
@@ -260,8 +289,8 @@ class Network:
         for number, rails in enumerate(way.routes, start=1):
             source = address_of(self.graph, place, number)
             for node, hops in self._hops(place, rails).items():
-                metrics = f"src {source} congctl {congestion_control}"
-                lines.append(f"route add {address(node, number)} {metrics} {self._nexthops(hops)}")
+                to, by = address(node, number), self._nexthops(hops)
+                lines.append(f"route add {to} src {source} {metrics} {by}")
         if self.graph.is_star:
             lines += self._neighbours(place)
         if way.is_mptcp:
@@ -343,7 +372,7 @@ class Network:
         each hub, then switch, then router."""
         received, sent = ({end: after[end][i] - before[end][i] for end in after} for i in (0, 1))
         ends = list(map(self.graph.ends, self._nodes))
-        passed = list(map(self.graph.stations, self.graph.hubs))
+        passed = list(map(self.graph.stations, (*self.graph.hubs, *self.graph.buffers)))
         passed += map(self.graph.ends, (*self.graph.switches, *self.graph.routers))
         counters = {
             "bytes_sent": [sum(map(sent.__getitem__, node)) for node in ends],
@@ -382,7 +411,7 @@ class Network:
                 rate = [repr(float(link.carried_bit_s))] if link.carried_bit_s else []
                 words = [*self._taps([near, far]), repr(link.delay_s), *rate]
                 self._carry("delay_line", words, link.places[1], self.device(far))
-            elif link.places[1] not in self.graph.hubs:
+            elif link.places[1] not in (*self.graph.hubs, *self.graph.buffers):
                 peer = f"peer name {self.device(far)} address {_hardware_address(far)}"
                 line = f"link add {self.device(near)} address {_hardware_address(near)} type veth {peer}"
                 line += f" netns {self.space(link.places[1])}/net"
@@ -392,6 +421,20 @@ class Network:
             stations = self.graph.stations(hub)
             words, last = [repr(rate), *self._taps(stations)], stations[-1]
             self._carry("shared_wire", words, self.graph.place(last), self.device(last))
+        for switch, buffer in self.graph.buffers.items():
+            stations = self.graph.stations(switch)
+            ports = [
+                (
+                    self.space(self.graph.place(end)) / "net",
+                    self.device(end),
+                    _hardware_address(end),
+                    self._port_rate(end),
+                )
+                for end in stations
+            ]
+            words, last = buffered.words(self._report, buffer, ports), stations[-1]
+            self._carry(buffered.PROGRAM, words, self.graph.place(last), self.device(last))
+            self.switch = self.carriers[-1]
         self._plug()
         for node in self._nodes if self.graph.bonded else ():
             self._bond(node)

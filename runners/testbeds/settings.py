@@ -33,6 +33,7 @@ _SYSCTLS: Dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tcp_no_metrics_save", "tcp_slow_start_after_idle"), lambda text: text != "0"),
     **dict.fromkeys(("tcp_rmem", "tcp_wmem"), lambda text: " ".join(text.split())),
     **dict.fromkeys(("fib_multipath_hash_policy", "fib_multipath_hash_seed"), int),
+    **dict.fromkeys(("tcp_early_retrans", "tcp_recovery"), int),
 }
 _FEATURES = {
     "tso": "tcp-segmentation-offload",
@@ -125,7 +126,24 @@ def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, An
     return {
         key: " ".join(map(str, asked[key])) if isinstance(asked[key], list) else asked[key]
         for key in filter(is_known, _SYSCTLS)
+        if key in asked
     }
+
+
+def of_routes(tcp: Mapping[str, Any]) -> Dict[str, Any]:
+    """The settings that a node's routes have besides congestion control, if they are asked for: the
+    least retransmission timeout `rto_min_ms` [ms], and `ecn`."""
+    return {key: tcp[key] for key in ("rto_min_ms", "ecn") if tcp.get(key)}
+
+
+def metrics(tcp: Mapping[str, Any]) -> str:
+    """The metrics of a node's routes in ip's words."""
+    words = [f"congctl {tcp['congestion_control']}"]
+    if tcp.get("rto_min_ms"):
+        words.append(f"rto_min {tcp['rto_min_ms']}ms")
+    if tcp.get("ecn"):
+        words.append("features ecn")
+    return " ".join(words)
 
 
 def interfaces(
@@ -191,12 +209,21 @@ def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
         routes = {route["dst"]: route for route in json.loads(listing)}
         controls = {}
         for to, route in routes.items():
-            metrics = (route.get("metrics") or [{}])[0]
-            controls[to] = {"": metrics.get("congestion", "the kernel's default")}
+            of_route = (route.get("metrics") or [{}])[0]
+            controls[to] = {"": of_route.get("congestion", "the kernel's default")}
+            if "rto_min" in of_route:
+                controls[to]["rto_min_ms"] = of_route["rto_min"]
+            if "ecn" in of_route:
+                controls[to]["ecn"] = True
         with netns.entered(space):
             known = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
         found[space.name] = {
             "congestion_control": agreed(controls, ""),
+            **{
+                key: agreed(controls, key)
+                for key in ("rto_min_ms", "ecn")
+                if any(key in control for control in controls.values())
+            },
             **{key: _SYSCTLS[key](text) for key, text in known.items()},
             "routes": {
                 to: [hop["dev"] for hop in route.get("nexthops", [route])]

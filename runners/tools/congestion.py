@@ -1,0 +1,124 @@
+"""congestion: what half of the ranks feel of the network while the other half floods it.
+
+As GPCNeT does (Chunduri et al., SC 2019): victims time small operations, alone and while congestors exchange long
+messages. The congestion impact is the ratio of both times.
+"""
+
+import re
+from typing import List
+
+from runners.description_rules import COUNT, NAME, POSITIVE, one_of
+from runners.parsing import parser, whole
+from runners.record import (
+    Command,
+    Contradictory,
+    Mark,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+)
+
+_HEAD = re.compile(
+    r"^congestion: (\d{1,5}) victims of (\w+), (\d{1,5}) congestors by (\w+), "
+    r"messages of (\d{1,10}) bytes, (\d{1,9}\.\d{3}) s$",
+    re.M,
+)
+_TIME = r"(\d{1,9}\.\d{9})"
+_PHASE = re.compile(rf"^(alone|loaded) (\d{{1,9}}) {_TIME} {_TIME} {_TIME}$", re.M)
+_FLOOD = re.compile(r"^flood (\d\.\d{6}e[+-]\d\d) B/s$", re.M)
+PHASES = ("alone", "loaded")
+
+
+def commands(point: Settings) -> List[Command]:
+    """One MPI program, with `ranks_per_node` ranks on each of `nodes` nodes.
+
+    With one rank a node the victims are on odd nodes and the congestors on even ones; with two,
+    each node has one of both, which share its link.
+    """
+    each = point.get("ranks_per_node", 1)
+    words = (point["victim"], point["congestor"], point["flood_bytes"], point["window_s"])
+    return [
+        Command(
+            ("congestion", *map(str, words)),
+            ranks=each * point["nodes"],
+            ranks_per_node=each,
+            timeout_s=point["timeout_s"],
+        )
+    ]
+
+
+def results(text: str) -> List[Result]:
+    """The one result of an output, with its settings.
+
+    For each phase ("alone", "loaded"): operations, the number of timed ones, and the median, the
+    99th percentile and the largest [s] of their times over all victims; flood_rate [B/s] is what
+    all congestors together received. Raises Unreadable if the output is incomplete.
+    """
+    head = whole("congestion", text, _HEAD)
+    rows, flood = _PHASE.findall(text), _FLOOD.search(text)
+    if tuple(phase for phase, *_ in rows) != PHASES or not flood:
+        raise Contradictory("congestion reports other phases than alone and loaded")
+    readings = []
+    for phase, count, *times in rows:
+        median, high, most = map(float, times)
+        if not 0 < median <= high <= most:
+            raise Contradictory(f"the times {phase} do not ascend")
+        readings += [
+            Reading(f"operations_{phase}", int(count), "1"),
+            Reading(f"median_{phase}", median, "s"),
+            Reading(f"p99_{phase}", high, "s"),
+            Reading(f"longest_{phase}", most, "s"),
+        ]
+    readings.append(Reading("flood_rate", float(flood[1]), "B/s"))
+    settings = {"victim": head[2], "congestor": head[4], "flood_bytes": int(head[5])}
+    return [Result(tuple(readings), settings)]
+
+
+parse = parser("congestion", results)
+SETTINGS = {
+    "nodes": COUNT,
+    "sharing": NAME,
+    "victim": one_of(("ring", "allreduce")),
+    "congestor": one_of(("none", "incast", "alltoall")),
+    "flood_bytes": COUNT,
+    "window_s": POSITIVE,
+    "timeout_s": POSITIVE,
+}
+
+
+def _of_phase(words: str) -> dict:
+    return {
+        f"operations_{words}": Quantity(f"operations of the victims, {words}", "1"),
+        f"median_{words}": Quantity(f"median time of an operation, {words}", "s"),
+        f"p99_{words}": Quantity(f"99th percentile of an operation's time, {words}", "s"),
+        f"longest_{words}": Quantity(f"longest time of an operation, {words}", "s"),
+    }
+
+
+READINGS = {
+    **_of_phase("alone"),
+    **_of_phase("loaded"),
+    "flood_rate": Quantity("payload that all congestors together received", "B/s"),
+}
+FACTORS = {
+    "victim": Quantity("operation that the victims time"),
+    "congestor": Quantity("what the congestors do"),
+    "flood_bytes": Quantity("bytes of a congestor's message", "B"),
+    "sharing": Quantity("whether victims and congestors are on the same nodes"),
+}
+
+MARKS = (Mark(r"^congestion: \d+ victims of ", "times of victims of congestion"),)
+
+TOOL = Tool(
+    "congestion",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=MARKS,
+    packages=("openmpi-bin", "libopenmpi-dev"),
+)

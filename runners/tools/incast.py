@@ -1,0 +1,137 @@
+"""incast: one receiver asks several senders for a block at once, and for the next when it has all of it.
+
+The pattern is that of striped storage (Phanishayee et al., FAST 2008): a block is complete when the last
+sender's part is, so one part that has to wait for a retransmission timeout delays all.
+"""
+
+import re
+from dataclasses import replace
+from typing import List
+
+from runners.description_rules import COUNT, POSITIVE
+from runners.parsing import GOODPUT, parser, whole
+from runners.record import (
+    Command,
+    Contradictory,
+    Cut,
+    Mark,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+    Transcript,
+)
+
+PORT = 5301
+RECEIVER = 1
+
+_HEAD = re.compile(
+    r"^incast: (\d{1,4}) senders, (\d{1,13}) bytes from each, first block (\d{1,9}\.\d{9}) s$", re.M
+)
+_BLOCK = re.compile(r"^(\d{1,7}) (\d{1,9}\.\d{9})$", re.M)
+_SENDER = re.compile(r"^sender (\d{1,4}): (-?\d{1,12}) timeouts, (-?\d{1,12}) retransmitted$", re.M)
+
+
+def commands(point: Settings) -> List[Command]:
+    """A server on each of the nodes from 2 on, then the receiver on node 1."""
+    senders = range(RECEIVER + 1, RECEIVER + 1 + point["senders"])
+    limit = float(point["timeout_s"])
+    servers = [
+        Command(
+            ("incast", "serve", str(PORT)),
+            node=node,
+            background=True,
+            listens=PORT,
+            timeout_s=limit,
+        )
+        for node in senders
+    ]
+    addresses = ",".join(f"{{node{node}}}" for node in senders)
+    argv = ("incast", "fetch", str(PORT), str(point["block_bytes"]), str(point["blocks_fetched"]))
+    client = (*argv, str(point["fetch_s"]), addresses)
+    return [*servers, Command(client, node=RECEIVER, timeout_s=limit)]
+
+
+def results(text: str) -> List[Result]:
+    """The one result of an output, with its settings.
+
+    goodput [bit/s] is that of all counted blocks together; block_time [s] has each block's, from the
+    requests to the last byte. timeouts and retransmitted are lists over nodes, None on the receiver
+    and where the sender's kernel does not count. Raises Unreadable if the output is incomplete or
+    contradicts itself.
+    """
+    head = whole("incast", text, _HEAD)
+    senders, size = int(head[1]), int(head[2])
+    times = [float(seconds) for _, seconds in _BLOCK.findall(text)]
+    counts = _SENDER.findall(text)
+    if [int(block) for block, _ in _BLOCK.findall(text)] != list(range(1, len(times) + 1)):
+        raise Contradictory("the blocks do not follow each other")
+    if [int(sender) for sender, *_ in counts] != list(range(1, senders + 1)):
+        raise Contradictory(f"incast announces {senders} senders and reports {len(counts)}")
+    if not times or min(times) <= 0:
+        raise Contradictory("no block took any time")
+    timeouts, repeated = (
+        [None, *(int(one[place]) if int(one[place]) >= 0 else None for one in counts)]
+        for place in (1, 2)
+    )
+    readings = (
+        Reading("goodput", 8 * size * senders * len(times) / sum(times), "bit/s"),
+        Reading("block_time", times, "s"),
+        Reading("timeouts", timeouts, "1"),
+        Reading("retransmitted", repeated, "1"),
+    )
+    return [Result(readings, {"senders": senders, "block_bytes": size})]
+
+
+_parse = parser("incast", results)
+
+
+def parse(transcript: Transcript) -> List[Reading]:
+    """The readings of a trial; raises as `results` does, and Cut if there are fewer blocks than the
+    program fetches."""
+    point, receiver = transcript.trial.point, transcript.executions
+    fetches = tuple(each for each in receiver if "serve" not in each.argv)
+    readings = _parse(replace(transcript, executions=fetches))
+    (times,) = (reading.value for reading in readings if reading.name == "block_time")
+    if len(times) < point["blocks_fetched"] and sum(times) < point["fetch_s"]:
+        raise Cut(f"{len(times)} of {point['blocks_fetched']} blocks are there")
+    return readings
+
+
+SETTINGS = {
+    "senders": COUNT,
+    "block_bytes": COUNT,
+    "blocks_fetched": COUNT,
+    "fetch_s": POSITIVE,
+    "timeout_s": POSITIVE,
+}
+READINGS = {
+    **GOODPUT,
+    "block_time": Quantity(
+        "time from a block's requests to its last byte", "s", dims=("trial", "run")
+    ),
+    "timeouts": Quantity(
+        "retransmission timeouts of the sending node's TCP", "1", dims=("trial", "node")
+    ),
+    "retransmitted": Quantity(
+        "segments that the sending node's TCP sent again", "1", dims=("trial", "node")
+    ),
+}
+FACTORS = {
+    "senders": Quantity("nodes that send to one at the same time", "1"),
+    "block_bytes": Quantity("bytes of a block from each sender", "B"),
+}
+
+MARKS = (Mark(r"^incast: \d+ senders, ", "times of blocks that incast fetched"),)
+
+TOOL = Tool(
+    "incast",
+    commands,
+    parse,
+    results,
+    SETTINGS,
+    readings=READINGS,
+    factors=FACTORS,
+    marks=MARKS,
+)
