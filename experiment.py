@@ -590,7 +590,7 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
 
 def _of_program(campaign: str, dataset: xr.Dataset) -> list[str]:
     """All that the notebook of emulated programs states of one of them, and its tables."""
-    file = paths.NOTEBOOKS / "56_program.ipynb"
+    file = paths.NOTEBOOKS / "59_program.ipynb"
     both = ChainMap({campaign: dataset}, stored_datasets())
     executed = notebooks.run(file, both, campaign=campaign)
     lines = [wording.plain(str(one)) for one in executed.statements]

@@ -24,7 +24,7 @@ from analysis.wording import counted, percent
 from runners.record import FalloffError
 
 # Counts, which have no unit.
-COUNTS = ("nodes", "pairs", "receivers", "streams", "systems", "flows", "connections")
+COUNTS = ("nodes", "pairs", "receivers", "senders", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
 

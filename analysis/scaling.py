@@ -63,7 +63,7 @@ def method(points: xr.Dataset) -> str:
 def limits(points: xr.Dataset) -> str:
     """What the runs do not say, by kind of evidence (Markdown)."""
     of_evidence = {
-        "emulated": "An emulated network has no switch with queues and no RDMA, and TCP costs its nodes no processor time.",
+        "emulated": "No switch of this emulated network has queues of its own, there is no RDMA, and TCP costs its nodes no processor time.",
         "simulated": "The simulated network is a fluid: nothing is lost, repeated or queued.",
     }.get(points.evidence.item(), "What was measured holds for this cluster, its MPI and its BLAS.")
     beyond = (

@@ -77,6 +77,11 @@ LOOKS = {
     "permutation": Look("#0072B2", "s", "--"),
     "all_to_all": Look("#D55E00", "o", "-."),
     "many_to_one": Look("#6E6E6E", "^", ":"),
+    # Buffers of a switch's port, in ascending order.
+    "buffer 1": Look("#D55E00", "o", "-"),
+    "buffer 2": Look("#E69F00", "v", "-."),
+    "buffer 3": Look("#009E73", "D", "--"),
+    "buffer 4": Look("#0072B2", "s", ":"),
     # Network designs: a colour for each core switch.
     "crossbar": Look("#222222", "*", "-"),
     "cisco_dfc_2to1": Look("#0072B2", "o", "--"),

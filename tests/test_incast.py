@@ -1,0 +1,128 @@
+"""Incast: the planted collapse is found, what is lost is not made up, and ns-3 collapses too."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from executed import answers, executed, stated, words
+from shown import failed
+from synthetic import of_plan
+
+import experiment
+from analysis.incast import collapses_at, growth_with_buffer, mean_collapse
+from analysis.wire import wire_limit
+from runners.record import Trial
+from runners.testbeds import packets
+from runners.tools import incast as tool
+
+SENDERS = [1, 2, 4, 8, 16, 32]
+
+
+def planted_incast(per_kib=1 / 8, power=1.0, noise=0.01, short=0.95):
+    """Goodput falls from 0.95 of the link to 0.1 around a (buffer / KiB)^power senders with timeouts of 200 ms, and is
+    `short` with those of 1 ms."""
+    plan = experiment.plan_campaign("incast", "", "full", 4)
+    random = np.random.default_rng(5)
+
+    def readings(point, block):
+        at = per_kib * (point["buffer_bytes"] / 1024) ** power
+        # A step in the logarithm that is at a half where the senders are `at`.
+        share = 0.1 + 0.85 / (1 + (point["senders"] / at) ** 6 * (0.45 / 0.4))
+        share = short if point["rto_min_s"] == 0.001 else share
+        carried = wire_limit(100e6, 1500)
+        return {
+            "goodput": carried * share * np.exp(random.normal(0, noise)),
+            "block_time": [0.1],
+            "timeouts": np.zeros(33),
+        }
+
+    return of_plan(plan, readings)
+
+
+def test_the_planted_collapse_and_its_growth_are_found():
+    """An eighth of a sender for each KiB: 4, 8, 16 and, beyond what is tried, 64."""
+    made = executed("56", incast=planted_incast())
+    for buffer, senders in (("32", 4), ("64", 8), ("128", 16)):
+        one = stated(made, f"Goodput over GigE collapses with {buffer} KiB")
+        assert one.words == "yes" and one.estimate == pytest.approx(senders, rel=0.1)
+        assert one.interval[0] < one.estimate < one.interval[1]
+        assert one.primary is (buffer == "64")  # as the campaign's design says
+    never = stated(made, "Goodput over GigE collapses with 512 KiB")
+    assert never.words == "no" and never.estimate is None
+    assert stated(made, "The number of senders").estimate == pytest.approx(1, abs=0.1)
+    assert stated(made, "A least timeout of 1 ms").words == "yes"
+    assert "over nan" not in words(made)
+
+
+@pytest.mark.parametrize(("short", "answer"), [(0.3, "no"), (0.5, "undecided")])
+def test_a_short_timeout_that_does_not_help_is_told(short, answer):
+    """The rule for a least timeout of 1 ms: half of the link."""
+    made = executed("56", incast=planted_incast(short=short, noise=0.03))
+    assert stated(made, "A least timeout of 1 ms").words == answer
+
+
+@pytest.mark.parametrize(
+    ("shares", "senders"),
+    [
+        ([0.9, 0.9, 0.9, 0.9, 0.9, 0.9], np.inf),
+        ([0.9, 0.9, 0.9, 0.6, 0.4, 0.2], 8 * 2**0.5),
+        ([0.9, 0.2, 0.9, 0.9, 0.5, 0.5], np.inf),
+        ([0.9, 0.2, 0.9, 0.1, 0.1, 0.1], 2 ** (2 + 0.4 / 0.8)),
+        ([0.1, 0.1, 0.1, 0.1, 0.1, 0.1], 1),
+        ([0.9, np.nan, 0.9, 0.1, 0.1, 0.1], 2 ** (2 + 0.4 / 0.8)),
+        ([0.9, 0.9, 0.9, 0.1, np.nan, 0.1], np.nan),
+    ],
+)
+def test_where_a_curve_stays_below(shares, senders):
+    """An early dip is none; what a missing value would decide is unknown."""
+    share = xr.DataArray(shares, dims="senders", coords={"senders": SENDERS})
+    assert float(collapses_at(share)) == pytest.approx(senders, nan_ok=True)
+
+
+def test_blocks_that_differ_in_whether_they_collapse_have_no_mean():
+    """Infinite and finite cannot be averaged; missing blocks are left out."""
+    for blocks, mean in (([8.0, np.inf], np.nan), ([np.nan, np.inf], np.inf), ([4, np.nan, 9], 6)):
+        found = mean_collapse(xr.DataArray(blocks, dims="block"))
+        assert found[0] == pytest.approx(mean, nan_ok=True)
+    one_buffer = xr.DataArray(
+        [[4.0], [8.0]], dims=("block", "buffer_bytes"), coords={"buffer_bytes": [1]}
+    )
+    assert np.isnan(growth_with_buffer(one_buffer)).all()
+
+
+def test_lost_trials_leave_no_number():
+    """Of a campaign that failed nothing is known, and its reason is told."""
+    made = executed("56", incast=failed(planted_incast(), "no memory"))
+    assert all(one.estimate is None for one in made.statements)
+    assert set(answers(made)) == {"undecided"} and "no memory" in words(made)
+
+
+@pytest.mark.skipif(bool(packets.unavailable({})), reason="no ns-3")
+def test_ns3_collapses_too():
+    """The second witness: 16 senders fill the link through a large buffer and not through a small one; short timeouts help."""
+    described = experiment.read_testbed("congestion_ns3")
+    networks = {"gige": {"rate_bit_s": described["networks"]["gige"]["rate_bit_s"]}}
+    point = {
+        **{"interconnect": "gige", "senders": 16, "block_bytes": 65536, "blocks_fetched": 3},
+        **{"fetch_s": 60, "timeout_s": 60, "congestion_control": "cubic", "dilation": 10},
+    }
+    shares = {}
+    with packets.open_testbed(described, networks) as testbed:
+        for buffer, timeout in ((1 << 21, 0.2), (32768, 0.2), (32768, 0.001)):
+            asked = {**point, "buffer_bytes": buffer, "rto_min_s": timeout}
+            trial = Trial("t", "point", "incast", 1, 1, asked)
+            transcript = testbed.run(trial, tool.commands(asked))
+            assert not transcript.fault
+            (goodput,) = (one.value for one in tool.parse(transcript) if one.name == "goodput")
+            shares[buffer, timeout] = goodput / wire_limit(100e6, 1500)
+    large, small, short = shares.values()
+    assert large > 0.8 and small < 0.2 and short > 3 * small
+
+
+def test_ns3_refuses_what_it_has_not():
+    """Neither a shared memory nor pauses."""
+    bench = packets.Packets(None, {"name": "x", "node": {"dilation": 1}}, {})
+    trial = Trial("t", "point", "incast", 1, 1, {"flow_control": "pause", "interconnect": "gige"})
+    commands = tool.commands(
+        {"senders": 1, "block_bytes": 1, "blocks_fetched": 1, "fetch_s": 1, "timeout_s": 1}
+    )
+    assert "neither" in bench.run(trial, commands).fault
