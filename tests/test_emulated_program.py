@@ -86,7 +86,7 @@ def test_what_is_planted_in_a_campaign_is_stated():
     scatter = 1 + 0.002 * np.sin(7 * np.arange(runs.sizes["trial"]))
     planted = runs.assign(program_time=runs.program_time.copy(data=np.array(at) * scatter))
     beside = replays.assign(replay_time=replays.replay_time.copy(data=np.array(of_replay)))
-    run_ = executed("56", program=planted, program_replay=beside)
+    run_ = executed("59", program=planted, program_replay=beside)
     slow, fast = (
         stated(run_, f"The emulated program lammps loses efficiency on {name}")
         for name in ("GigE", "10GE")
@@ -97,7 +97,7 @@ def test_what_is_planted_in_a_campaign_is_stated():
     assert saved.estimate == pytest.approx(1 - 2.04 / 5.1, abs=0.01)
     off = stated(run_, "A replay of lammps")
     assert off.words == "within" and off.estimate == pytest.approx(0.03, abs=0.005)
-    alone_ = executed("56", program=planted)
+    alone_ = executed("59", program=planted)
     assert not [one for one in alone_.statements if one.subject.startswith("A replay")]
     assert emulated_programs.times(planted).sizes["nodes"] == 3
 
