@@ -7,13 +7,21 @@ import shlex
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import rocrate
+import yaml
 from command_line import ROOT, run
+from rdflib.plugins.shared.jsonld.context import Context
+from rocrate_validator import services
+from rocrate_validator.models import ValidationSettings
+from rocrate_validator.utils import http
 
 from analysis import paths
 from analysis.evidence import archive as archiving
-from analysis.evidence import chain, content
+from analysis.evidence import chain, content, crate
 from analysis.quoting import as_written
 from runners import archive, manifest
 from runners.record import FalloffError
@@ -137,6 +145,37 @@ def test_nothing_is_packed_that_was_not_kept_here(place, tmp_path):
         b"a secret" in text for name, text in texts.items() if not name.startswith("tests/")
     )
     assert "packed: data/reference/" in printed and "packed: analysis/, " in printed
+
+
+def test_an_archive_is_a_workflow_run_crate(archived, monkeypatch):
+    """As the formats' own validator says; its files are there, and a run has its plan and its transcripts. The contexts are
+    the library's, so that nothing is fetched."""
+    context = json.loads((Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld").read_text())
+    context["@context"]["ComputationalWorkflow"] = (
+        "https://bioschemas.org/ComputationalWorkflow"  # as in 1.1
+    )
+    headers = {"Content-Type": "application/ld+json"}
+    answer = SimpleNamespace(status_code=200, ok=True, headers=headers, json=lambda: context)
+    monkeypatch.setattr(http.HttpRequester, "get", lambda *_, **__: answer, raising=False)
+    monkeypatch.setattr(Context, "_fetch_context", lambda *_: context["@context"])
+    folder, _ = archived
+    about = json.loads((folder / crate.CRATE).read_text())
+    how = ValidationSettings(
+        rocrate_uri=".", profile_identifier="workflow-run-crate", metadata_only=True, offline=True
+    )
+    assert [
+        one.message for one in services.validate_metadata_as_dict(about, how).get_issues()
+    ] == []
+    entities = {one["@id"]: one for one in about["@graph"]}
+    assert all((folder / part["@id"]).is_file() for part in entities["./"]["hasPart"])
+    runs = [entities[one["@id"]] for one in entities["./"]["mentions"]]
+    assert len(runs) == len(FOLDERS) and all(run["object"] and run["result"] for run in runs)
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    for name in (crate.CODEMETA, crate.ZENODO):
+        assert json.loads((folder / name).read_text())["version"] == str(cited["version"])
+    entities.pop(crate.WORKFLOW)
+    broken = services.validate_metadata_as_dict(about | {"@graph": [*entities.values()]}, how)
+    assert any("instrument" in one.message for one in broken.get_issues())
 
 
 def test_only_a_report_of_what_is_packed_is_packed(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from pathlib import Path
 import xarray as xr
 
 from analysis import notebooks, paths
-from analysis.evidence import chain, content, verify
+from analysis.evidence import chain, content, crate, verify
 from analysis.evidence.chain import Chain
 from analysis.quoting import as_markdown, quoted
 from analysis.wording import UNKNOWN, counted, moment, number
@@ -75,6 +75,7 @@ def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], 
     code = provenance.code()
     contents[provenance.COMMIT] = json.dumps(code).encode()
     contents[DESCRIPTION] = described(chains, code, references).encode()
+    contents |= crate.files(contents, chains, code["git_commit"] or "")
     part = file.with_name(file.name + ".part")
     with zipfile.ZipFile(part, "w") as packed:
         for name, source in sorted(contents.items()):
