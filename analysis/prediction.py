@@ -324,7 +324,8 @@ def gains(study: Study) -> list[Statement]:
     most = max((rate.nodes for rate in study.what_if), default=0)
     changed = [one for one in study.what_if if one.nodes == most and one.network != one.fitted]
     largest = {one.fitted: one for one in sorted(changed, key=study.gain)}
-    for one in changed:
+    # The fitted network that gains most comes first.
+    for one in sorted(changed, key=lambda one: -study.gain(largest[one.fitted])):
         kind, on = "range of the fitted numbers", counted(most, "node")
         made = estimated(
             source,

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import browser
 import nbformat
 import pytest
 from matplotlib.figure import Figure
@@ -91,6 +92,21 @@ def built(notebooks, tmp_path_factory):
 @pytest.fixture(scope="module")
 def html(built):
     return built.read_text()
+
+
+@pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
+def test_every_column_is_seen(built):
+    """On a desk and on paper no table scrolls, also not that of all campaigns with its nine columns."""
+    hidden = (
+        "[...document.querySelectorAll('.frame')].map((one) => one.scrollWidth - one.clientWidth)"
+    )
+    with browser.chromium() as running:
+        page = running.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(built.as_uri())
+        assert page.evaluate(hidden) and max(page.evaluate(hidden)) <= 1
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 718, "height": 1000})  # A4 within its margins
+        assert max(page.evaluate(hidden)) <= 1
 
 
 def test_what_does_not_say_what_it_rests_on_is_refused():
