@@ -2,6 +2,7 @@
 contains all of them in full."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -9,13 +10,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 import xarray as xr
+import yaml
 
 from analysis import attributes, document, publish, statements, store
 from analysis.document import Section
 from analysis.evidence import chain, content
 from analysis.exhibit import Table
-from analysis.paths import DATA
-from analysis.quoting import anchor, quoted
+from analysis.paths import DATA, ROOT
+from analysis.quoting import anchor, as_written, quoted
 from analysis.summary import SUMMARY
 from analysis.wording import day
 from runners import manifest
@@ -113,19 +115,36 @@ def _in_columns(opening: str) -> Iterator[str]:
 def _front(datasets: Iterable[xr.Dataset], columns: int) -> dict[str, str]:
     """The title matter that the templates print above the text."""
     started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
-    ran = ""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    ran = f"Version {cited['version']}"
     if started:
         days = f"{day(min(started))} to {day(_ended(datasets))}"
-        ran = f"{len(started)} campaigns (planned sets of runs), {days}"
+        ran += f". {len(started)} campaigns (planned sets of runs), {days}{_machine(datasets)}"
     return {
         "title": TITLE.replace("'", "\u2019"),
         "subtitle": SUBTITLE,
+        "author": ", ".join(one["name"] for one in cited["authors"]),
         "lang": "en",
         "campaign": "Falloff",
         "date": ran,
         "link-citations": "true",
         "columns": str(columns),
     }
+
+
+def _machine(datasets: Iterable[xr.Dataset]) -> str:
+    """On which machine most campaigns ran, as words that follow the days; empty if none says so."""
+    hosts = [attributes.host(dataset) for dataset in datasets]
+    known = Counter(
+        (one["cpu_model"], one["cpus"]) for one in hosts if one.get("cpu_model") and one.get("cpus")
+    )
+    if not known:
+        return ""
+    ((processor, count), times), *_ = known.most_common(1)
+    most = "" if times == known.total() else ", most of them"
+    return (
+        f"{most} on {count} {as_written(processor)} {'processor' if count == 1 else 'processors'}"
+    )
 
 
 def _ended(datasets: Iterable[xr.Dataset]) -> str:
