@@ -32,7 +32,8 @@ OF_OWN_FILES = (
     "08_faster_networks",
 )
 # These state nothing of an experiment's data.
-FRAME = ("00_start_here", *OF_OWN_FILES, "80_explore", "85_claims", SUMMARY, "95_methods")
+LESSON = "02_lesson"
+FRAME = ("00_start_here", LESSON, *OF_OWN_FILES, "80_explore", "85_claims", SUMMARY, "95_methods")
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces

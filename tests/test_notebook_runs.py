@@ -212,3 +212,17 @@ def test_an_unknown_figure_is_answered_with_those_that_are():
     assert (file.stem, figure.label) == ("40_hpl_scaling", "share")
     with pytest.raises(FalloffError, match="no figure 'sahre'.*; there are: falls, laws, share"):
         notebooks.find_figure("sahre", {"hpl_scaling": stored()["hpl_scaling"]})
+
+
+def test_the_lesson_shows_what_its_answers_say():
+    """Drift that blocks cancel, three runs that mislead, flat and open, bandwidth or latency: with the numbers of the answers."""
+    made = notebooks.run(paths.NOTEBOOKS / f"{notebooks.LESSON}.ipynb")
+    scatter, often = made.names["loss"].std(), made.names["often"]
+    assert scatter["within a block"] < 0.01 < 0.1 < scatter["across blocks"]
+    assert often[3] == pytest.approx(0.12, abs=0.01) and often[12] == pytest.approx(0.01, abs=0.003)
+    assert [one.words for one in made.shown if isinstance(one, statements.Statement)] == ["flat", "falls, size open"]  # fmt: skip
+    page = (paths.ROOT / "docs" / "lesson_answers.md").read_text(encoding="utf-8")
+    gains = {row[0]: row[1] for row in made.tables[-1].rows}
+    for network, what in product(("GigE", "10GE"), ("twice the bandwidth", "half the latency")):
+        (gain,) = (gain for name, gain in gains.items() if as_written(name) == f"{network}, {what}")
+        assert gain.strip("+").replace("\u00a0", " ") in " ".join(page.split()), network
