@@ -14,7 +14,7 @@ from analysis.exhibit import Basis, Table
 from analysis.imported_hpl import MARGIN, ONE_NODE, Imported
 from analysis.quoting import anchor, as_written
 from analysis.scaling import NAMES
-from analysis.statements import Said, Statement, bullets, evidence_of, say
+from analysis.statements import Statement, evidence_of
 from analysis.statistics.intervals import over_blocks
 from analysis.wording import (
     HARD_SPACE,
@@ -49,12 +49,6 @@ def statements(study: Imported) -> Iterator[Statement]:
         return
     yield from _levels(study)
     yield from _laws(study)
-
-
-def answer(study: Imported) -> Said:
-    """All statements, then what they rest on and what is missing."""
-    made = [*statements(study)]
-    return say(f"{bullets(made)}\n\n{rests_on(study)}\n\n{quoted_notes(study)}", made)
 
 
 def rests_on(study: Imported) -> str:

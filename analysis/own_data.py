@@ -91,9 +91,9 @@ def measured_in(folder: str) -> list[str]:
 
 def twin(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
     """What a twin was fitted to and has to predict, the points that it simulated, and the networks that are not there; all in
-    the folder `data`, without it an example.
+    the folder `data`, without it an example. Of several simulations the latest count.
 
-    Raises FalloffError if the folder holds no twin's simulations, or several.
+    Raises FalloffError if the folder holds no twin's simulations.
     """
     if not data:
         stored = {
@@ -106,11 +106,12 @@ def twin(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
     simulated: dict[str, list[xr.Dataset]] = {name: [] for name in FORETOLD}
     for one in map(store.read, verify.folders([folder])):
         simulated.get(one.attrs["campaign"], []).append(one)
-    if [1, 1] != [len(found) for found in simulated.values()]:
-        raise FalloffError(
-            f"{folder} needs the runs of one twin: `falloff twin {folder} --name NAME --out {folder}`"
-        )
-    ((held_out,), (what_if,)) = simulated.values()
+    if not all(simulated.values()):
+        remedy = f"`falloff twin {folder} --name NAME --out {folder}` makes them"
+        raise FalloffError(f"{folder} holds no simulations of a twin: {remedy}")
+    held_out, what_if = (
+        max(found, key=lambda one: one.attrs["started"]) for found in simulated.values()
+    )
     return [store.read(Path(one)) for one in measured_in(str(folder))], held_out, what_if
 
 

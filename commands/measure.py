@@ -65,7 +65,7 @@ def run(
     it stay flat on 10GE?
     """
     import experiment
-    from analysis import store
+    from analysis import statements, store
     from analysis.evidence import content
     from commands.progress import shown
     from runners.manifest import pack
@@ -107,6 +107,8 @@ def run(
         print("\n".join(experiment.statements_of(campaign, assembled)))
     except FalloffError as reason:  # the data are kept, whatever they say
         print(f"No statement: {reason}")
+        if statements.gave_nothing(assembled):
+            print("Is the reason mended? The same command with --fresh runs it again.")
 
 
 @command("status")

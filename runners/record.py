@@ -322,8 +322,8 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
                 "timeout", f"{tool} still ran after {execution.wall_s:.0f} s and was stopped"
             )
         if execution.exit_code != 0:
-            last = (execution.stderr.strip() or execution.stdout.strip()).splitlines()[-1:]
-            message = f": {last[0].strip()[:200]}" if last else ""
+            cause = _cause(execution.stderr.strip() or execution.stdout.strip())
+            message = f": {cause[:200]}" if cause else ""
             return Outcome("failed", f"{tool} ended with exit code {execution.exit_code}{message}")
     mismatches = mismatch(transcript.requested, transcript.effective)
     if mismatches:
@@ -334,6 +334,15 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
         return Outcome("invalid", str(error))
     except Unreadable as error:
         return Outcome("unreadable", str(error))
+
+
+def _cause(text: str) -> str:
+    """The line that says why a program failed: its last one, or where that is a ruler, as of Open MPI, the first words of
+    what is framed; empty without any."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and not re.search(r"\w", lines[-1]):
+        lines = [line for line in lines if re.search(r"\w", line)][:1]
+    return lines[-1] if lines else ""
 
 
 def mismatch(requested: Settings, effective: Settings) -> List[str]:

@@ -16,7 +16,7 @@ import runners.campaign as engine
 from analysis.descriptions.campaigns import checked
 from analysis.descriptions.resolution import with_blocks
 from runners.journal import Folder
-from runners.record import FalloffError
+from runners.record import Execution, FalloffError, Transcript, Trial, judge
 
 HERE = Path(__file__).parent
 
@@ -283,3 +283,14 @@ def test_what_lacked_nodes_is_tried_again(folder):
     assert not engine.is_finished(plan, folder)
     engine.run(plan, again, folder)
     assert again.executed == [lacked.id] and engine.is_finished(plan, folder)
+
+
+def test_a_failure_is_told_by_its_cause():
+    """Open MPI frames what it says with rulers, and ends with one."""
+    ruler = 74 * "-"
+    said = f"{ruler}\nmpirun has detected an attempt to run as root.\n\nRunning as root is discouraged.\n{ruler}\n"
+    execution = Execution("mpirun", (), "", said, 1, 0.0, 1.0)
+    trial = Trial("t", "point", "hpl", 1, 1, {})
+    outcome = judge(Transcript(trial, "mine", "measured", (execution,), {}, {}), lambda _: [])
+    told = "mpirun ended with exit code 1: mpirun has detected an attempt to run as root."
+    assert (outcome.status, outcome.reason) == ("failed", told)

@@ -17,7 +17,7 @@ from command_line import ROOT, run
 
 import commands
 import experiment
-from analysis import models, paths
+from analysis import models, paths, statements
 from commands.doctor import TRIED
 from commands.program import repeated
 
@@ -285,6 +285,15 @@ def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
     assert done.returncode == 0 and (tmp_path / f"{name}.nc").exists()
     last = done.stdout.partition("Dataset: ")[2].splitlines()[1]
     assert re.fullmatch(statement, last), done.stdout
+
+
+def test_a_run_without_a_reading_says_how_to_try_again(monkeypatch, tmp_path):
+    """Its trials are finished, so that the same command alone would not run them again."""
+    monkeypatch.setattr(paths, "DATASETS", tmp_path)
+    folder = paths.REFERENCE / "hpl_table1-fortinet_model"
+    monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: folder)
+    monkeypatch.setattr(statements, "gave_nothing", lambda _: True)
+    assert "--fresh" in run("run", "hpl_table1").stdout.splitlines()[-1]
 
 
 def test_doctor_tells_what_is_here():
