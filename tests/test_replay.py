@@ -111,6 +111,20 @@ def test_the_same_exchange_by_another_function_is_judged_alike(bed, built):
     assert answers["alltoallw"] == answers["alltoall"]
 
 
+@needs_mpi
+def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monkeypatch):
+    """With room for twenty calls of a rank: the recording ends with a collective of all ranks, says so, and is replayed."""
+    monkeypatch.setenv("FALLOFF_RECORD_CALLS", "20")
+    found = recorded(built("exchanges"), "alltoall", "50", "0.001", "1000", ranks=2)
+    assert recording.is_window(found)
+    for calls in found:
+        names = [call.name for call in calls]
+        assert names[-1] == "end" and set(names[:-1]) == {"alltoall"} and 10 < len(names) <= 21
+    done = recording.totals(found)
+    assert done.calls == 100 and done.recorded == 40
+    assert readings(bed, found)["replay_time"] > 0.009
+
+
 def test_what_ifs_are_networks_of_their_own():
     """By name: half the latency and twice the bandwidth of one network, which itself stays; and ranks that compute longer."""
     what_ifs = [WhatIf.named("twice", "bandwidth"), WhatIf.named("half", "latency")]
