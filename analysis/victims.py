@@ -3,8 +3,9 @@
 The ratio of the times under load and alone is what GPCNeT calls congestion impact (Chunduri et al., SC 2019).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -45,73 +46,78 @@ def least(runs: xr.Dataset) -> float:
     return 1 + attributes.design(runs)["margin"]
 
 
-def slowed(runs: xr.Dataset, ratio: xr.Dataset) -> Iterator[Statement]:
-    """Whether the victims are slowed by each flood, at the median and the 99th percentile, for each switch; those where
-    nobody floods are negative controls, which are not primary."""
+class Slowdown(NamedTuple):
+    """The place of a slowdown in the campaign, and what was judged of it."""
+
+    quantile: str
+    sharing: str
+    congestor: str
+    setup: str
+    statement: Statement
+
+
+def judged(runs: xr.Dataset, ratio: xr.Dataset) -> Iterator[Slowdown]:
+    """Whether the victims are slowed by each flood, at the median and the 99th percentile, for each switch. Primary are the
+    99th percentiles; where nobody floods it is a control."""
     control, limit = attributes.design(runs)["control"], least(runs)
-    places = product(QUANTILES, *(ratio[dim].values for dim in ("sharing", "congestor", "setup")))
-    for quantile, sharing, congestor, setup in places:
-        means = mean_slowdown(
-            ratio[quantile].sel(sharing=sharing, congestor=congestor, setup=setup)
-        )
+    dims = (ratio[dim].values.tolist() for dim in ("sharing", "congestor", "setup"))
+    for quantile, sharing, congestor, setup in product(QUANTILES, *dims):
+        at = {"sharing": sharing, "congestor": congestor, "setup": setup}
+        means = mean_slowdown(ratio[quantile].sel(at))
         estimate = tuple(float(means[name]) for name in ("mean", "low", "high"))
-        yield estimated(
+        statement = estimated(
             origin(runs),
             f"Victims {SHARING.get(sharing, sharing)} are slowed by {CONGESTORS.get(congestor, congestor)}, {QUANTILES[quantile]}: {setup}",
             "slowdown",
             estimate,
             int(means.blocks) or ratio.sizes["block"],
             words=above(estimate[1:], limit) or UNDECIDED,
-            primary=bool(congestor != control and quantile == "p99"),
+            primary=congestor != control and quantile == "p99",
             margin=limit,
-            series=str(sharing),
         )
+        yield Slowdown(quantile, sharing, congestor, setup, statement)
 
 
-def in_words(runs: xr.Dataset, stated: list[Statement]) -> str:
-    """For victims on links of their own and on the same ones: how many of the floods slow them, and the worst of each
-    quantile; and what the controls show (Markdown)."""
-    control = CONGESTORS["none"]
-    floods = [one for one in stated if control not in one.subject]
-    parts = [
-        _of_sharing(runs, where, floods) for where in dict.fromkeys(one.series for one in floods)
-    ]
-    waiting = [
-        one.estimate for one in stated if control in one.subject and one.estimate is not None
-    ]
-    if waiting:
-        parts.append(
-            f"Where nobody floods the ratios are {number(min(waiting))} to {number(max(waiting))}."
-        )
+def in_words(runs: xr.Dataset, slowdowns: Sequence[Slowdown]) -> str:
+    """For victims on links of their own and on the same ones: whether floods slow them, and the worst at each quantile; and
+    what the controls show (Markdown)."""
+    control = attributes.design(runs)["control"]
+    known = [one for one in slowdowns if one.statement.estimate is not None]
+    parts = []
+    for sharing in dict.fromkeys(one.sharing for one in slowdowns):
+        floods = [one for one in known if one.sharing == sharing and one.congestor != control]
+        parts.append(_of_sharing(runs, SHARING.get(sharing, sharing), floods))
+    if waiting := [one.statement.estimate for one in known if one.congestor == control]:
+        span = f"{number(min(waiting))} to {number(max(waiting))}"
+        parts.append(f"Where nobody floods the ratios are {span}.")
     return "\n\n".join(parts)
 
 
-def _of_sharing(runs: xr.Dataset, sharing: str, floods: list[Statement]) -> str:
-    here = [one for one in floods if one.series == sharing and one.estimate is not None]
-    where, evidence = SHARING.get(sharing, sharing), f"{evidence_of(runs)} evidence"
-    if not here:
+def _of_sharing(runs: xr.Dataset, where: str, floods: Sequence[Slowdown]) -> str:
+    evidence = f"{evidence_of(runs)} evidence"
+    if not floods:
         return f"What a flood does to programs {where} cannot be said ({evidence})."
-    basis = f"{counted(min(one.n for one in here), 'block')}, {evidence}"
-    worst = {
-        title: max(
-            (one for one in here if f", {title}:" in one.subject), key=lambda one: one.estimate
-        )
-        for title in QUANTILES.values()
-    }
-    told = listed(
-        [f"the {title} {number(one.estimate)} times as long" for title, one in worst.items()]
-    )
-    answers = [one.words for one in here]
-    yes, no = answers.count("yes"), answers.count("no")
-    if no == len(answers):
-        begin = f"**A flood behind the same switch does not slow programs {where}**"
-    elif yes:
+    answers = [one.statement.words for one in floods]
+    yes, still_open = answers.count("yes"), answers.count(UNDECIDED)
+    if yes:
         begin = f"**A flood slows programs {where}**"
-    else:
+    elif still_open:
         begin = f"Whether a flood slows programs {where} is open"
-    still_open = len(answers) - yes - no
-    undecided = f" {still_open} of {len(answers)} answers are open." if still_open and yes else ""
-    return f"{begin}: at most {told} ({basis}).{undecided}"
+    else:
+        begin = f"**A flood behind the same switch does not slow programs {where}**"
+    told = listed([_worst(floods, quantile) for quantile in QUANTILES])
+    blocks = counted(min(one.statement.n for one in floods), "block")
+    undecided = f" {still_open} of {len(answers)} answers are open." if yes and still_open else ""
+    return f"{begin}: at most {told} ({blocks}, {evidence}).{undecided}"
+
+
+def _worst(floods: Sequence[Slowdown], quantile: str) -> str:
+    worst = max(
+        (one for one in floods if one.quantile == quantile), key=lambda one: one.statement.estimate
+    )
+    by = CONGESTORS.get(worst.congestor, worst.congestor)
+    times = number(worst.statement.estimate)
+    return f"{times} times as long at the {QUANTILES[quantile]} ({by}; {worst.setup})"
 
 
 def by_flood(runs: xr.Dataset, ratio: xr.Dataset) -> Figure:
