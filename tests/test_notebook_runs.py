@@ -22,7 +22,7 @@ from runners.record import FalloffError
 
 FILES = {file.stem: file for file in notebooks.of_experiments()}
 SMALLEST = 8  # points, in a figure of the report's width
-MOST_PANELS, MOST_COLUMNS = 16, 7
+MOST_PANELS, MOST_COLUMNS = 4, 10
 OPEN = {"", "undecided", "refused", "open"}  # answers that leave a statement open
 
 
