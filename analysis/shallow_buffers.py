@@ -11,7 +11,7 @@ from analysis.derive import over_factors
 from analysis.statements import Statement, above, estimated, origin
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import UNDECIDED
-from analysis.wording import fixed, percent
+from analysis.wording import counted, fixed, percent
 
 FRAME = 1518  # B of a full frame in the switch's memory
 LOOKS = ("unshaped", "buffer 4", "buffer 2", "buffer 1", "buffer 3")
@@ -63,7 +63,7 @@ def at_the_switch(runs: xr.Dataset) -> xr.Dataset:
 
 def costly(runs: xr.Dataset, lost: xr.Dataset) -> Iterator[Statement]:
     """Whether HPL loses more than the margin through each buffer on the most nodes of each network; those on the first
-    network, Gigabit Ethernet, are primary."""
+    network, Gigabit Ethernet, are primary. Nothing is stated where the machine was the limit in every block."""
     names, limit, most = attributes.names_in_text(runs), margin(runs), int(lost.nodes.max())
     endless = baseline(runs)
     for network in lost.interconnect.values.tolist():
@@ -71,6 +71,8 @@ def costly(runs: xr.Dataset, lost: xr.Dataset) -> Iterator[Statement]:
             if setup == endless:
                 continue
             place = lost.sel(interconnect=network, setup=setup, nodes=most)
+            if not int(place.blocks):
+                continue
             estimate = tuple(float(place[name]) for name in ("loss", "low", "high"))
             yield estimated(
                 origin(runs),
@@ -85,10 +87,10 @@ def costly(runs: xr.Dataset, lost: xr.Dataset) -> Iterator[Statement]:
             )
 
 
-def queues(runs: xr.Dataset, counted: xr.Dataset) -> str:
+def queues(runs: xr.Dataset, at_switch: xr.Dataset) -> str:
     """The longest queue where the buffer is meant never to fill, and what it dropped, in a sentence (Markdown); empty if
     unknown."""
-    endless = counted.sel(setup=baseline(runs))
+    endless = at_switch.sel(setup=baseline(runs))
     queued, dropped = largest(endless.queued), largest(endless.dropped)
     if not np.isfinite(queued):
         return ""
@@ -127,7 +129,7 @@ def over_nodes(runs: xr.Dataset, share: xr.DataArray) -> Figure:
 
 
 def table(
-    runs: xr.Dataset, share: xr.DataArray, lost: xr.Dataset, counted: xr.Dataset
+    runs: xr.Dataset, share: xr.DataArray, lost: xr.Dataset, at_switch: xr.Dataset
 ) -> exhibit.Table:
     """For each network, number of nodes and setup: efficiency, loss, the longest queue, frames dropped and pauses."""
     names, rows = attributes.names_in_text(runs), []
@@ -135,11 +137,10 @@ def table(
         for nodes in share.nodes.values:
             for setup in share.setup.values:
                 at = {"interconnect": network, "setup": setup, "nodes": nodes}
-                switch = counted.sel(at)
+                switch = at_switch.sel(at)
                 rows.append(
                     (
-                        names[network],
-                        str(int(nodes)),
+                        f"{names[network]}, {counted(int(nodes), 'node')}",
                         setup,
                         percent(float(over_blocks(share.sel(at), "rate")["mean"])),
                         percent(float(lost.loss.sel(at))),
@@ -149,8 +150,7 @@ def table(
                     )
                 )
     columns = (
-        "Network",
-        "Nodes",
+        "Case",
         "Buffer a port",
         "Share of the nodes' rate",
         "Lost to the buffer",
@@ -160,4 +160,4 @@ def table(
     )
     basis = exhibit.Basis.of_dataset(runs, "harmonic means", share.sizes["block"])
     caption = "HPL through a switch with a buffer"
-    return exhibit.Table("hpl-buffers", columns, "lrlrrrrr", rows, caption, basis, long=True)
+    return exhibit.Table("hpl-buffers", columns, "llrrrrr", rows, caption, basis, long=True)
