@@ -35,6 +35,16 @@ MESSAGES = {
         "bytes of the messages over their time", "B/s", ("trial", "message")
     ),
 }
+COMPUTED = {
+    "computing_mean": Quantity("time that a rank computes, mean over the ranks", "s"),
+    "computing_most": Quantity("time that the rank computes that computes longest", "s"),
+}
+
+
+def computed(seconds: Sequence[float]) -> List[Reading]:
+    """The readings of COMPUTED, from the time that each rank computes [s]."""
+    mean, most = sum(seconds) / len(seconds), max(seconds)
+    return [Reading("computing_mean", mean, "s"), Reading("computing_most", most, "s")]
 
 
 def parser(

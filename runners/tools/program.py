@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from runners import executables, pace
 from runners.description_rules import COUNT, NAME, POSITIVE
+from runners.parsing import COMPUTED, computed
 from runners.record import (
     Command,
     Cut,
@@ -62,13 +63,11 @@ def parse(transcript: Transcript) -> List[Reading]:
     if not whole or len(whole) < len(ranks):
         raise Cut("a rank did not say how long it took: it ended before MPI_Finalize")
     times = [rank["elapsed"] / rank["stretch"] for rank in whole]
-    computed = [rank["computed"] for rank in whole]
     if not all(map(math.isfinite, times)) or max(times) <= 0:
         raise Cut("no rank came to MPI_Finalize")
     return [
         Reading("program_time", max(times), "s"),
-        Reading("computing_mean", sum(computed) / len(computed), "s"),
-        Reading("computing_most", max(computed), "s"),
+        *computed([rank["computed"] for rank in whole]),
     ]
 
 
@@ -95,8 +94,7 @@ SETTINGS = {
 }
 READINGS = {
     "program_time": Quantity("time that the program takes, at full speed", "s"),
-    "computing_mean": Quantity("time that a rank computes, mean over the ranks", "s"),
-    "computing_most": Quantity("time that the rank computes that computes longest", "s"),
+    **COMPUTED,
 }
 FACTORS = {
     "program": Quantity("program"),

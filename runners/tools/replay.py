@@ -6,7 +6,7 @@ from typing import Dict, List
 
 from runners import recording, replay_actions
 from runners.description_rules import COUNT, NAME, POSITIVE
-from runners.parsing import parser
+from runners.parsing import COMPUTED, computed, parser
 from runners.record import (
     Command,
     Contradictory,
@@ -69,9 +69,7 @@ def results(text: str) -> List[Result]:
                 whose = f"{ours:.0f} B of rank {rank:.0f} in {way}"
                 raise InvalidRun(f"the replay sent {whose}, and the recording has {theirs:.0f} B")
     if ranks:
-        computed = [row[1] for row in ranks]
-        readings.append(Reading("computing_mean", sum(computed) / len(computed), "s"))
-        readings.append(Reading("computing_most", max(computed), "s"))
+        readings += computed([row[1] for row in ranks])
     return [Result(tuple(readings))]
 
 
@@ -86,8 +84,7 @@ SETTINGS = {
 
 READINGS = {
     "replay_time": Quantity("time that the recorded program takes in the replay", "s"),
-    "computing_mean": Quantity("time that a rank computes, mean over the ranks", "s"),
-    "computing_most": Quantity("time that the rank computes that computes longest", "s"),
+    **COMPUTED,
 }
 FACTORS = {
     "program": Quantity("program"),
