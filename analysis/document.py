@@ -20,7 +20,7 @@ class Section:
     """A notebook's content: `markdown`, its `figures` as SVG by label, what each `rests_on`, its
     `statements` as data, and what a run of `today` says of them.
 
-    `answer` is the Markdown of what was said with a primary statement; `captions` are the figures in Markdown, by label.
+    `answer` is the Markdown of what was said first with a primary statement; `captions` are the figures in Markdown, by label.
     """
 
     markdown: str
@@ -78,10 +78,13 @@ def read(file: Path, whole: bool = False) -> Section:
         statements=tuple(one for it in about for one in it.get("statements", ())),
         captions={it["label"]: it["markdown"] for it in about if "label" in it},
         today=tuple(one for it in about for one in it.get("today", ())),
-        answer="\n\n".join(
-            it["markdown"]
-            for it in about
-            if any(one["primary"] for one in it.get("statements", ()))
+        answer=next(
+            (
+                it["markdown"]
+                for it in about
+                if any(one["primary"] for one in it.get("statements", ()))
+            ),
+            "",
         ),
     )
 

@@ -18,7 +18,7 @@ from analysis.evidence import chain, content
 from analysis.exhibit import Table
 from analysis.paths import DATA, ROOT
 from analysis.quoting import anchor, as_written, quoted
-from analysis.summary import SUMMARY
+from analysis.summary import SUMMARY, says_something
 from analysis.wording import day
 from runners import manifest
 from runners.journal import write_whole
@@ -50,14 +50,15 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
         for file in sorted(book.parent.glob("*.nc"))
     }
     (out / "figures").mkdir(parents=True, exist_ok=True)
-    whole = [document.read(book, whole=True) for book in in_order(notebooks)]
-    brief = [document.read(book) for book in in_order(notebooks)]
+    read = {book: document.read(book, whole=True) for book in in_order(notebooks)}
+    books = [book for book, section in read.items() if says_something(book.stem, section)]
+    whole, brief = [read[book] for book in books], [document.read(book) for book in books]
     for section in whole:
         for label, svg in section.figures.items():
             write_whole(out / "figures" / f"{label}.svg", svg)
     stated = [
         one | {"notebook": book.stem}
-        for book, section in zip(in_order(notebooks), whole)
+        for book, section in zip(books, whole)
         for one in section.statements
         if book.stem != SUMMARY  # it says again what others state
     ]

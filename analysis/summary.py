@@ -11,7 +11,7 @@ import xarray as xr
 from analysis import document, reproducing, scale_model
 from analysis.document import Section
 from analysis.exhibit import Table
-from analysis.notebooks import SUMMARY
+from analysis.notebooks import FRAME, SUMMARY
 from analysis.quoting import quoted
 from analysis.statements import Said, Statement, evidence_of, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
@@ -19,12 +19,21 @@ from analysis.todays_run import FAILED
 from analysis.wording import counted
 from runners.record import FalloffError
 
+COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
 WIDTHS = (3, 60, 16, 29, 11, 10)  # of the columns, in characters
-CAPTION = (
-    "What each experiment found; § is its section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
+# What the first page tells of, the main question first, then what explains it, then the other sources: the first planned
+# statement of each.
+MAIN = (
+    *("40_hpl_scaling", "44_hpl_paper", "57_hpl_buffers", "56_incast", "10_switch_mtu", "20_token_exchange"),
+    *("30_link_bonding", "50_long_path", "59_program", "55_twin", "60_topology", "61_payoff"),
+)
+MEANING = (
+    "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
     "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
     "*Supported* and *contradicted*: a source's statement. An interval's level stands before it."
 )
+CAPTION = f"Every planned statement of each experiment; {MEANING}"
+OF_MAIN = f"What the main experiments found; {MEANING} The supplement has every statement."
 VERDICTS = {REPRODUCED: "reproduces", NOT_REPRODUCED: "does not reproduce"}
 
 
@@ -38,7 +47,13 @@ def gathered(folder: Path) -> dict[str, Section]:
         raise FalloffError(
             f"{folder} holds no executed notebook to gather from: `make report` makes them"
         )
-    return {book.stem: document.read(book, whole=True) for book in notebooks}
+    read = {book.stem: document.read(book, whole=True) for book in notebooks}
+    return {name: section for name, section in read.items() if says_something(name, section)}
+
+
+def says_something(notebook: str, section: Section) -> bool:
+    """Whether a notebook belongs into the report: an experiment that states nothing does not."""
+    return notebook in FRAME or bool(section.statements)
 
 
 def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
@@ -98,19 +113,32 @@ def today(
     return say("\n\n".join(filter(None, parts)) or nothing * is_stored)
 
 
+def findings(sections: Mapping[str, Section]) -> Table:
+    """The first primary statement of each of the MAIN notebooks; those that were not executed are left out."""
+    numbers = {name: number for number, name in enumerate(sections, 1)}
+    rows = [
+        row
+        for name in MAIN
+        if name in sections
+        for row in [*_rows_of(numbers[name], sections[name])][:1]
+    ]
+    return Table("findings", COLUMNS, "rlllrl", rows, OF_MAIN, widths=WIDTHS, long=True)
+
+
 def table(sections: Collection[Section]) -> Table:
     """The primary statements of each notebook, in the order of the sections."""
-    columns = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
-    return Table("findings", columns, "rlllrl", _rows(sections), CAPTION, widths=WIDTHS, long=True)
+    rows = [
+        row for number, section in enumerate(sections, 1) for row in _rows_of(number, section)
+    ]
+    return Table("statements", COLUMNS, "rlllrl", rows, CAPTION, widths=WIDTHS, long=True)
 
 
-def _rows(sections: Collection[Section]) -> Iterator[tuple[str, ...]]:
-    for number, section in enumerate(sections, 1):
-        for one in map(Statement.from_data, section.statements):
-            if one.primary:
-                words = f"**{one.words}**" if one.words else ""
-                n = counted(one.n, one.n_of.rpartition(" ")[2])
-                yield str(number), one.subject, words, one.value, n, one.evidence
+def _rows_of(number: int, section: Section) -> Iterator[tuple[str, ...]]:
+    for one in map(Statement.from_data, section.statements):
+        if one.primary:
+            words = f"**{one.words}**" if one.words else ""
+            n = counted(one.n, one.n_of.rpartition(" ")[2])
+            yield str(number), one.subject, words, one.value, n, one.evidence
 
 
 def _failed(run: dict) -> str:
