@@ -180,6 +180,23 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
         summary.answer(sections, "40_hpl_scaling")
 
 
+def test_a_section_that_states_nothing_is_left_out(falls, notebooks, tmp_path):
+    """Of an experiment; the table of the first page then has one row for each main one, with its number in the report."""
+    folder = tmp_path / "notebooks"
+    cells = [new_markdown_cell("# Scaling"), ran(say("It falls.", falls))]
+    books = [
+        notebook(folder, "10_switch_mtu", [new_markdown_cell("# Silent"), ran(say("Nothing."))]),
+        notebook(folder, "20_token_exchange", cells),
+        notebook(folder, "40_hpl_scaling", cells),
+        notebook(folder, summary.SUMMARY, [new_markdown_cell(f"# {report.TITLE}")]),
+    ]
+    sections = summary.gathered(folder)
+    assert list(sections) == ["20_token_exchange", "40_hpl_scaling"]
+    assert [row[0] for row in summary.findings(sections).rows] == ["2", "1"]
+    page = report.build(books, tmp_path / "report", []).read_text(encoding="utf-8")
+    assert "Silent" not in page and page.count("Scaling</h1>") == 2
+
+
 def test_the_first_page_tells_of_a_run_that_failed(falls, notebooks):
     """Once for all of its statements, with the commonest reason; what failed is not compared."""
     run = failed(campaign(blocks=1), "exit code 1")
