@@ -1,9 +1,10 @@
 """Paced nodes: what each rank reports at its end, and whether its node kept the pace of the node
 that it emulates.
 
-pace.so computes for real and then sleeps until a node of the described rate would have finished;
-pace_program.so does so for any program, by the processor time that a rank takes. A rank that was late by more than the allowed amount was delayed by this machine: its trial shows the
-machine and is no measurement of the node.
+pace.so computes for real and then sleeps until a node of the described rate would have finished.
+pace_program.so does so for any program, by the processor time that a rank takes. A rank that was
+late by more than the allowed amount was delayed by this machine: its trial shows the machine and is
+no measurement of the node.
 """
 
 import math

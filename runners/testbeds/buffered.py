@@ -18,9 +18,8 @@ KEPT = "in time"
 
 _PATIENCE_S = 5.0
 _STEP_S = 0.002
-_UNCOUNTED = (
-    38  # B on the wire of a frame, besides the packet: preamble 8, header 14, checksum 4, gap 12
-)
+# B on the wire of a frame, besides the packet: preamble 8, header 14, checksum 4, gap 12.
+_UNCOUNTED = 38
 _HEAD = re.compile(
     r"^buffered_switch: (\d+) ports, buffer (\d+) alpha (\S+) pause (\d+) mark (\d+) delay (\S+)$"
 )
