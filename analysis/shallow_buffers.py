@@ -123,7 +123,7 @@ def over_nodes(runs: xr.Dataset, share: xr.DataArray) -> Figure:
                 drawing.runs_and_means(axes, series, places, values, means, setup)
             drawing.doubling_axis(axes, share.nodes.values)
         panels[0].set_ylabel("share of the nodes' rate [%]")
-        panels[0].set_ylim(bottom=0)
+        panels[0].set_ylim(bottom=min(50, panels[0].get_ylim()[0]))
         drawing.legend_below(figure, panels, 4)
     return figure
 
