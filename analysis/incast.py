@@ -137,7 +137,7 @@ def collapses(runs: xr.Dataset, share: xr.DataArray) -> Iterator[Statement]:
         words = "yes" if np.isfinite(estimate[0]) else "no" if np.isinf(estimate[0]) else UNDECIDED
         yield estimated(
             origin(runs),
-            f"Goodput over {name} collapses with {byte_size(buffer)} a port from so many senders on",
+            f"Goodput over {name} collapses with {byte_size(buffer)} a port from this many senders on",
             "senders",
             estimate,
             int(at.notnull().sum()) or at.sizes["block"],

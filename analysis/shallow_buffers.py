@@ -76,7 +76,7 @@ def costly(runs: xr.Dataset, lost: xr.Dataset) -> Iterator[Statement]:
             estimate = tuple(float(place[name]) for name in ("loss", "low", "high"))
             yield estimated(
                 origin(runs),
-                f"HPL on {most} nodes of {names[network]} loses more than {percent(limit, 0)} through {setup} a port, against {endless}",
+                f"HPL on {most} nodes of {names[network]} loses more than {percent(limit, 0)} through a buffer of {setup}, against {endless}",
                 "loss",
                 estimate,
                 int(place.blocks),

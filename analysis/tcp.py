@@ -23,6 +23,17 @@ FULL = 0.99  # from this share of a full wire on, the path is the limit
 EXCESS = 1.001  # of the wire limit: a larger share means a faulty shaper; the ends' clocks differ by less
 LINK_BOUND, HOST_BOUND, SHAPER = "link-bound", "host-bound", "shaper"
 WAYS = {"both": "both ways", "forward": "one way", "reverse": "one way, back"}
+# What `compared` calls the variables of points.
+OF_POINTS = {
+    "goodput": "Goodput",
+    "total": "Goodput of both ways",
+    "megabytes": "Goodput of both ways in the source's MB/s",
+    "cpu_local": "CPU time of the sender in a second",
+    "cpu_remote": "CPU time of the receiver in a second",
+    "cost_local": "CPU time of the sender for a byte",
+    "cost_remote": "CPU time of the receiver for a byte",
+    "cost": "CPU time of both ends for a byte",
+}
 ENDS = {"local": "sender", "remote": "receiver"}  # netperf's names of both machines
 # Share of the machine's CPU time. If more belongs to no node, it may include an end's work.
 MOST_UNATTRIBUTED = 0.10
@@ -282,7 +293,7 @@ def compared(
     if limited:
         refused = f"the machine limits {' and '.join(limited)}, not the wire"
     found = times * values[0] / (1.0 if against is None else values[1])
-    text = f"{variable.replace('_', ' ')} of {' over '.join(texts)}"
+    text = f"{OF_POINTS[variable]} over {' against '.join(texts)}"
     return quantity(dataset, name, text, found, refused=refused)
 
 

@@ -20,6 +20,12 @@ from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import counted, listed, number
 
 QUANTILES = {"median": "median", "p99": "99th percentile"}
+# What the others do, in a sentence and in a figure.
+WHILE = {
+    "none": "the others wait",
+    "incast": "the others send many to one",
+    "alltoall": "the others send all to all",
+}
 CONGESTORS = {"none": "the others wait", "incast": "many to one", "alltoall": "all to all"}
 SHARING = {"own links": "on links of their own", "same links": "on the same links"}
 
@@ -67,7 +73,7 @@ def judged(runs: xr.Dataset, ratio: xr.Dataset) -> Iterator[Slowdown]:
         estimate = tuple(float(means[name]) for name in ("mean", "low", "high"))
         statement = estimated(
             origin(runs),
-            f"Victims {SHARING.get(sharing, sharing)} are slowed by {CONGESTORS.get(congestor, congestor)}, {QUANTILES[quantile]}: {setup}",
+            f"Victims {SHARING.get(sharing, sharing)} are slower while {WHILE.get(congestor, congestor)}, {QUANTILES[quantile]}: {setup}",
             "slowdown",
             estimate,
             int(means.blocks) or ratio.sizes["block"],

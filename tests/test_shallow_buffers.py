@@ -34,7 +34,7 @@ def test_only_a_buffer_that_costs_more_than_the_margin_is_named():
     """A tenth through two frames of GigE, nothing elsewhere; without an effect, and with much scatter."""
     made = executed("57", hpl_buffers=planted_hpl({"2 frames": 0.10}))
     named = [one for one in made.statements if one.words == "yes"]
-    assert [one.primary for one in named] == [True] and "2 frames a port" in named[0].subject
+    assert [one.primary for one in named] == [True] and "a buffer of 2 frames" in named[0].subject
     assert named[0].estimate == pytest.approx(0.1, abs=0.01)
     text = words(made)
     assert "3 full frames" in text and "250000 of a million" in text  # of those that came in
