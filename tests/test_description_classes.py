@@ -101,6 +101,7 @@ def test_a_slip_in_a_campaign_is_named(changes, parts):
             ["networks.gige.rate_bits", "rate_bit_s?"],
         ),
         ("scale_model", ["nodes"], 10**30, ["nodes = 1000000000000000000000000000000", "65536"]),
+        ("example_ssh", ["ranks_per_node"], 10**30, ["ranks_per_node = 1", "65536"]),
         ("scale_model", ["tcp", "rmem"], [1, 2], ["tcp.rmem = [1, 2]"]),
         ("fortinet_model", ["node", "dilation"], "slow", ["node.dilation = 'slow'"]),
         ("smith", ["rates", "strided"], 1, ["rates.strided", "strided_s?"]),

@@ -72,10 +72,16 @@ def _number(meaning: str, **bounds: Any) -> Any:
 Name = Annotated[str, Field(min_length=1), said("a name")]
 Count = Annotated[int, Field(ge=1), said("a whole number from 1")]
 Whole = Annotated[int, Field(ge=0), said("a whole number from 0")]
-# A plan lists every trial.
-Blocks = Annotated[int, Field(ge=1, le=1000), said("a whole number from 1 to 1000")]
-# A testbed lists every node.
-Nodes = Annotated[int, Field(ge=1, le=65536), said("a whole number from 1 to 65536")]
+
+
+def _up_to(most: int) -> Any:
+    """The type of a count that something is listed or tried by, so that a slip does not take all memory or time."""
+    return Annotated[int, Field(ge=1, le=most), said(f"a whole number from 1 to {most}")]
+
+
+Blocks = _up_to(1000)
+Nodes = _up_to(65536)
+Ranks = _up_to(65536)
 YesOrNo = Annotated[bool, said("true or false")]
 Positive = _number("a number above 0", gt=0)
 NotNegative = _number("a number from 0", ge=0)

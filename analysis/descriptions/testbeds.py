@@ -13,6 +13,7 @@ from analysis.descriptions.tables import (
     Name,
     Nodes,
     Positive,
+    Ranks,
     Settings,
     Share,
     Table,
@@ -223,7 +224,7 @@ class Cluster(Testbed):
     scratch: text(r"/[A-Za-z0-9_/.-]*", "the absolute path of a folder for temporary files") = (
         "/tmp"
     )
-    ranks_per_node: Count = 1
+    ranks_per_node: Ranks = 1
     threads: Count = 1
     """of each process"""
     binding: Arguments = []
