@@ -7,6 +7,8 @@ import json
 import math
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis import store
 from analysis.file_facts import Facts, Seen, blocks_by_date, described, facts
 from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
@@ -37,7 +40,7 @@ from runners.record import (
     Unreadable,
     faulty,
 )
-from runners.tools import tool_named
+from runners.tools import all_tools, tool_named
 
 _NO_READINGS = ("start", "wall_time")  # describe the trial, not the measurement
 _COUNTS = ("nodes", "ranks_per_node")
@@ -240,6 +243,50 @@ def _blocks(
     ]
     by_date = blocks_by_date(settings, moments)
     return (by_date, "dates") if by_date else ([1] * len(sources), "")
+
+
+def by_tool(tool: str, files: Sequence[Path]) -> list[tuple[str, list[Path]]]:
+    """The files of each tool: all of the named one, or each of the one that wrote it, if `tool` is the first file's name.
+
+    Raises FalloffError if there is no file, or for a file that no tool is known to have written.
+    """
+    if (
+        tool in {name for one in all_tools() for name in (one.name, *one.aliases)}
+        or not Path(tool).exists()
+    ):
+        if not files:
+            tool_named(tool)  # a misspelt one is told
+            raise FalloffError(f"which files of {tool}? `falloff import {tool} FILE` reads them")
+        return [(tool, list(files))]
+    found: dict[str, list[Path]] = {}
+    strange = []
+    for file, _ in _files([Path(tool), *files]):
+        name = recognised(file)
+        if name:
+            found.setdefault(name, []).append(file)
+        else:
+            strange.append(str(file))
+    if strange and not found:
+        known = ", ".join(one.name for one in all_tools())
+        raise FalloffError(
+            f"no tool is known to have written {', '.join(strange[:3])}: name it, one of {known}"
+        )
+    if len(found) == 1:  # its paths are read from the folders that were given
+        return [(name, [Path(tool), *files]) for name in found]
+    for file in strange:
+        print(f"left out: {file}: no tool is known to have written it", file=sys.stderr)
+    return list(found.items())
+
+
+def recognised(file: Path) -> str | None:
+    """The tool that wrote a file, as far as it is one's output."""
+    return outputs.tool_of(outputs.read(file)) or None
+
+
+def dataset_of(tool: str, files: Sequence[Path]) -> xr.Dataset:
+    """The dataset of a tool's outputs, without keeping it; raises FalloffError as `read` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        return store.assemble(keep(read(tool, files, {}), Path(folder)))
 
 
 def keep(found: Import, out: Path) -> Path:

@@ -25,9 +25,11 @@ from runners.record import FalloffError
 HIGHER = (
     "hpl_rate goodput goodput_reverse aggregate_goodput packets_received_per_s transaction_rate token_throughput "
     "message_bandwidth dgemm_star_rate ptrans_bandwidth random_access_rate stream_triad_star_bandwidth fft_rate "
-    "ping_pong_bandwidth_mean"
+    "ping_pong_bandwidth_mean bus_bandwidth reported_rate"
 ).split()
-LOWER = ["flow_makespan", "message_time", "round_trip_time", "ping_pong_latency_mean"]
+LOWER = (
+    "flow_makespan message_time round_trip_time ping_pong_latency_mean collective_time reported_time"
+).split()
 # Settings that make another point of imported messages and streams.
 _APART = ("interconnect", "path", "streams", "direction", "request_bytes", "message_size", "pairs")
 # Facts about a machine that differ at every reading.
@@ -131,7 +133,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
         names={
             name: described.get("short") or quoted(name) for name, described in networks.items()
         },
-        facts=_facts(dataset),
+        facts=facts(dataset),
         statements=(*planned.primary, *planned.secondary) if planned.judges_falls else (),
         compared=planned.compared,
         ended=dataset.attrs["ended"],
@@ -231,11 +233,14 @@ def _rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
     settings = _settings(dataset)
     blocks, ids = dataset.block.values.tolist(), dataset.trial_id.values.tolist()
     quantities = {**dict.fromkeys(HIGHER, 1), **dict.fromkeys(LOWER, -1)}
-    if dataset.message_time.notnull().any():  # the bandwidth is its inverse
-        del quantities["message_bandwidth"]
+    # In a trial that also has the times, bandwidths are their inverses.
+    inverse = {"message_bandwidth": "message_time", "bus_bandwidth": "collective_time"}
+    has = {name: np.isfinite(dataset[other].values).any(axis=1) for name, other in inverse.items()}
     for name, sign in quantities.items():
         by_size = "message" in dataset[name].dims
         for trial, row in enumerate(dataset[name].values):
+            if name in has and has[name][trial]:
+                continue
             sizes = dataset.message_size.values[trial].tolist() if by_size else [None]
             for size, values in zip(sizes, row if by_size else [row]):
                 values = values[values > 0] if np.ndim(values) else np.array([values])
@@ -264,10 +269,11 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _facts(dataset: xr.Dataset) -> dict[str, str]:
-    """What the campaign's last session recorded about machine, code, testbed, networks and
-    settings, by path."""
-    session = (attributes.sessions(dataset) or [{}])[-1]
+def facts(dataset: xr.Dataset, number: int = -1) -> dict[str, str]:
+    """What a session of the campaign, the last one by default, recorded about machine, code,
+    testbed, networks and settings, by path."""
+    recorded = attributes.sessions(dataset) or [{}]
+    session = recorded[number] if number < len(recorded) else {}
     imported = {}
     if attributes.testbed(dataset).get("name") == store.IMPORTED:
         imported = {"setting of HPL": _best_settings(dataset)}

@@ -65,7 +65,9 @@ def assemble(folder: Path) -> xr.Dataset:
         "campaign_hash": plan.digest,
         "transcripts_sha256": manifest.together(texts),
         "started": _iso(starts.min()) if starts.size else "",
-        "ended": _iso((dataset.start + dataset.wall_time).max().item()) if starts.size else "",
+        "ended": _iso((dataset.start + dataset.wall_time.fillna(0)).max().item())
+        if starts.size
+        else "",
         "stopped_by": source.stopped_by(),
         "sessions": json.dumps(_sessions(transcripts, source.sessions())),
         "design": json.dumps(plan.design),

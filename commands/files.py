@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,18 +23,22 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 @command(
     "import",
     examples="""
-        falloff import hpl HPL.out --print
+        falloff import HPL.out --print
         falloff import hpl results --out mine
         falloff import hpl results --write-map map.csv
         falloff import osu results --map map.csv --set interconnect=10g --out mine
     """,
 )
-@argument("tool", type=names.TOOL, help=f"{', '.join(tool_names())}.")
+@argument(
+    "tool",
+    type=names.TOOL,
+    metavar="[TOOL]",
+    help=f"Default: recognised by each file. {', '.join(tool_names())}.",
+)
 @argument(
     "files",
     type=PATH,
     nargs=-1,
-    required=True,
     metavar="FILE...",
     help="Output files, or folders of output files.",
 )
@@ -69,8 +74,9 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 def import_results(tool, files, out, words, table, seen, blocks, printed) -> None:
     """Import outputs of tools that you already have.
 
-    The outputs of one tool become a campaign of measured evidence, and what they show is said. The tools are hpl, hpcc, iperf3,
-    iperf2, netperf, ping, sockperf, osu (latency and bandwidth) and imb (PingPong). Networks,
+    The outputs of one tool become a campaign of measured evidence, and what they show is said. Which
+    tool wrote a file is recognised; name the tool to read only its outputs. The tools are hpl,
+    hpcc, iperf3, iperf2, netperf, ping, sockperf, osu, imb, nccl_tests and reframe. Networks,
     numbers of nodes and of repeats are read from paths such as results/1gbe/n02/run1/HPL.out or
     hpl_10g_8nodes_rep3.txt, and from headers. --write-map writes what was seen, with the columns
     file, network, nodes, block, ranks_per_node and date; correct it and give it back by --map.
@@ -84,18 +90,35 @@ def import_results(tool, files, out, words, table, seen, blocks, printed) -> Non
     contradictory (numbers disagree, or outputs are mixed), foreign (output of another program),
     unsupported (a format or test that Falloff does not read), failed (the output itself says so).
     """
-    if printed:
-        for file in files:
-            runner, text = tool_named(tool), outputs.read(file)
-            try:
-                results = [asdict(result) for result in runner.results(text)]
-            except Unreadable as reason:
-                told = outputs.refusal(runner.name, text, reason).told()
-                complaint = outputs.complaint(text)
-                quote = f"; it says: {complaint}" if complaint else ""
-                raise FalloffError(f"{file} holds no result of {tool}: {told}{quote}") from None
-            print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
-        return
+    from analysis import importing
+
+    of_tools = importing.by_tool(tool, files)
+    if seen and len(of_tools) > 1:
+        wrote = ", ".join(name for name, _ in of_tools)
+        raise FalloffError(f"--write-map is for the outputs of one tool: name one of {wrote}")
+    for name, own in of_tools:
+        if printed:
+            _print_readings(name, own)
+        else:
+            _import(name, own, out, words, table, seen, blocks)
+
+
+def _print_readings(tool: str, files: Sequence[Path]) -> None:
+    """Print the readings of each file as JSON."""
+    for file in files:
+        runner, text = tool_named(tool), outputs.read(file)
+        try:
+            results = [asdict(result) for result in runner.results(text)]
+        except Unreadable as reason:
+            told = outputs.refusal(runner.name, text, reason).told()
+            complaint = outputs.complaint(text)
+            quote = f"; it says: {complaint}" if complaint else ""
+            raise FalloffError(f"{file} holds no result of {tool}: {told}{quote}") from None
+        print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
+
+
+def _import(tool, files, out, words, table, seen, blocks) -> None:
+    """Keep the outputs of one tool as a campaign and say what they show, or only write a map."""
     from analysis import importing, own_import
 
     rows = importing.settings_in_table(table) if table else []

@@ -60,6 +60,11 @@ def read(file: Path) -> str:
     return data.decode("utf-16" if utf_16 else "utf-8-sig", errors="replace")
 
 
+def tool_of(text: str) -> str:
+    """The name of the tool that wrote a file; empty when none is recognised."""
+    return _kind(text)[0]
+
+
 def describe(text: str, tool: str) -> str:
     """What a file without results of `tool` is, in words; empty when it is unknown or the tool's own."""
     owner, what = _kind(text)

@@ -46,6 +46,16 @@ def computed(seconds: Sequence[float]) -> List[Reading]:
     mean, most = sum(seconds) / len(seconds), max(seconds)
     return [Reading("computing_mean", mean, "s"), Reading("computing_most", most, "s")]
 
+# What tests of several operations report; `falloff history` and `compare` tell them apart by `test`.
+COLLECTIVES = {
+    **MESSAGES,
+    "collective_time": Quantity(
+        "average time of an operation of several processes", "s", ("trial", "message")
+    ),
+}
+TEST = {"test": Quantity("test of the tool")}
+PROCESSES = {"processes": Quantity("processes, as an imported file names them", "1")}
+
 
 def parser(
     tool: str, results: Callable[[str], List[Result]]

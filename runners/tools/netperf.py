@@ -66,7 +66,8 @@ def results(text: str) -> List[Result]:
         raise Cut("netperf printed nothing")
     found = []
     for name, test in _tests(text):
-        settings, warning = {"test": name} if name else {}, _WARNING.search(test)
+        word = re.sub(r"[|/]", "-", name)  # a word of a dataset has neither
+        settings, warning = {"test": word} if word else {}, _WARNING.search(test)
         note = warning[1] if warning else ""
         found.append(attempt(lambda: [_reading(name, test)], settings, note))
     return usable(found)

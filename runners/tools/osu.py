@@ -1,6 +1,6 @@
-"""OSU Micro-Benchmarks (osu_latency and osu_bw of OMB 2.x to 7.x): only read, never run from here.
+"""OSU Micro-Benchmarks (two-sided and blocking collective tests of OMB 2.x to 7.x): only read, never run from here.
 
-A latency is half a round trip in microseconds. A megabyte is 10^6 bytes in every version's source; copies that
+A latency is half a round trip in microseconds, that of a collective operation its average time over the processes. A megabyte is 10^6 bytes in every version's source; copies that
 were changed to 2^20 say so above their table.
 """
 
@@ -11,7 +11,8 @@ from typing import List, Match
 
 from runners.outputs import absent
 from runners.parsing import (
-    MESSAGES,
+    COLLECTIVES,
+    TEST,
     attempt,
     in_unit,
     lost_sizes,
@@ -31,7 +32,19 @@ _TITLE = re.compile(
 )
 _TWO_SIDED = re.compile(r"MPI(-\w+)?")  # with -CUDA and the like for buffers on devices
 _COLUMNS = re.compile(
-    r"^[ \t]*# Size[ \t]+(?:Avg )?(Latency ?\(us\)|Bandwidth ?\(MB/s\))(.*)$", re.M
+    r"^[ \t]*# Size[ \t]+(?:Avg )?(Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s[ \t]+Messages/s)(.*)$",
+    re.M,
+)
+_PAIRS = re.compile(r"^[ \t]*# \[ pairs: (\d{1,6}) \]", re.M)
+# By a test's title: what its column is, and the reading that it gives.
+_LATENCY, _BANDWIDTH, _COLLECTIVE = "message_time", "message_bandwidth", "collective_time"
+_TESTS = {
+    **dict.fromkeys(("latency", "multi latency", "multi-process latency"), _LATENCY),
+    **dict.fromkeys(("bandwidth", "bi-directional bandwidth", "multiple bandwidth"), _BANDWIDTH),
+}
+# One word or two, then what personalised exchanges are called.
+_OPERATION = re.compile(
+    r"(?:all-to-allv? personalized exchange|all[a-z]{5,10}|broadcast|gatherv?|reduce(?:_scatter)?|scan|scatterv?) latency"
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _OTHER_COLUMNS = re.compile(r"^[ \t]*# Size\b.*\n", re.M)
@@ -42,8 +55,8 @@ _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
 def results(text: str) -> List[Result]:
     """One result for each table in the file, with its test, version and largest size in bytes.
 
-    The readings are lists over the sizes: message_size [B], and message_time [s] of the test `latency` or
-    message_bandwidth [B/s] of the test `bandwidth`; what was too small to be printed is None. A table may end
+    The readings are lists over the sizes: message_size [B], and message_time [s] or message_bandwidth [B/s] of
+    tests between processes, collective_time [s] of collective operations; what was too small to be printed is None. A table may end
     early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
     text = without_labels(text)
@@ -58,7 +71,10 @@ def results(text: str) -> List[Result]:
 
 def _result(title: Match, body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
-    settings = {"test": test.lower(), "version": title[3] or "unknown"}
+    test = test.lower().replace(" / message rate", "")
+    settings = {"test": test, "version": title[3] or "unknown"}
+    if test == "multiple bandwidth" and (pairs := _PAIRS.search(body)):
+        settings["pairs"] = int(pairs[1])
     columns = _COLUMNS.search(body)
     note = not_understood(strange_lines(body[columns.end() :], _ROW)) if columns else ""
     result = attempt(lambda: _readings(settings["test"], body), settings, note)
@@ -70,14 +86,16 @@ def _result(title: Match, body: str) -> Result:
 
 
 def _readings(test: str, body: str) -> List[Reading]:
-    if test not in ("latency", "bandwidth"):
-        raise Unsupported(f"OSU's test {test!r} is not read, only latency and bandwidth")
+    reading = _TESTS.get(test, _COLLECTIVE if _OPERATION.fullmatch(test) else "")
+    if not reading:
+        what = "only latencies and bandwidths between processes, and blocking collective operations"
+        raise Unsupported(f"OSU's test {test!r} is not read, {what}")
     columns = _COLUMNS.search(body)
     if not columns and _OTHER_COLUMNS.search(body):
         raise Unsupported("its columns are not read, only Latency (us) and Bandwidth (MB/s)")
     if not columns:
         raise Cut("the line that names the columns and their unit is missing")
-    if not columns[1].lower().startswith(test):
+    if columns[1].lower().startswith("latency") == (reading == _BANDWIDTH):
         raise Contradictory(f"a test of {test} with a column of {columns[1]}")
     rows = list(_ROW.finditer(body, columns.end()))
     if not rows:
@@ -85,12 +103,12 @@ def _readings(test: str, body: str) -> List[Reading]:
     if any("Fail" in (row[3] or "") for row in rows):
         raise Failed("OSU's own validation of the data failed")
     sizes, printed = message_sizes([int(row[1]) for row in rows]), [row[2] for row in rows]
-    if test == "latency":
-        return [sizes, Reading("message_time", in_unit(printed, Decimal("1e-6")), "s")]
+    if reading != _BANDWIDTH:
+        return [sizes, Reading(reading, in_unit(printed, Decimal("1e-6")), "s")]
     mega = 2**20 if _BINARY.search(body, 0, columns.start()) else 10**6
     return [sizes, Reading("message_bandwidth", in_unit(printed, Decimal(mega)), "B/s")]
 
 
 MARKS = (Mark(r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),)
 
-TOOL = only_read("osu", results, readings=MESSAGES, marks=MARKS, aliases=("omb",))
+TOOL = only_read("osu", results, readings=COLLECTIVES, factors=TEST, marks=MARKS, aliases=("omb",))

@@ -1,0 +1,115 @@
+"""nccl-tests and rccl-tests (all_reduce_perf and the like): only read, never run from here.
+
+Sizes are in bytes, times in microseconds, a gigabyte is 10^9 bytes. The out-of-place columns are read. The bus bandwidth
+is the rate that each link carries: the algorithm's times a factor of the operation and the number of ranks.
+"""
+
+import re
+from decimal import Decimal
+from typing import List, Match
+
+from runners.outputs import absent
+from runners.parsing import (
+    COLLECTIVES,
+    PROCESSES,
+    TEST,
+    attempt,
+    in_unit,
+    lost_sizes,
+    message_sizes,
+    not_understood,
+    only_read,
+    parts,
+    rate_agrees,
+    strange_lines,
+    usable,
+    without_labels,
+)
+from runners.record import Contradictory, Cut, Failed, Mark, Quantity, Reading, Result
+
+_HEAD = re.compile(r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b.*$", re.M)
+_STARTED = re.compile(r"^[ \t]*# Collective test starting: (\w{1,40}?)_perf", re.M)
+_VERSION = re.compile(r"^[ \t]*# (?:nccl|rccl)-tests version (\S{1,20})", re.M)
+_RANK = re.compile(r"^[ \t]*#[ \t]+Rank[ \t]+(\d{1,6}) ", re.M)
+_NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"
+# Size, count, type, perhaps the operation and its root; then time, both rates and what was wrong, out of place and in place.
+_ROW = re.compile(
+    rf"^[ \t]*(\d{{1,15}})[ \t]+\d{{1,15}}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
+    r"[ \t]+(\S{1,12})(?:[ \t]+\S+){0,4}[ \t]*\n",
+    re.M,
+)
+_OUT_OF_BOUNDS = re.compile(r"^[ \t]*# Out of bounds values : (\d{1,12}) (\w+)", re.M)
+_UNCHECKED = ("N/A", "0", "0e+00")
+
+
+def results(text: str) -> List[Result]:
+    """One result for each table in the file, with its largest size in bytes and, as far as printed, test, version and ranks.
+
+    The readings are lists over the sizes: message_size [B], collective_time [s] and bus_bandwidth [B/s]. Raises Unreadable
+    when no table can be used.
+    """
+    text = without_labels(text)
+    found = [_result(text[: head.start()], head, table) for head, table in parts(text, _HEAD)]
+    if not found:
+        raise absent("nccl_tests", text, "an output of nccl-tests or rccl-tests")
+    return usable(found, "an output of nccl-tests without a usable table: ")
+
+
+def _result(before: str, head: Match, table: str) -> Result:
+    body = table[table.index(head[0]) + len(head[0]) :]
+    settings = {}
+    if started := list(_STARTED.finditer(before)):
+        settings["test"] = started[-1][1].replace("_", "-")
+    if version := _VERSION.search(before):
+        settings["version"] = version[1]
+    if ranks := _RANK.findall(before):
+        settings["processes"] = max(map(int, ranks)) + 1
+    sizes = [int(row[1]) for row in _ROW.finditer(body)]
+    if sizes:
+        settings["largest_bytes"] = sizes[-1]
+    notes = [not_understood(strange_lines(body, _ROW)), lost_sizes(sizes)]
+    return attempt(lambda: _readings(body), settings, "; ".join(filter(None, notes)))
+
+
+def _readings(body: str) -> List[Reading]:
+    rows = list(_ROW.finditer(body))
+    if not rows:
+        raise Cut("nccl-tests did not reach its first size: stopped or cut off")
+    checked = _OUT_OF_BOUNDS.search(body)
+    if checked and (int(checked[1]) or checked[2] != "OK"):
+        raise Failed(f"nccl-tests found {checked[1]} values out of bounds")
+    for row in rows:
+        if row[5] not in _UNCHECKED and float(row[5]) > 0:
+            raise Failed(f"nccl-tests found wrong values at {row[1]} bytes")
+        if not rate_agrees(int(row[1]) * 1e-3, row[2], row[3]):
+            raise Contradictory(f"at {row[1]} bytes the rate is not the size over the time")
+    nonzero = [row for row in rows if int(row[1])]
+    return [
+        message_sizes([int(row[1]) for row in nonzero]),
+        Reading("collective_time", in_unit([row[2] for row in nonzero], Decimal("1e-6")), "s"),
+        Reading("bus_bandwidth", in_unit([row[4] for row in nonzero], Decimal(10**9)), "B/s"),
+    ]
+
+
+MARKS = (
+    Mark(
+        r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b",
+        "an output of nccl-tests or rccl-tests",
+    ),
+)
+
+READINGS = {
+    **{name: COLLECTIVES[name] for name in ("message_size", "collective_time")},
+    "bus_bandwidth": Quantity(
+        "rate of each link in a collective operation", "B/s", ("trial", "message")
+    ),
+}
+
+TOOL = only_read(
+    "nccl_tests",
+    results,
+    readings=READINGS,
+    factors={**TEST, **PROCESSES},
+    marks=MARKS,
+    aliases=("nccl", "rccl"),
+)

@@ -1,0 +1,123 @@
+"""ReFrame's performance logs: only read, never run from here. Their first line names the columns.
+
+Each row is a run of a test; each pair of columns NAME_value, NAME_unit is a figure of merit of it (ReFrame 4; older logs
+have perf_var, perf_value, perf_unit). A unit of time makes it a time, for which less is better; any other a rate.
+"""
+
+import re
+from datetime import datetime, timezone
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from runners.outputs import absent
+from runners.parsing import TEST, only_read, usable, without_labels
+from runners.record import Contradictory, Cut, Mark, Quantity, Reading, Result
+
+_HEAD = re.compile(
+    r"^(?=[\w|%]{1,4000}\|)[\w|]*\b(?:job_completion_time|result)\b[\w|]*\|[\w|]*$", re.M
+)
+_SECONDS = {
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ns": 1e-9,
+}
+_UNKNOWN = ("", "null", "None", "nan")
+_STRANGE = re.compile(r"[^\w .,=+-]+")
+
+
+def results(text: str) -> List[Result]:
+    """One result for each figure of merit of each row, with its test: the reading reported_rate in the log's own unit, or
+    reported_time [s], and when the run was over, as `start` [s since the epoch]; a time without a zone is taken as UTC.
+
+    Raises Unreadable when no row can be used.
+    """
+    text = without_labels(text)
+    head = _HEAD.search(text)
+    if not head:
+        raise absent("reframe", text, "a performance log of ReFrame")
+    columns = head[0].split("|")
+    found = []
+    for line in text[head.end() :].splitlines():
+        cells = line.split("|")
+        if not line.strip() or line == head[0]:
+            continue
+        if len(cells) != len(columns):
+            test = cells[0][:40]
+            reason = f"a row of {len(cells)} cells under {len(columns)} columns: cut off, or of another log"
+            found.append(Result((), {"test": _word(test)}, reason, Contradictory.kind))
+            continue
+        found += _of_row(dict(zip(columns, cells)))
+    if not found:
+        raise Cut("the log has no row with a figure of merit")
+    return usable(found, "a performance log of ReFrame without a usable row: ")
+
+
+def _of_row(row: Dict[str, str]) -> Iterator[Result]:
+    name = (
+        row.get("display_name")
+        or row.get("info", "").partition(" /")[0]
+        or row.get("check_name", "")
+    )
+    moment = _moment(row.get("job_completion_time", ""))
+    for metric, value, unit in _figures(row):
+        settings = {
+            "test": _word(f"{name} {metric}"),
+            "version": row.get("version", "").replace("reframe ", "") or "unknown",
+        }
+        try:
+            number = float(value)
+        except ValueError:
+            yield Result(
+                (), settings, f"{metric} is {value[:40]!r}, which is no number", Contradictory.kind
+            )
+            continue
+        scale = _SECONDS.get(unit.lower())
+        reading = (
+            Reading("reported_rate", number, "1")
+            if scale is None
+            else Reading("reported_time", number * scale, "s")
+        )
+        start = [Reading("start", moment, "s")] if moment is not None else []
+        yield Result((reading, *start), settings)
+
+
+def _figures(row: Dict[str, str]) -> Iterator[Tuple[str, str, str]]:
+    """Name, value and unit of each figure of merit in a row."""
+    for column, value in row.items():
+        metric = column[: -len("_value")]
+        if not column.endswith("_value") or value in _UNKNOWN:
+            continue
+        named = row.get("perf_var", metric) if metric == "perf" else metric
+        yield named, value, row.get(f"{metric}_unit", "")
+
+
+def _moment(text: str) -> Optional[float]:
+    """Seconds since the epoch of a time in ISO 8601, or of a number of seconds; None if it is neither."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def _word(text: str) -> str:
+    """A name without the letters that no level may have."""
+    return re.sub(r"[ _-]{2,}|_ | _", " ", _STRANGE.sub(" ", text)).strip(" _%.-+=,") or "unnamed"
+
+
+MARKS = (Mark(_HEAD.pattern, "a performance log of ReFrame"),)
+
+READINGS = {
+    "reported_rate": Quantity("figure of merit as ReFrame's log has it", "1"),
+    "reported_time": Quantity("figure of merit in seconds", "s"),
+}
+
+TOOL = only_read("reframe", results, readings=READINGS, factors=TEST, marks=MARKS)
