@@ -1,6 +1,7 @@
 """Which node, link or switch port of a cluster is slower than the others: each is compared with the median of its peers."""
 
 import itertools
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def compare(runs: xr.Dataset) -> Suspects:
         raise FalloffError(
             f"Campaign {runs.attrs['campaign']} holds no valid run yet; run at least one block."
         )
-    names = [_names(hosts) for hosts in valid.hosts.values.tolist()]
+    names = [host_names(hosts) for hosts in valid.hosts.values.tolist()]
     hosts = tuple(host for host in names[0] if all(host in others for others in names))
     absent = sorted({host for others in names for host in others} - set(hosts))
     if len(hosts) < LEAST_NODES:
@@ -111,7 +112,9 @@ def compare(runs: xr.Dataset) -> Suspects:
         for name in dict.fromkeys(valid.interconnect.values.tolist())
     }
     n = len(hosts)
-    members = 5 * n + n * (n - 1) + n * (n - 1) // 2
+    members = 5 * n
+    if _have_all_met(valid, n):
+        members += n * (n - 1) + n * (n - 1) // 2
     tolerance, smallest = planned["tolerance"], planned["smallest"]
     limits = planned["false_alarms"] / (members * len(chosen)), tolerance, smallest
     networks = tuple(
@@ -123,7 +126,7 @@ def compare(runs: xr.Dataset) -> Suspects:
     return Suspects(runs, named, others, switches, blocks, tolerance, smallest, networks)
 
 
-def _names(hosts: str) -> list[str]:
+def host_names(hosts: str) -> list[str]:
     """The nodes' names, or their numbers if several have the same name."""
     names = hosts.split(",")
     distinct = len(set(names)) == len(names)
@@ -149,7 +152,7 @@ def _level(speeds: np.ndarray, switches: tuple[str, ...]) -> np.ndarray:
     found = speeds.copy()
     for cells in (apart & crosses, apart & ~crosses):
         if cells.any():
-            found[:, cells] -= np.median(found[:, cells], axis=1, keepdims=True)
+            found[:, cells] -= np.nanmedian(found[:, cells], axis=1, keepdims=True)
     return found
 
 
@@ -172,8 +175,6 @@ def _network(
     sending, receiving, paths = outliers.of_pairs(rates)
     answering, _, paths_answer = outliers.of_pairs(answers)
     nodes = tuple((node,) for node in range(n))
-    both_ways = tuple(itertools.permutations(range(n), 2))
-    once = tuple(itertools.combinations(range(n), 2))
     bandwidth = f"{number(np.nanmedian(bandwidths) / 1e6)} MB/s"
     latency = f"{number(np.nanmedian(latencies) * 1e6)} µs"
     rated = {
@@ -182,16 +183,26 @@ def _network(
         SEND: (nodes, sending, bandwidth),
         RECEIVE: (nodes, receiving, bandwidth),
         ANSWER: (nodes, answering, latency),
-        PATH: (both_ways, paths[:, *np.transpose(both_ways)], bandwidth),
-        PATH_ANSWER: (once, paths_answer[:, *np.transpose(once)], latency),
     }
+    if _have_all_met(trials, n):  # else a path was met in few blocks or none
+        both_ways = tuple(itertools.permutations(range(n), 2))
+        once = tuple(itertools.combinations(range(n), 2))
+        rated[PATH] = (both_ways, paths[:, *np.transpose(both_ways)], bandwidth)
+        rated[PATH_ANSWER] = (once, paths_answer[:, *np.transpose(once)], latency)
     families = {
         quantity: Family(members, typical, outliers.compare(losses, members, *limits))
         for quantity, (members, losses, typical) in rated.items()
     }
-    return Network(
-        name, families, *(outliers.share(-each.mean(axis=0)) for each in (rates, answers))
-    )
+    with warnings.catch_warnings():  # of pairs that never met the mean is NaN
+        warnings.simplefilter("ignore", RuntimeWarning)
+        losses = [outliers.share(-np.nanmean(each, axis=0)) for each in (rates, answers)]
+    return Network(name, families, *losses)
+
+
+def _have_all_met(trials: xr.Dataset, n: int) -> bool:
+    """Whether every pair of n nodes met in every run, none of which was held in some `rounds` only."""
+    met = np.isfinite(trials.pair_bandwidth.values).sum(axis=(1, 2))
+    return bool((met >= n * (n - 1)).all())
 
 
 def slower(study: Suspects) -> Iterator[Statement]:
@@ -299,6 +310,8 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
         what = f"Node {name}" if is_node else f"The link or the switch port{port} of node {name}"
         yield f"**{what} is slow{where}**: {slower} ({basis}).{'' if is_node else REMEDY}"
     for quantity, words in ((PATH, "from {} to {}"), (PATH_ANSWER, "between {} and {}")):
+        if quantity not in families:
+            continue
         family = families[quantity]
         slower = family.found.slower
         named += slower.tolist()
@@ -398,10 +411,8 @@ def matrices(study: Suspects) -> Figure:
         for row, network in zip(rows, networks):
             if len(networks) > 1:
                 row.suptitle(names[network.name])
-            losses, found = (
-                {"loss of bandwidth [%]": network.bandwidth},
-                network.families[PATH_ANSWER].found,
-            )
+            losses = {"loss of bandwidth [%]": network.bandwidth}
+            found = network.families.get(PATH_ANSWER, network.families[ANSWER]).found
             # Otherwise the differences are scatter.
             if len(found.slower) or (found.answers == ALIKE).all():
                 losses["loss by latency [%]"] = network.latency

@@ -60,18 +60,20 @@ def of_each(speeds: np.ndarray) -> np.ndarray:
 def of_pairs(speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The losses of sending and of receiving over (blocks, nodes), and of pairs over (blocks,
     sender, receiver), log scale. The diagonal, where a node would meet itself, is not read, and is
-    NaN in the last result."""
+    NaN in the last result, as are pairs that have not met (NaN)."""
     blocks, nodes, _ = speeds.shape
     apart = ~np.eye(nodes, dtype=bool)
+    have_met = bool(np.isfinite(speeds[:, apart]).all())
+    median = np.median if have_met else np.nanmedian
 
     def middles(matrices: np.ndarray) -> np.ndarray:
-        return np.median(matrices[:, apart].reshape(blocks, nodes, nodes - 1), axis=2)
+        return median(matrices[:, apart].reshape(blocks, nodes, nodes - 1), axis=2)
 
     sending = of_each(middles(speeds))
     receiving = of_each(middles(speeds.transpose(0, 2, 1)))
     expected = -sending[:, :, None] - receiving[:, None, :]
     rest = np.where(apart, speeds - expected, np.nan)
-    middle = np.median(rest[:, apart], axis=1)
+    middle = median(rest[:, apart], axis=1)
     return sending, receiving, middle[:, None, None] - rest
 
 
@@ -97,8 +99,9 @@ def compare(
         return Comparison(share(losses), share(mean), unknown, unknown, answers, math.nan)
     own = losses.var(axis=0, ddof=1)
     of_nodes = np.asarray(members)
-    jitter = {node: own[(of_nodes == node).any(axis=1)].mean() for node in np.unique(of_nodes)}
-    related = np.array([max(jitter[node] for node in nodes) for nodes in of_nodes])
+    sums = np.bincount(of_nodes.ravel(), np.repeat(own, of_nodes.shape[1]))
+    jitter = sums / np.maximum(np.bincount(of_nodes.ravel()), 1)
+    related = jitter[of_nodes].max(axis=1)
     quantile = stats.t.isf(level, (blocks - 1) * max(count - 1, 1))
     half = quantile * np.sqrt(
         np.maximum.reduce([own, related, np.full(count, own.mean())]) / blocks

@@ -1,7 +1,7 @@
 /*
  * Every node and every pair of nodes of a cluster in one run, so that they can be compared with each other.
  *
- * usage: suspects NODE_S ARRAY_MIB TURN LATENCY_S BANDWIDTH_S BYTES   (an MPI program, one process a node)
+ * usage: suspects NODE_S ARRAY_MIB TURN LATENCY_S BANDWIDTH_S BYTES [ROUNDS]   (an MPI program, one process a node)
  *
  * First every node by itself: DGEMM, all nodes at once, and STREAM's triad a := b + 3 c with arrays of ARRAY_MIB MiB,
  * TURN nodes at a time (0: all), each repeated until NODE_S seconds have passed. DGEMM's order is the power of two at
@@ -9,7 +9,8 @@
  *
  * Then a round-robin tournament by the circle method: in each round every node is in one pair at most, and after all
  * rounds every pair has met once. Which nodes meet when is drawn anew in each run, so that no pair always meets at the
- * same moment. In a round all pairs at once exchange messages of 8 bytes for LATENCY_S (half the median round trip is
+ * same moment. With ROUNDS, only so many of all rounds are held, in which each node meets as many others, and as many
+ * again for the nodes whose median rate is then more than SUSPICIOUS below that of all nodes. In a round all pairs at once exchange messages of 8 bytes for LATENCY_S (half the median round trip is
  * the latency), then send messages of BYTES one way for BANDWIDTH_S, and then the other way. The receiver divides the
  * bytes after the first message by the time after it, in parts of the window. Two messages are always under way.
  */
@@ -22,6 +23,8 @@
 
 enum { TAG = 1, SMALL = 8, MOST_TRIPS = 1 << 18, LEAST_ORDER = 64, MOST_ORDER = 8192, HOST = 64 };
 enum { UNDER_WAY = 2, TRIAD_BYTES = 3 * 8, SLICES = 5 };
+
+static const double SUSPICIOUS = 0.01; /* of the rate; the campaign's tolerance */
 
 static int rank, ranks;
 
@@ -245,6 +248,66 @@ static int partner(const int *seats, int count, int round)
     return -1;
 }
 
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return count ? (values[(count - 1) / 2] + values[count / 2]) / 2 : 0.0;
+}
+
+/* One round of all pairs, or of those with a node of `chosen`, if there is such a list. */
+static void hold(int round, int peer, const char *chosen, const double windows[2], int bytes, char *buffers[UNDER_WAY],
+                 double *trips, struct row *row)
+{
+    int low = rank < peer;
+    memset(row, 0, sizeof *row);
+    if (peer >= ranks || (peer >= 0 && chosen && !chosen[rank] && !chosen[peer]))
+        peer = -1;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (peer >= 0)
+        exchange(peer, windows[0], trips, row);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (peer >= 0)
+        one_way(low ? rank : peer, low ? peer : rank, bytes, buffers, windows[1], low ? &row->forward : NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (peer >= 0)
+        one_way(low ? peer : rank, low ? rank : peer, bytes, buffers, windows[1], low ? &row->reverse : NULL);
+    row->round = peer >= 0 && low ? round + 1 : 0;
+    row->low = rank + 1, row->high = peer + 1;
+}
+
+/* Which nodes' median rates, sending or receiving, are suspiciously low after so many rounds: 1 for each, on all nodes. */
+static int suspicious(const struct row *rows, int rounds, char *chosen)
+{
+    int most = 2 * rounds, size = rounds * (int)sizeof *rows, found = 0;
+    struct row *all = rank ? NULL : memory((size_t)ranks * (size_t)size);
+    MPI_Gather(rows, size, MPI_BYTE, all, size, MPI_BYTE, 0, MPI_COMM_WORLD);
+    memset(chosen, 0, (size_t)ranks);
+    for (int sending = 0; rank == 0 && sending < 2; sending++) {
+        double *rates = memory((size_t)ranks * (size_t)most * sizeof *rates), *middles = memory(2 * (size_t)ranks * sizeof *middles);
+        int *counts = memory((size_t)ranks * sizeof *counts);
+        memset(counts, 0, (size_t)ranks * sizeof *counts);
+        for (int i = 0; i < ranks * rounds; i++) {
+            if (!all[i].round)
+                continue;
+            int from = all[i].low - 1, to = all[i].high - 1, a = sending ? from : to, b = sending ? to : from;
+            rates[a * most + counts[a]++] = all[i].forward;
+            rates[b * most + counts[b]++] = all[i].reverse;
+        }
+        for (int i = 0; i < ranks; i++)
+            middles[i] = middles[ranks + i] = median(rates + i * most, counts[i]);
+        double typical = median(middles + ranks, ranks);
+        for (int i = 0; i < ranks; i++)
+            if (middles[i] < (1.0 - SUSPICIOUS) * typical)
+                chosen[i] = 1;
+        free(rates), free(middles), free(counts);
+    }
+    free(all);
+    MPI_Bcast(chosen, ranks, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < ranks; i++)
+        found += chosen[i];
+    return found;
+}
+
 static double above_0(const char *word)
 {
     char *end;
@@ -257,12 +320,13 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    double node_s = argc == 7 ? above_0(argv[1]) : 0, mib = argc == 7 ? above_0(argv[2]) : 0;
-    double latency_s = argc == 7 ? above_0(argv[4]) : 0, bandwidth_s = argc == 7 ? above_0(argv[5]) : 0;
-    int turn = argc == 7 ? atoi(argv[3]) : -1, bytes = argc == 7 ? atoi(argv[6]) : 0;
-    if (!node_s || mib < 1 || turn < 0 || !latency_s || !bandwidth_s || bytes < 1 || ranks < 2) {
+    int valid = argc == 7 || argc == 8, wanted = argc == 8 ? atoi(argv[7]) : 0;
+    double node_s = valid ? above_0(argv[1]) : 0, mib = valid ? above_0(argv[2]) : 0;
+    double latency_s = valid ? above_0(argv[4]) : 0, bandwidth_s = valid ? above_0(argv[5]) : 0;
+    int turn = valid ? atoi(argv[3]) : -1, bytes = valid ? atoi(argv[6]) : 0;
+    if (!node_s || mib < 1 || turn < 0 || !latency_s || !bandwidth_s || bytes < 1 || wanted < 0 || ranks < 2) {
         if (rank == 0)
-            fputs("usage: suspects NODE_S ARRAY_MIB TURN LATENCY_S BANDWIDTH_S BYTES, on two nodes or more\n", stderr);
+            fputs("usage: suspects NODE_S ARRAY_MIB TURN LATENCY_S BANDWIDTH_S BYTES [ROUNDS], on two nodes or more\n", stderr);
         MPI_Finalize();
         return 2;
     }
@@ -291,37 +355,32 @@ int main(int argc, char **argv)
         memset(buffers[i] = memory((size_t)bytes), 0, (size_t)bytes);
     double *trips = memory(MOST_TRIPS * sizeof *trips);
     struct row *rows = memory((size_t)count * sizeof *rows), *all = NULL;
-    for (int round = 0; round < count - 1; round++) {
-        struct row *row = &rows[round];
-        memset(row, 0, sizeof *row);
-        int peer = partner(seats, count, round), low = rank < peer;
-        if (peer >= ranks)
-            peer = -1;
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (peer >= 0)
-            exchange(peer, latency_s, trips, row);
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (peer >= 0)
-            one_way(low ? rank : peer, low ? peer : rank, bytes, buffers, bandwidth_s, low ? &row->forward : NULL);
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (peer >= 0)
-            one_way(low ? peer : rank, low ? rank : peer, bytes, buffers, bandwidth_s, low ? &row->reverse : NULL);
-        row->round = peer >= 0 && low ? round + 1 : 0;
-        row->low = rank + 1, row->high = peer + 1;
-    }
+    double windows[2] = {latency_s, bandwidth_s};
+    int rounds = wanted && wanted < count - 1 ? wanted : count - 1, held = rounds;
+    for (int round = 0; round < rounds; round++)
+        hold(round, partner(seats, count, round), NULL, windows, bytes, buffers, trips, &rows[round]);
+    char *chosen = memory((size_t)ranks);
+    int around = rounds < count - 1 ? suspicious(rows, rounds, chosen) : 0;
+    if (around)
+        held = 2 * rounds < count - 1 ? 2 * rounds : count - 1;
+    for (int round = rounds; round < held; round++)
+        hold(round, partner(seats, count, round), chosen, windows, bytes, buffers, trips, &rows[round]);
 
-    int size = (count - 1) * (int)sizeof *rows;
+    int size = held * (int)sizeof *rows;
     if (rank == 0)
         all = memory((size_t)ranks * (size_t)size);
     MPI_Gather(rows, size, MPI_BYTE, all, size, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         printf("suspects: %d nodes, order %d, arrays of %g MiB, turns of %d, messages of %d bytes, "
-               "windows %g s, %g s, %g s\n", ranks, order, mib, turn, bytes, node_s, latency_s, bandwidth_s);
+               "windows %g s, %g s, %g s", ranks, order, mib, turn, bytes, node_s, latency_s, bandwidth_s);
+        if (rounds < count - 1)
+            printf(", %d rounds and %d around %d nodes", rounds, held - rounds, around);
+        printf("\n");
         printf("node        flop/s     triad B/s  host\n");
         for (int i = 0; i < ranks; i++)
             printf("%4d %13.6e %13.6e  %s\n", i + 1, of_nodes[2 * i], of_nodes[2 * i + 1], hosts + (size_t)i * HOST);
         printf("round   low  high     latency s     trips   forward B/s   reverse B/s\n");
-        for (int i = 0; i < ranks * (count - 1); i++)
+        for (int i = 0; i < ranks * held; i++)
             if (all[i].round)
                 printf("%5d %5d %5d %13.6e %9.0f %13.6e %13.6e\n", all[i].round, all[i].low, all[i].high,
                        all[i].latency, all[i].trips, all[i].forward, all[i].reverse);

@@ -1,6 +1,7 @@
 """suspects: DGEMM and STREAM of every node, and latency and bandwidth of every pair of nodes, in one MPI program.
 
-Pairs meet in a round-robin tournament: in each round a node is in one pair at most.
+Pairs meet in a round-robin tournament: in each round a node is in one pair at most. With `rounds` only so many are held,
+and as many again around the nodes that are slow in these.
 """
 
 import re
@@ -30,7 +31,8 @@ _SLOWEST = 5.0
 _RATE = r"\d\.\d{6}e[+-]\d{2,3}"
 _HEAD = re.compile(
     r"^suspects: (\d{1,6}) nodes, order (\d{1,6}), arrays of (\S{1,12}) MiB, turns of (\d{1,6}), "
-    r"messages of (\d{1,10}) bytes, windows (\S{1,12}) s, (\S{1,12}) s, (\S{1,12}) s$",
+    r"messages of (\d{1,10}) bytes, windows (\S{1,12}) s, (\S{1,12}) s, (\S{1,12}) s"
+    r"(?:, (\d{1,6}) rounds and (\d{1,6}) around (\d{1,6}) nodes)?$",
     re.M,
 )
 _NODE = re.compile(rf"^ *(\d{{1,6}}) +({_RATE}) +({_RATE})  (\S{{1,64}})$", re.M)
@@ -51,10 +53,11 @@ def commands(point: Settings) -> List[Command]:
         )
     keys = ("node_s", "array_mib", "stream_at_once", "latency_s", "bandwidth_s", "message_bytes")
     turns = -(-nodes // turn) if turn else 1
-    rounds = nodes - 1 + nodes % 2
+    wanted, every = point.get("rounds", 0), nodes - 1 + nodes % 2
+    rounds = min(2 * wanted, every) if 0 < wanted < every else every
     windows = (1 + turns) * point["node_s"]
     windows += rounds * (point["latency_s"] + 2 * point["bandwidth_s"])
-    argv = ("suspects", *(str(point[key]) for key in keys))
+    argv = ("suspects", *(str(point[key]) for key in keys), *([str(wanted)] if wanted else []))
     return [Command(argv, ranks=nodes, timeout_s=_START_S + _SLOWEST * windows)]
 
 
@@ -64,7 +67,7 @@ def results(text: str) -> List[Result]:
     dgemm_rate [Gflop/s] and stream_rate [B/s] are lists over nodes; `hosts` are their names,
     separated by commas. pair_latency [s] and pair_bandwidth [B/s] are lists over nodes of lists
     over their partners: the row sends, the column receives. A latency is for both ways. Entries
-    where a node would meet itself are None. Raises Unreadable if the output is incomplete or
+    where a node would meet itself, or did not meet another, are None. Raises Unreadable if the output is incomplete or
     contradicts itself.
     """
     head = whole("suspects", text, _HEAD)
@@ -72,9 +75,9 @@ def results(text: str) -> List[Result]:
     nodes = _NODE.findall(text)
     if count < 2 or [int(number) for number, *_ in nodes] != list(range(1, count + 1)):
         raise Contradictory(f"suspects announces {count} nodes and reports {len(nodes)}")
-    latency, bandwidth = _matrices(text, count)
+    latency, bandwidth = _matrices(text, count, head)
     try:
-        settings = dict(zip(_WINDOWS, map(float, head.groups()[5:])), array_mib=float(head[3]))
+        settings = dict(zip(_WINDOWS, map(float, head.groups()[5:8])), array_mib=float(head[3]))
     except ValueError:
         raise Contradictory(f"suspects' first line is damaged: {head[0][:100]!r}") from None
     readings = (
@@ -86,15 +89,29 @@ def results(text: str) -> List[Result]:
         Reading("hosts", ",".join(host for *_, host in nodes), "1"),
     )
     settings.update(nodes=count, stream_at_once=turn, message_bytes=message)
+    if head[9]:
+        settings["rounds"] = int(head[9])
     return [Result(readings, settings)]
 
 
-def _matrices(text: str, count: int) -> Any:
-    """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round of its own."""
+def _matrices(text: str, count: int, head: "re.Match[str]") -> Any:
+    """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round of its own, or each node
+    in each round but those around some."""
     rows = _PAIR.findall(text)
     met = {(int(low), int(high)) for _, low, high, *_ in rows}
     wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}
-    if met != wanted or len(rows) != len(wanted):
+    if head[9]:
+        rounds = [int(row[0]) for row in rows]
+        first = sum(number <= int(head[9]) for number in rounds)
+        each = int(head[9]) * count
+        # An odd node out rests in a round.
+        is_whole = each - int(head[9]) * (count % 2) == 2 * first and max(rounds) <= int(
+            head[9]
+        ) + int(head[10])
+        if not is_whole or len(met) != len(rows) or not met <= wanted:
+            announced = f"{head[9]} rounds of {count} nodes"
+            raise Contradictory(f"suspects announces {announced} and reports {first} pairs in them")
+    elif met != wanted or len(rows) != len(wanted):
         met_once = f"{len(met & wanted)} of the {len(wanted)} pairs of {count} nodes"
         raise Contradictory(f"suspects reports {met_once} in {len(rows)} rows")
     latency, bandwidth = ([[None] * count for _ in range(count)] for _ in range(2))
@@ -113,6 +130,7 @@ SETTINGS = {
     "latency_s": POSITIVE,
     "message_bytes": COUNT,
     "node_s": POSITIVE,
+    "rounds": WHOLE,
     "stream_at_once": WHOLE,
 }
 
