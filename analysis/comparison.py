@@ -116,7 +116,7 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
         # Unknown values come first, text last.
         return quantity(point), [(v is not None, isinstance(v, str), v) for v in values]
 
-    label = _labels([*dict.fromkeys([*olds, *news])], names)
+    label = labels([*dict.fromkeys([*olds, *news])], names)
     rows = [
         (label(at), (at,), old.units[quantity(at)], quantity(at) in old.lower, olds[at], news[at])
         for at in sorted(common, key=place)
@@ -134,7 +134,7 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
     only_old = tuple(label(point) for point in olds if point not in news)
     only_new = tuple(label(point) for point in news if point not in olds)
     one_sided = {"/".join(name.split("/")[:2]) for name in old.facts.keys() ^ new.facts.keys()}
-    facts = tuple(_facts(old.facts, new.facts)), tuple(sorted(one_sided))
+    facts = tuple(differing_facts(old.facts, new.facts)), tuple(sorted(one_sided))
     return Comparison(old, new, margin, changes, only_old, only_new, *facts)
 
 
@@ -144,7 +144,9 @@ def few(words: Sequence[str], most: int = 5) -> str:
     return "; ".join(words[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _facts(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def differing_facts(
+    old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[tuple[str, str, str]]:
     """The facts that differ; nodes that differ in the same way share a row."""
     nodes: dict[tuple[str, str, str], list[str]] = {}
     for name in [name for name in old if name in new and old[name] != new[name]]:
@@ -180,7 +182,7 @@ def _contrasts(
             yield what, points, "", False, *kept
 
 
-def _labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:
+def labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:
     """A function that labels a point by as few settings as tell all points apart."""
     chosen: list[str] = []
     apart, several = 1, len({quantity(point) for point in points}) > 1

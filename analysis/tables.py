@@ -8,9 +8,9 @@ import pandas as pd
 from runners.record import FalloffError
 
 
-def read(file: Path, *columns: str) -> pd.DataFrame:
-    """The columns of a CSV file; raises FalloffError if the file cannot be read or lacks a
-    column."""
+def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
+    """The columns of a CSV file, with `whole` also all others; raises FalloffError if the file
+    cannot be read or lacks a column."""
     try:
         # A row's number stays that of its line, less the heading's.
         table = pd.read_csv(file, skip_blank_lines=False).dropna(how="all")
@@ -19,9 +19,9 @@ def read(file: Path, *columns: str) -> pd.DataFrame:
     for column in columns:
         if column not in table:
             there = f"it has: {', '.join(map(str, table.columns))}"
-            remedy = "Name columns by --x, --y and --block"
-            raise FalloffError(f"{file} has no column {column!r}; {there}. {remedy}")
-    return table[list(columns)]
+            remedy = "" if whole else ". Name columns by --x, --y and --block"
+            raise FalloffError(f"{file} has no column {column!r}; {there}{remedy}")
+    return table if whole else table[list(columns)]
 
 
 def require_numbers(table: pd.DataFrame, *columns: str) -> None:

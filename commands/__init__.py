@@ -7,13 +7,13 @@ It returns an exit code, or None for 0. Slow imports stand inside the functions,
 
 import click
 
-from commands import compare, doctor, evidence, files, measure, program, report, twin
+from commands import compare, doctor, evidence, files, history, measure, program, report, twin
 from commands.grammar import Commands
 
 HEADINGS = {
     "Measure": (measure.run, measure.status, doctor.doctor),
     "Your own files": (files.import_results, files.fit_table),
-    "Compare and watch": (compare.compare_samples,),
+    "Compare and watch": (compare.compare_samples, history.show_history),
     "The report and its evidence": (
         report.report,
         report.explore,
@@ -24,7 +24,7 @@ HEADINGS = {
 }
 EXIT_CODES = """
     Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not
-    understood; 130 interrupted; 141 broken pipe. `compare` and `reproduce` have codes of their own.
+    understood; 130 interrupted; 141 broken pipe. `compare`, `history` and `reproduce` have codes of their own.
 """
 
 

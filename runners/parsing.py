@@ -46,6 +46,7 @@ def computed(seconds: Sequence[float]) -> List[Reading]:
     mean, most = sum(seconds) / len(seconds), max(seconds)
     return [Reading("computing_mean", mean, "s"), Reading("computing_most", most, "s")]
 
+
 # What tests of several operations report; `falloff history` and `compare` tell them apart by `test`.
 COLLECTIVES = {
     **MESSAGES,

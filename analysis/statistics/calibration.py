@@ -18,7 +18,7 @@ import pandas as pd
 from analysis import paths
 from analysis.descriptions.campaigns import for_preset, read
 from analysis.descriptions.resolution import design_of
-from analysis.statistics import change
+from analysis.statistics import change, tournament
 from analysis.statistics.design import Design, PlannedFall, of
 from analysis.statistics.judgement import (
     DECIDED,
@@ -280,12 +280,18 @@ def summary(rows: pd.DataFrame, settings: Mapping) -> pd.DataFrame:
 
 def main() -> None:
     """Simulate every truth and write all tables to data/calibration."""
+    from analysis.history import error_rates  # it imports the statistics
+
     settings = load()
     rows = simulate(settings)
     for name, table in {
         "error_rates": rows,
         "reproduction": simulate_reproduction(settings),
         "comparison": simulate_comparison(settings),
+        "history_alarms": error_rates.simulate_alarms(settings),
+        "history_losses": error_rates.simulate_losses(settings),
+        "history_intervals": error_rates.simulate_intervals(settings),
+        "tournament": tournament.simulate(settings),
     }.items():
         table.to_csv(FOLDER / f"{name}.csv", index=False, float_format="%.4f", lineterminator="\n")
     print(summary(rows, settings).to_string(index=False, float_format="{:.4f}".format))

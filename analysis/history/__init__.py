@@ -1,0 +1,1 @@
+"""The history of a cluster: all sessions of its campaigns over time, and what changed when."""

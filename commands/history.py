@@ -1,0 +1,78 @@
+"""Did the cluster change, over all of its sessions?"""
+
+import json
+from datetime import datetime, timezone
+
+import click
+
+from commands.grammar import PATH, Number, argument, command, option, switch
+
+
+class Moment(click.DateTime):
+    """A date, or a date and time, of UTC."""
+
+    name = "date"
+
+    def __init__(self) -> None:
+        super().__init__(("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"))
+
+    def convert(self, value, param, ctx) -> datetime:
+        """Raises click.BadParameter unless the value is a date."""
+        return super().convert(value, param, ctx).replace(tzinfo=timezone.utc)
+
+
+@command(
+    "history",
+    mistake=3,
+    examples="""
+        falloff history nights
+        falloff history year.csv --since 2026-03-01
+        falloff history nights --page cluster.html
+    """,
+)
+@argument(
+    "sources",
+    type=PATH,
+    nargs=-1,
+    required=True,
+    help="Campaign folders, folders of them, CSV files, logs of ReFrame.",
+)
+@option(
+    "--margin",
+    type=Number(0.01, 99.99),
+    default=3,
+    metavar="PERCENT",
+    help="A loss that should be named in time.",
+)
+@option(
+    "--better",
+    type=click.Choice(["higher", "lower"]),
+    default="higher",
+    help="Which rate of a CSV file.",
+)
+@option(
+    "--since",
+    type=Moment(),
+    metavar="DATE",
+    help="Only changes named since then count in the exit code.",
+)
+@option("--page", type=PATH, metavar="FILE.html", help="Also write a page for a wall monitor.")
+@switch("--json", "as_json", help="Print JSON instead.")
+def show_history(sources, margin, better, since, page, as_json) -> int:
+    """Did the cluster change? When, by how much, where?
+
+    Read all sessions of campaigns (folders, or a folder of folders), ReFrame's logs, or CSV files
+    with the columns time (ISO 8601) and rate, and perhaps block, node and switch. On an unchanged
+    cluster at most one false alarm in a year of nights is expected. The exit code is 0 for no
+    change or faster, 1 for slower, 2 for undecided, 3 for a mistake.
+    """
+    from analysis.history import judging, reading, telling
+    from analysis.history import page as monitor
+
+    found = judging.judge(reading.read(sources, better), margin / 100, since)
+    if page is not None:
+        monitor.write(found, page)
+    print(json.dumps(telling.as_data(found), indent=2) if as_json else telling.text(found))
+    if page is not None and not as_json:
+        print(f"\nPage: {page}")
+    return judging.EXIT_CODES[found.answer]

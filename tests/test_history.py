@@ -1,0 +1,223 @@
+"""The history of a cluster: planted changes are found with their dates and places, and unchanged years stay quiet."""
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import run
+from history_years import BEGIN, year
+
+from analysis.history import error_rates, judging, page, reading, telling
+from analysis.statistics import calibration
+from analysis.statistics import sessions as rule
+from runners.record import FalloffError
+
+
+def planted(what, change):
+    """A kernel on night 74, a cable of node 7 that degrades from night 200, and one bad night."""
+    change[74:] -= 0.03
+    change[200:, 6] -= 0.0005 * np.arange(1, len(change) - 199)
+    change[150] -= 0.2
+
+
+def kernel(night):
+    return "6.1.0-31" if night < 74 else "6.1.0-32"
+
+
+def test_a_year_with_two_changes_and_a_bad_night():
+    """Exactly these are told, with their dates, sizes, places and the kernel."""
+    found = judging.judge(year(3, plant=planted, kernel=kernel))
+    kernels, cable = found.changes
+    assert kernels.shift.low <= 74 <= kernels.shift.high and not kernels.nodes
+    assert kernels.facts == (("kernel", "6.1.0-31", "6.1.0-32"),)
+    assert kernels.shift.named <= 80 and not kernels.shift.is_drift
+    assert all(-0.035 < moved.size < -0.025 for moved in kernels.moved)
+    assert cable.nodes == ("n7",) and cable.shift.is_drift and cable.facts == ()
+    assert abs(cable.shift.first - 200) <= 6 and cable.shift.named <= 225
+    assert len(cable.moved) == 2 and all(
+        moved.size == pytest.approx(-0.08, abs=0.015) for moved in cable.moved
+    )
+    (bad,) = found.bad_nights
+    assert bad.session == 150 and not bad.nodes and bad.size == pytest.approx(-0.18, abs=0.03)
+    assert found.answer == "slower" and judging.EXIT_CODES[found.answer] == 1
+
+
+@pytest.mark.long
+def test_ten_unchanged_years_stay_quiet():
+    """At most ten alarms are allowed in ten years; nothing else is said of a night either, or rarely."""
+    years = [judging.judge(year(seed, whats=("sends",))) for seed in range(10)]
+    assert sum(len(one.changes) for one in years) <= 10
+    assert sum(len(one.bad_nights) for one in years) <= 10
+    assert {one.answer for one in years if not one.changes} == {"no change"}
+
+
+@pytest.mark.parametrize("scatter", [0.001, 0.02])
+def test_the_rule_is_the_same_at_any_scale(scatter):
+    """What is named does not depend on the unit: all values times ten are named on the same nights."""
+    values = np.random.default_rng(8).normal(0, scatter, (40, 120))
+    values[:, 60:] -= 2 * scatter
+    threshold, weights = rule.log_threshold(40), np.ones(120)
+    named = rule.alarms(values, weights, threshold)
+    assert (named == rule.alarms(10 * values + 3, weights, threshold)).all()
+    assert (named >= 60).mean() > 0.9
+
+
+def test_the_evidence_is_a_martingale():
+    """Without a change the expected sum of all Bayes factors is at most the number of sessions: the bound of false alarms."""
+    values = np.random.default_rng(2).normal(0, 1, (8000, 24))
+    sums = np.exp(rule.log_evidence(values, np.ones(24))[:, -1])
+    beginnings = 24 - rule.LEAST_BEFORE - rule.LEAST_AFTER + 1
+    assert np.median(sums) < beginnings
+    assert np.clip(sums, 0, 1e4).mean() == pytest.approx(beginnings, rel=0.35)
+
+
+def test_one_night_alone_is_no_change():
+    """However bad, and even as the last of all; three of them are a change."""
+    values = np.random.default_rng(4).normal(0, 0.005, 90)
+    for bad in ([60], [89], [20, 70]):
+        night = values.copy()
+        night[bad] -= 1.0
+        assert rule.course(night) == []
+        assert rule.outlying(night, 90).tolist() == bad
+    values[60:] -= 0.1
+    (shift,) = rule.course(values)
+    assert shift.first == shift.low == shift.high == 60 and shift.named <= 63
+    assert shift.ends[0] < -0.1 < shift.ends[1]
+
+
+def test_sessions_with_more_blocks_weigh_more():
+    """The two variances are those planted; a session's weight is its inverse variance."""
+    random = np.random.default_rng(1)
+    session = np.repeat(np.arange(400), 4)
+    values = np.repeat(random.normal(0, 0.01, 400), 4) + random.normal(0, 0.02, 1600)
+    between, within = rule.variances(values, session)
+    assert between**0.5 == pytest.approx(0.01, rel=0.15) and within**0.5 == pytest.approx(
+        0.02, rel=0.1
+    )
+    weights = rule.session_weights(np.array([1, 4, 4, 400]), 1e-4, 4e-4)
+    assert weights == pytest.approx([0.4, 1, 1, 2 / 1.01])
+
+
+def test_a_change_is_placed_behind_a_switch_or_on_nodes():
+    """Four nodes behind one switch, two nodes behind none in common, and half of all nodes."""
+
+    def behind(what, change):
+        change[100:, 4:8] -= 0.04
+
+    (found,) = judging.judge(year(5, plant=behind, whats=("sends",), nights=160)).changes
+    assert found.place == "behind switch s2" and found.nodes == ("n5", "n6", "n7", "n8")
+
+    def two(what, change):
+        change[100:, [2, 12]] += 0.04
+
+    found = judging.judge(year(6, plant=two, whats=("sends",), nights=160))
+    assert {node for one in found.changes for node in one.nodes} == {"n3", "n13"}
+    assert found.answer == "faster"
+
+
+def test_undecided_until_enough_is_learnt():
+    """A few nights decide nothing, and it is said how many more are needed; they then suffice."""
+    found = judging.judge(year(1, whats=("sends",), nights=6))
+    assert found.answer == "undecided" and found.needed and found.needed < 20
+    assert f"{found.needed} more session" in telling.text(found)
+    assert judging.judge(year(1, whats=("sends",), nights=2)).needed == judging.LEAST_KNOWN - 2
+    later = judging.judge(year(1, whats=("sends",), nights=6 + found.needed + 3))
+    assert later.answer == "no change" and later.to_name
+
+
+def csv_of(file, nights=90, loss=0.05, at=60, nodes=5):
+    """A CSV of one block a node and night; all nodes lose at once."""
+    random, rows = np.random.default_rng(7), []
+    for night in range(nights):
+        moment = (BEGIN + timedelta(days=night)).isoformat()
+        common = random.normal(0, 0.004) - (loss if night >= at else 0)
+        for node in range(nodes):
+            rate = 100 * np.exp(common + random.normal(0, 0.002))
+            rows.append((moment, f"c{node}", 1, rate, "a" if night < at else "b"))
+    pd.DataFrame(rows, columns=["time", "node", "block", "rate", "firmware"]).to_csv(
+        file, index=False
+    )
+    return file
+
+
+def test_the_command_on_a_csv(tmp_path):
+    """Exit codes, JSON, and a page that needs nothing but itself."""
+    file, monitor = csv_of(tmp_path / "year.csv"), tmp_path / "monitor.html"
+    done = run("history", str(file), "--json", "--page", str(monitor))
+    found = json.loads(done.stdout)
+    assert done.returncode == found["exit_code"] == 1
+    (change,) = found["changes"]
+    assert change["first"].startswith("2026-03-02") and change["place"] == "all"
+    assert change["together_with"] == [{"what": "firmware", "before": "a", "after": "b"}]
+    text = monitor.read_text(encoding="utf-8")
+    assert "<svg" in text and "src=" not in text and "firmware a -&gt; b" in text
+    assert run("history", str(file), "--since", "2026-03-20").returncode == 0
+    assert run("history", str(csv_of(tmp_path / "short.csv", nights=5))).returncode == 2
+    assert run("history", str(tmp_path / "none.csv")).returncode == 3
+
+
+def test_what_is_wrong_in_a_csv_is_refused_with_its_line(tmp_path):
+    file = tmp_path / "bad.csv"
+    for text, reason in (
+        ("time,rate\n2026-01-01,x\n", "line 2"),
+        ("time,rate\nyesterday,3\n", "line 2"),
+        ("time,rate\n2026-01-01,3\n2026-01-02,-1\n", "line 3"),
+        ("rate\n3\n", "time"),
+        ("time,rate,block\n2026-01-01,3,1\n2026-01-01,4,1\n", "line 3"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(FalloffError, match=reason):
+            reading.read([file])
+
+
+def test_nights_of_a_csv(tmp_path):
+    """Blocks after midnight belong to the same session; what comes again begins another."""
+    file = tmp_path / "nights.csv"
+    file.write_text(
+        "time,rate,block\n2026-01-01T23:00,3,1\n2026-01-02T01:00,3,2\n2026-01-02T23:00,3,1\n2026-01-02T23:30,3,1\n",
+        encoding="utf-8",
+    )
+    history = reading.read([file])
+    assert history.values.session.tolist() == [0, 0, 1, 2]
+    assert history.sessions[1].time == datetime(2026, 1, 2, 23, tzinfo=timezone.utc)
+
+
+def test_the_stored_rates_keep_the_goal_and_are_the_codes():
+    """At most one alarm a year in every cell; one cell is computed again."""
+    rates = pd.read_csv(calibration.FOLDER / "history_alarms.csv")
+    settings = calibration.load()
+    sizes = settings["history"]
+    assert len(rates) == len(sizes["kinds"]) * len(sizes["nodes"]) * len(sizes["session_sds"])
+    noise = 3 * (1 / rates.years) ** 0.5
+    assert (rates.alarms_a_year <= 1 + noise).all() and rates.alarms_a_year.max() > 0
+    losses = pd.read_csv(calibration.FOLDER / "history_losses.csv")
+    small = {**sizes, "nodes": {"4": 1}, "session_sds": [0.001], "losses": [0.01]}
+    again = error_rates.simulate_losses({**settings, "history": small})
+    same = losses[(losses.nodes == 4) & (losses.session_sd == 0.001) & (losses.loss == 0.01)]
+    assert again.found.tolist() == pytest.approx(same.found.tolist(), abs=0.15)
+
+
+def test_the_intervals_are_right():
+    """Those of size and date contain what was planted in 93 of 100 cases at least; one cell is computed again."""
+    rates = pd.read_csv(calibration.FOLDER / "history_intervals.csv")
+    assert (rates[["size", "date"]] >= 0.93).all(axis=None) and (rates.named > 0.9).all()
+    settings = calibration.load()
+    few = {"kinds": ["heavy tails"], "after": [20], "losses": [2.5], "courses": 100}
+    small = {**settings["history"]["intervals"], **few}
+    again = error_rates.simulate_intervals({**settings, "history": {"intervals": small}})
+    assert again["size"].item() >= 0.86 and again["date"].item() >= 0.86
+
+
+def test_a_strange_distribution_raises_no_more_alarms():
+    """Of 128 courses in a year, with heavy tails and with frequent bad nights."""
+    random = np.random.default_rng(5)
+    for kind in (error_rates.HEAVY, error_rates.BAD):
+        values = error_rates.scatter(random, (128, 365), kind)
+        assert (rule.alarms(values, np.ones(365), rule.log_threshold(256)) >= 0).sum() <= 2
+
+
+def test_the_page_of_many_nodes_is_small():
+    """A monitor's page of 16 nodes and a year is under a megabyte."""
+    assert len(page.text(judging.judge(year(1, whats=("sends",), nights=80)))) < 10**6
