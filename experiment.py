@@ -19,6 +19,7 @@ from analysis import (
     contrasts,
     derive,
     emulated_programs,
+    nightly,
     notebooks,
     own_program,
     paths,
@@ -357,12 +358,24 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     described = campaigns.read(campaign)
     machine = testbeds.read(testbed or described.testbed)
     description = for_testbed(for_preset(described, preset), machine)
+    plan = _resolved(description, machine)
+    return with_blocks(plan, description, blocks) if blocks else plan
+
+
+def _resolved(description: campaigns.Campaign, machine: testbeds.Testbed) -> Plan:
     plan = resolve(description, machine, networks.between(machine.networks))
     known = schema.settings()
     if strange := [factor for factor in plan.design["factors"] if factor not in known]:
         lines = [unknown_key("the factor ", factor, known) for factor in strange]
-        raise faulty(f"campaign {campaign}", lines)
-    return with_blocks(plan, description, blocks) if blocks else plan
+        raise faulty(f"campaign {description.name}", lines)
+    return plan
+
+
+def plan_nightly(testbed: str = "", minutes: float = nightly.MINUTES) -> list[Plan]:
+    """The campaigns of a night's session on all nodes of a testbed; raises FalloffError as `nightly.campaigns_of` does."""
+    machine = testbeds.read(testbed or nightly.TESTBED)
+    chosen = nightly.campaigns_of(machine, minutes)
+    return [_resolved(for_testbed(one, machine), machine) for one in chosen]
 
 
 def plan_replay(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from analysis import paths
 from commands import names
-from commands.grammar import COUNT, PATH, argument, command, option, switch
+from commands.grammar import COUNT, PATH, Number, argument, command, option, switch
 from runners.record import FalloffError, unknown
 
 
@@ -16,6 +16,7 @@ from runners.record import FalloffError, unknown
         falloff run hpl_scaling --preset quick
         falloff run hpl_scaling --testbed mycluster --submit
         falloff run program --keep mine -- mpirun -np 8 ./program
+        falloff run nightly --minutes 5 --testbed mycluster --pack nights/2026-11-26
     """,
 )
 @argument("campaign", type=names.CAMPAIGN, required=False, help="A name in data/campaigns.")
@@ -23,6 +24,12 @@ from runners.record import FalloffError, unknown
     "argv", nargs=-1, metavar="[-- PROGRAM...]", help="Of `program`: the command line to run."
 )
 @option("--keep", "own", metavar="NAME", help="Of `program`: the name of your program's results.")
+@option(
+    "--minutes",
+    type=Number(0, 1440),
+    metavar="M",
+    help="Of `nightly`: how long a session takes, 5 by default.",
+)
 @switch("--list", "listed", help="List the campaigns.")
 @switch(
     "--plan",
@@ -53,7 +60,7 @@ from runners.record import FalloffError, unknown
     help="Also write a compressed copy of the campaign to FOLDER.",
 )
 def run(
-    campaign, argv, own, listed, planned, testbed, preset, repeats, fresh, submit, packed
+    campaign, argv, own, minutes, listed, planned, testbed, preset, repeats, fresh, submit, packed
 ) -> None:
     """Run a campaign, or the trials that it still lacks.
 
@@ -63,12 +70,12 @@ def run(
     `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on 2, 4
     and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on GigE, does
     it stay flat on 10GE?
+
+    `falloff run nightly` is a short session for every night: suspects in part, tokens of one size and
+    HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
     """
     import experiment
-    from analysis import statements, store
-    from analysis.evidence import content
-    from commands.progress import shown
-    from runners.manifest import pack
+    from analysis import nightly, statements
 
     if listed:
         print("\n".join(experiment.listed()))
@@ -82,6 +89,16 @@ def run(
             example = "falloff run program --keep NAME -- mpirun -np 8 ./program"
             raise FalloffError(f"only `program` takes a command line: {example}")
         campaign = own_program.described(argv, own or "", Path.cwd())
+    if campaign == nightly.SESSION:
+        if planned or submit or repeats:
+            raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")
+        plans = experiment.plan_nightly(testbed or "", minutes or nightly.MINUTES)
+        made = [_run(plan, fresh=True, packed=packed and packed / plan.name) for plan in plans]
+        for dataset in made:
+            experiment.require_reading(dataset)
+        return
+    if minutes:
+        raise FalloffError("only `nightly` takes --minutes: others have presets and --repeats")
     plan = experiment.plan_campaign(campaign, testbed or "", preset, repeats or 0)
     if planned:
         from analysis import planning
@@ -95,20 +112,32 @@ def run(
         )
         print("this command submits what is still missing, or makes the dataset.")
         return
+    dataset = _run(plan, fresh and not submit, packed)
+    try:
+        print("\n".join(experiment.statements_of(campaign, dataset)))
+    except FalloffError as reason:  # the data are kept, whatever they say
+        print(f"No statement: {reason}")
+        if statements.gave_nothing(dataset):
+            print("Is the reason mended? The same command with --fresh runs it again.")
+
+
+def _run(plan, fresh: bool, packed: Path | None):
+    """Run a plan's missing trials and keep its dataset, which is returned."""
+    import experiment
+    from analysis import store
+    from analysis.evidence import content
+    from commands.progress import shown
+    from runners.manifest import pack
+
     with shown() as listen:
-        folder = experiment.run_campaign(plan, fresh=fresh and not submit, listen=listen)
+        folder = experiment.run_campaign(plan, fresh=fresh, listen=listen)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
         pack(folder, packed)
         content.keep(assembled, packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
-    try:
-        print("\n".join(experiment.statements_of(campaign, assembled)))
-    except FalloffError as reason:  # the data are kept, whatever they say
-        print(f"No statement: {reason}")
-        if statements.gave_nothing(assembled):
-            print("Is the reason mended? The same command with --fresh runs it again.")
+    return assembled
 
 
 @command("status")
