@@ -93,7 +93,10 @@ def run(
         if planned or submit or repeats:
             raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")
         plans = experiment.plan_nightly(testbed or "", minutes or nightly.MINUTES)
-        made = [_run(plan, fresh=True, packed=packed and packed / plan.name) for plan in plans]
+        made = [
+            _run(plan, True, packed and packed.with_name(f"{packed.name}-{plan.name}"))
+            for plan in plans
+        ]
         for dataset in made:
             experiment.require_reading(dataset)
         return

@@ -248,14 +248,20 @@ def programs(store: Path = STORE) -> List[str]:
 
 def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
+    files = _files(program, store)
+    return {ranks: _opened(files[ranks], files[ranks].read_bytes()) for ranks in sorted(files)}
+
+
+def _files(program: str, store: Path) -> Dict[int, Path]:
+    """The files of a program's recordings by their number of ranks; raises FalloffError when there is none."""
     found = executables.described(store, f"{program}-*.txt.xz")
     files = {int(file.name.split("-")[-1].split(".")[0]): file for file in found}
     if not files:
         raise unknown("recorded program", program, programs(store))
-    return {ranks: _opened(files[ranks], files[ranks].read_bytes()) for ranks in sorted(files)}
+    return files
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)  # the trials of a campaign come in random order
 def _opened(file: Path, content: bytes) -> Recording:
     try:
         return read(archive.decompressed(content).decode("utf-8"))
@@ -288,7 +294,7 @@ def digest(program: str, store: Path = STORE) -> str:
 def of(program: str, ranks: int, store: Path = STORE) -> Recording:
     """The recording of a program for this number of ranks, extrapolated if there is none; raises
     FalloffError like `extrapolation.extrapolated`."""
-    recordings = kept(program, store)
-    if ranks in recordings:
-        return recordings[ranks]
-    return extrapolation.extrapolated(program, recordings, ranks)
+    files = _files(program, store)
+    if ranks in files:
+        return _opened(files[ranks], files[ranks].read_bytes())
+    return extrapolation.extrapolated(program, kept(program, store), ranks)

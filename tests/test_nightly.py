@@ -76,7 +76,7 @@ def test_the_timers_command_runs_twice(tmp_path):
         argv = ["/bin/sh", "-c", command]
         return subprocess.run(argv, cwd=tmp_path, env=around, capture_output=True, text=True)
 
-    for minute in ("01", "02"):  # the same date would be one folder
+    for minute in ("01", "02"):  # the same minute would be one folder
         measured = run(commands[0].replace("%H%M", f"00{minute}"))
         assert measured.returncode == 0, measured.stderr
     told = run(commands[1])

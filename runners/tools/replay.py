@@ -43,7 +43,7 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, ranks=nodes, files=files, timeout_s=point["timeout_s"])]
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)  # the trials of a campaign come in random order
 def _files(program: str, nodes: int, _: str) -> Dict[str, str]:
     return replay_actions.files(recording.of(program, nodes))
 
