@@ -1,6 +1,7 @@
 """How many minutes a campaign takes until it is decided, and how probable that is at each look."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -102,8 +103,8 @@ def _planned(plan: Plan) -> tuple[float, float]:
 
 def length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) -> float:
     """How long trials take, side by side where the testbed lets them [s]; `seconds` has each alone, by its id."""
-    times = [(seconds[trial.id], scale.load(plan.testbed, trial.point)) for trial in trials]
-    return scale.together_s(times) if times else 0.0
+    times = Counter((seconds[trial.id], scale.load(plan.testbed, trial.point)) for trial in trials)
+    return scale.together_s(times)
 
 
 def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:

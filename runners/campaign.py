@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
@@ -228,6 +228,23 @@ def _varied(plan: Plan) -> Tuple[str, ...]:
     return tuple(name for name in several if name not in ("interconnect", "path", "nodes"))
 
 
+@dataclass
+class _Timed:
+    """The durations [s] of the trials of one kind."""
+
+    count: int = 0
+    total: float = 0.0
+    longest: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+    def add(self, seconds: float) -> None:
+        self.count, self.total = self.count + 1, self.total + seconds
+        self.longest = max(self.longest, seconds)
+
+
 class _Progress:
     """Keeps trials, counts them and the time that each kind takes, and informs the listener."""
 
@@ -251,7 +268,9 @@ class _Progress:
         }
         self._varied = _varied(plan)
         self._missing = missing(self._trials, folder)
-        self._seconds: Dict[Any, List[float]] = defaultdict(list)
+        # All that is asked after each trial is counted as trials end: there may be 100,000.
+        self._waiting = Counter(map(self._sort, self._missing))
+        self._timed: Dict[Kind, _Timed] = defaultdict(_Timed)
         for note in folder.notes():
             if note["event"] == "trial" and note["id"] in self._kind:
                 self._count(note["id"], note["status"], note["seconds"])
@@ -259,23 +278,33 @@ class _Progress:
     def expected(self, trials: Iterable[Trial]) -> Optional[float]:
         """The seconds that the missing ones of these trials will take; None if no such trial was
         timed and the plan does not say."""
-        missing = [trial.id for trial in trials if trial.id in self._missing]
-        seconds = {kind: self._of_kind(kind) for kind in map(self._kind.get, missing)}
+        missing = (trial.id for trial in trials if trial.id in self._missing)
+        return self._together_s(Counter(map(self._sort, missing)))
+
+    def _sort(self, trial_id: str) -> Tuple[Kind, float]:
+        return self._kind[trial_id], self._load[trial_id]
+
+    def _together_s(self, waiting: Mapping[Tuple[Kind, float], int]) -> Optional[float]:
+        """The seconds that so many trials of each kind and load take; None as of `expected`."""
+        seconds = {kind: self._of_kind(kind) for kind, _ in waiting}
         if None in seconds.values():
             return None
-        return together_s((seconds[self._kind[id]], self._load[id]) for id in missing)
+        times: Dict[Tuple[float, float], int] = Counter()
+        for (kind, load), count in waiting.items():
+            times[seconds[kind], load] += count
+        return together_s(times)
 
     def _of_kind(self, kind: Kind) -> Optional[float]:
         """The time that a trial of this kind takes: that of earlier ones, or the planned time,
         scaled by how much longer others took."""
-        if kind in self._seconds:
-            return statistics.mean(self._seconds[kind])
+        if kind in self._timed:
+            return self._timed[kind].mean
         planned = self._planned.get(kind)
         if planned is None:
             return None
         longer = [
-            statistics.mean(seconds) / before
-            for other, seconds in self._seconds.items()
+            timed.mean / before
+            for other, timed in self._timed.items()
             if (before := self._planned.get(other))
         ]
         return planned * (statistics.median(longer) if longer else 1.0)
@@ -301,9 +330,9 @@ class _Progress:
         """
         if self._deadline is None:
             return True
-        left, timed = self._deadline - time.time(), self._seconds.get(self._kind[trial.id])
+        left, timed = self._deadline - time.time(), self._timed.get(self._kind[trial.id])
         if timed:
-            needed = _ALLOWANCE * max(timed)
+            needed = _ALLOWANCE * timed.longest
         else:
             needed = sum(each.timeout_s for each in _commands(trial) if not each.background)
         return left > 0 and (needed <= left or not self._has_begun)
@@ -327,6 +356,7 @@ class _Progress:
         outcome = judge(transcript, tool_named(trial.runner).parse)
         self.folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
         self._missing.discard(trial.id)
+        self._waiting -= Counter([self._sort(trial.id)])
         self._count(trial.id, outcome.status, seconds)
         self.tell("finished", trial, outcome)
 
@@ -339,7 +369,7 @@ class _Progress:
     ) -> None:
         """Inform the listener of an event."""
         self._has_begun = self._has_begun or kind == "started"
-        eta, budget = self.expected(self._trials), self._plan.stopping.time_budget_s
+        eta, budget = self._together_s(self._waiting), self._plan.stopping.time_budget_s
         if budget:
             left = max(budget - self.spent_s, 0.0)
             eta = left if eta is None else min(eta, left)
@@ -350,5 +380,5 @@ class _Progress:
     def _count(self, trial_id: str, status: str, seconds: float) -> None:
         # An unavailable trial took no time, which says nothing about its duration.
         if status != UNAVAILABLE:
-            self._seconds[self._kind[trial_id]].append(seconds)
+            self._timed[self._kind[trial_id]].add(seconds)
         self.spent_s += seconds * self._load[trial_id]

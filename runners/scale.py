@@ -8,7 +8,7 @@ into which a message vanishes before its receiver is ready.
 """
 
 import math
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 _LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
@@ -50,11 +50,11 @@ def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
     return min(1.0, whole * point["nodes"] / point["dilation"])
 
 
-def together_s(times: Iterable[Tuple[float, float]]) -> float:
-    """The time [s] of trials that run side by side as far as their loads allow; `times` has the
-    seconds and load of each."""
-    times = list(times)
-    return max([sum(seconds * load for seconds, load in times), *(seconds for seconds, _ in times)])
+def together_s(times: Mapping[Tuple[float, float], int]) -> float:
+    """The time [s] of trials that run side by side as far as their loads allow; `times` says how many
+    take these seconds at this load."""
+    total = sum(count * seconds * load for (seconds, load), count in times.items())
+    return max([total, *(seconds for seconds, _ in times)])
 
 
 def buffers(

@@ -20,6 +20,7 @@ from runners.journal import write_whole
 
 _COLORS = {NO_CHANGE: "#007A56", FASTER: "#0067A3", SLOWER: "#B34700", UNDECIDED: "#5A5A5A"}
 _REFRESH_S = 300  # the timer replaces the file; the monitor need not be touched
+_LEAST_SPAN = 1.0  # percent, so that what hardly scatters looks so
 _MOST_COURSES = 6  # panels; those with changes first
 _MOST_NODES = 6  # drawn one by one in a panel, those that changed
 
@@ -121,5 +122,8 @@ def _draw(axes: Axes, found: Judged, course: Course) -> None:
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
     axes.set_title(f"{course.what} ({telling.typical(course, 3)})", loc="left")
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 100 - _LEAST_SPAN), max(high, 100 + _LEAST_SPAN))
+    axes.ticklabel_format(axis="y", useOffset=False)
     axes.set_ylabel("speed [%]")
     drawing.legend_below(axes.figure, [axes], 4)
