@@ -1,5 +1,7 @@
-"""A user's own numbers: columns of a CSV file; unusable columns are refused with the reason."""
+"""A user's own numbers: columns of a CSV file or of a JUBE table; unusable columns are refused with the reason."""
 
+import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +10,16 @@ import pandas as pd
 from runners.record import FalloffError
 
 
+# The line below the headings of JUBE's pretty style, which is Markdown's too.
+_RULE = re.compile(r"[\s:|+-]*--[\s:|+-]*")
+
+
 def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
-    """The columns of a CSV file, with `whole` also all others; raises FalloffError if the file
-    cannot be read or lacks a column."""
+    """The columns of a CSV file (with commas or semicolons) or of a table that `jube result` printed, with `whole` also all
+    others; raises FalloffError if the file cannot be read or lacks a column."""
     try:
         # A row's number stays that of its line, less the heading's.
-        table = pd.read_csv(file, skip_blank_lines=False).dropna(how="all")
+        table = _table(file).dropna(how="all")
     except (OSError, ValueError) as error:
         raise FalloffError(f"cannot read {file} as CSV: {str(error).strip()}") from None
     for column in columns:
@@ -22,6 +28,27 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
             remedy = "" if whole else ". Name columns by --x, --y and --block"
             raise FalloffError(f"{file} has no column {column!r}; {there}{remedy}")
     return table if whole else table[list(columns)]
+
+
+def _table(file: Path) -> pd.DataFrame:
+    """Raises OSError or ValueError if the file cannot be read."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for number, (heading, rule) in enumerate(pairwise(lines[:5])):
+        if "|" in heading and "|" in rule and _RULE.fullmatch(rule):
+            skipped = [*range(number), number + 1]
+            table = pd.read_csv(
+                file,
+                sep=r"\s*\|\s*",
+                engine="python",
+                skiprows=skipped,
+                skip_blank_lines=False,
+                index_col=False,
+            )
+            table.index += len(skipped)
+            kept = [name for name in table if name and not str(name).startswith("Unnamed:")]
+            return table[kept].rename(columns=str.strip)
+    has_semicolons = ";" in lines[0] and "," not in lines[0] if lines else False
+    return pd.read_csv(file, sep=";" if has_semicolons else ",", skip_blank_lines=False)
 
 
 def require_numbers(table: pd.DataFrame, *columns: str) -> None:
