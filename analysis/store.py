@@ -103,11 +103,12 @@ def _state(folder: Path) -> tuple:
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
-    """Write a dataset as netCDF-4 by the CF conventions. The file is replaced in one step and never left half-written.
+    """Write a dataset as netCDF-4 by the CF conventions, without the matrices that no trial has, which may be many gigabytes.
+    The file is replaced in one step and never left half-written.
 
     Raises FalloffError if it cannot be written there.
     """
-    dataset = _by_conventions(dataset)
+    dataset = _by_conventions(dataset.drop_vars(_never_read(dataset)))
     part = file.with_name(file.name + ".part")
     compressed = {
         name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
@@ -144,9 +145,28 @@ def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
     return found
 
 
+def _never_read(dataset: xr.Dataset) -> list[str]:
+    """The variables over further dims than the trial that are NaN throughout."""
+    known = schema()["variables"]
+    several = (
+        name for name, array in dataset.data_vars.items() if name in known and array.ndim > 1
+    )
+    return [str(name) for name in several if np.isnan(dataset[name].values).all()]
+
+
+def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
+    """A variable that no trial has, as (dims, values, attributes), which takes no memory."""
+    attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
+    dims = wanted["dims"]
+    return dims, np.broadcast_to(np.nan, [sizes[dim] for dim in dims]), attributes
+
+
 def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
-    """What `_by_conventions` was given."""
+    """What `save` was given."""
     found = dataset.copy()
+    for name, wanted in schema()["variables"].items():
+        if name not in found and len(wanted["dims"]) > 1 and {*wanted["dims"]} <= {*found.sizes}:
+            found[name] = _empty(wanted, {str(dim): size for dim, size in found.sizes.items()})
     found.attrs.pop("Conventions", None)
     for name in found.variables:
         if unit := found[name].attrs.pop(_SHOWN, None):
@@ -223,8 +243,9 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
     """
     coordinates, variables = schema()["coordinates"], schema()["variables"]
     sizes = {name: 0 for name, wanted in coordinates.items() if wanted["dims"] == [name]}
+    held = {name for row in rows for name in row}
     for name, wanted in variables.items():
-        for row in rows:
+        for row in rows if name in held and len(wanted["dims"]) > 1 else ():
             try:
                 shape = np.shape(row.get(name, ()))
             except ValueError:
@@ -235,8 +256,11 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
     fixed = {"size": payload.LEAST, "quantile": token_exchange.LEVELS}
     labels |= {name: np.array(levels) for name, levels in fixed.items()}
     labels["node"] = np.arange(1, nodes + 1)
-    arrays = {}
+    arrays, lengths = {}, {"trial": len(rows), **{dim: len(each) for dim, each in labels.items()}}
     for name, wanted in (*variables.items(), *coordinates.items()):
+        if name not in held and len(wanted["dims"]) > 1:
+            arrays[name] = _empty(wanted, lengths)
+            continue
         try:
             arrays[name] = _array(name, wanted, rows, labels)
         except (ValueError, TypeError, OverflowError) as error:

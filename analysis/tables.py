@@ -9,7 +9,6 @@ import pandas as pd
 
 from runners.record import FalloffError
 
-
 # The line below the headings of JUBE's pretty style, which is Markdown's too.
 _RULE = re.compile(r"[\s:|+-]*--[\s:|+-]*")
 

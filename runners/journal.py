@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
 
@@ -155,8 +156,7 @@ class Folder:
 
     def _lines(self) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
         """Each line of the journal with its parsed note, or with what is wrong with it."""
-        content = self._journal.read_bytes() if self._journal.is_file() else b""
-        return [(line, _note(line)) for line in content.splitlines(keepends=True)]
+        return _notes(self._journal.read_bytes() if self._journal.is_file() else b"")
 
     def results(self) -> Counter:
         """The number of results in the journal for each trial, less those whose transcript a later
@@ -233,6 +233,11 @@ _NOTES: Mapping[str, Mapping[str, type]] = {
     "paused": {"by": str},
     "ended": {"by": str},
 }
+
+
+@lru_cache(maxsize=2)  # several questions are asked of the same journal
+def _notes(content: bytes) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
+    return [(line, _note(line)) for line in content.splitlines(keepends=True)]
 
 
 def _note(line: bytes) -> Union[Dict[str, Any], str]:

@@ -5,7 +5,18 @@ import dataclasses
 import json
 from collections.abc import Mapping as _Mapping
 from functools import lru_cache
-from typing import Any, Dict, Type, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Callable,
+    Mapping,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 Record = TypeVar("Record")
 
@@ -30,49 +41,82 @@ def parsed(text: Union[str, bytes]) -> Any:
 def record(kind: Type[Record], value: Any) -> Record:
     """A value from JSON as a record of this frozen dataclass; raises ValueError naming what does
     not fit."""
-    return _made(kind, value, "")
+    return _maker(kind)(value, "")
 
 
-def _made(kind: Any, value: Any, place: str) -> Any:
+@lru_cache(maxsize=None)  # a plan has 100,000 trials
+def _maker(kind: Any) -> Callable[[Any, str], Any]:
+    """The function that makes a value of a type from JSON and the place where it stands."""
     if dataclasses.is_dataclass(kind):
-        return _record(kind, value, place)
+        return _record_maker(kind)
     origin, inside = get_origin(kind), get_args(kind)
     if origin is Union:  # Optional
-        return None if value is None else _made(inside[0], value, place)
+        make = _maker(inside[0])
+        return lambda value, place: None if value is None else make(value, place)
     if origin is tuple:
-        _require(isinstance(value, list), value, place, "a list")
-        return tuple(_made(inside[0], one, place) for one in value)
+        return _tuple_maker(_maker(inside[0]))
     if origin is _Mapping:
+        return _table_maker(_maker(inside[1]))
+    if kind is Any:
+        return lambda value, place: value
+    fits, wanted = _PLAIN[kind]
+
+    def plain(value: Any, place: str) -> Any:
+        _require(fits(value), value, place, wanted)
+        return value
+
+    return plain
+
+
+# Not a number: it is unknown when an imported file was written.
+_PLAIN: Mapping[type, Tuple[Callable[[Any], bool], str]] = {
+    float: (
+        lambda value: type(value) in (int, float) and (value != value or abs(value) <= _LARGEST),
+        "a number",
+    ),
+    int: (lambda value: type(value) is int and abs(value) <= _LARGEST, "a whole number"),
+    str: (lambda value: type(value) is str, "a text"),
+    bool: (lambda value: type(value) is bool, "true or false"),
+}
+
+
+def _tuple_maker(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    def made(value: Any, place: str) -> Any:
+        _require(isinstance(value, list), value, place, "a list")
+        return tuple(make(one, place) for one in value)
+
+    return made
+
+
+def _table_maker(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    def made(value: Any, place: str) -> Any:
         _require(isinstance(value, dict), value, place, "a table")
-        return {key: _made(inside[1], one, f"{place}.{key}") for key, one in value.items()}
-    if kind is float:
-        # Not a number: it is unknown when an imported file was written.
-        is_number = type(value) in (int, float) and (value != value or abs(value) <= _LARGEST)
-        _require(is_number, value, place, "a number")
-    elif kind is int:
-        is_whole = type(value) is int and abs(value) <= _LARGEST
-        _require(is_whole, value, place, "a whole number")
-    elif kind is not Any:
-        _require(type(value) is kind, value, place, {str: "a text", bool: "true or false"}[kind])
-    return value
+        return {key: make(one, f"{place}.{key}") for key, one in value.items()}
+
+    return made
 
 
-def _record(kind: Any, value: Any, place: str) -> Any:
-    _require(isinstance(value, dict), value, place, "a table")
-    types, fields = _types(kind), {field.name: field for field in dataclasses.fields(kind)}
-    strange = [key for key in value if key not in fields]
-    if strange:
-        raise ValueError(f"{strange[0][:40]!r} is unknown{place and f' in {place}'}")
-    for name, field in fields.items():
-        optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
-        if name not in value and not optional:
-            raise ValueError(f"{name!r} is missing{place and f' in {place}'}")
-    return kind(**{name: _made(types[name], one, name) for name, one in value.items()})
+def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
+    fields = dataclasses.fields(kind)
+    types = get_type_hints(kind)
+    makers = {field.name: _maker(types[field.name]) for field in fields}
+    needed = [
+        field.name
+        for field in fields
+        if field.default is field.default_factory is dataclasses.MISSING
+    ]
 
+    def made(value: Any, place: str) -> Any:
+        _require(isinstance(value, dict), value, place, "a table")
+        for key in value:
+            if key not in makers:
+                raise ValueError(f"{key[:40]!r} is unknown{place and f' in {place}'}")
+        for name in needed:
+            if name not in value:
+                raise ValueError(f"{name!r} is missing{place and f' in {place}'}")
+        return kind(**{name: makers[name](one, name) for name, one in value.items()})
 
-@lru_cache(maxsize=None)
-def _types(kind: Any) -> Dict[str, Any]:
-    return get_type_hints(kind)
+    return made
 
 
 def _require(holds: bool, value: Any, place: str, wanted: str) -> None:
