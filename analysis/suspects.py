@@ -26,6 +26,7 @@ from runners.tools.suspects import LEAST_NODES
 INTERVAL = "simultaneous 95 % t interval over the blocks"
 NAMED_PATHS = 6  # in the text; the figure shows all
 WIDEST = 0.03  # loss with the full colour in a matrix, unless a larger loss occurs
+_MOST_CELLS = 64  # a side of a matrix that is drawn: more cannot be seen
 
 # The compared quantities, a node's own first, and the verb for a member that is slower in it.
 COMPUTE, MEMORY, SEND, RECEIVE, ANSWER = "compute", "memory", "send", "receive", "answer"
@@ -406,7 +407,7 @@ def matrices(study: Suspects) -> Figure:
     and receivers."""
     names, networks = short_names(study.dataset), study.networks
     with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)))
+        figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)), layout="constrained")
         rows = np.ravel(figure.subfigures(len(networks), 1))
         for row, network in zip(rows, networks):
             if len(networks) > 1:
@@ -423,18 +424,30 @@ def matrices(study: Suspects) -> Figure:
     return figure
 
 
+def largest(losses: np.ndarray, several: int) -> np.ndarray:
+    """The largest known loss of each square of `several` nodes a side; NaN where none is known."""
+    size = -(-len(losses) // several)
+    padded = np.full((size * several,) * 2, -np.inf)
+    padded[: len(losses), : len(losses)] = np.where(np.isnan(losses), -np.inf, losses)
+    found = padded.reshape(size, several, size, several).max(axis=(1, 3))
+    return np.where(np.isinf(found), np.nan, found)
+
+
 def _draw_matrix(
     axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str, panels: int
 ) -> None:
     widest = 100 * max(WIDEST, np.nanmax(losses))
+    several = -(-len(hosts) // _MOST_CELLS)
+    if several > 1:
+        losses, label = largest(losses, several), f"largest {label}\nof {several} x {several} nodes"
     # Rectangles keep every cell sharp and selectable in the SVG.
     drawn = axes.pcolormesh(100 * losses, cmap="magma_r", vmin=0, vmax=widest)
     axes.set_aspect("equal")
     axes.grid(False)
     step = max(1, len(hosts) // 8)  # show as many names as fit
-    places = np.arange(0, len(hosts), step) + 0.5
+    places = np.arange(0, len(hosts), step) / several + 0.5
     axes.set_xticks(places, hosts[::step], rotation=90)
     axes.set_yticks(places, hosts[::step])
     axes.set_xlabel("receiving nodes")
-    axes.set_ylim(len(hosts), 0)
+    axes.set_ylim(len(losses), 0)
     axes.figure.colorbar(drawn, ax=axes, label=label, location="top", shrink=0.4 * panels)

@@ -15,7 +15,7 @@ import experiment
 from analysis import store
 from analysis.descriptions import testbeds
 from analysis.statistics import calibration, outliers, tournament
-from analysis.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare
+from analysis.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare, largest
 from runners.record import FalloffError
 from runners.testbeds import emulated
 from runners.tools import suspects
@@ -332,3 +332,10 @@ def test_each_node_meets_another_in_each_round():
         counts = np.bincount(met.ravel(), minlength=nodes)
         assert len({frozenset(pair) for pair in met.tolist()}) == len(met)
         assert set(counts.tolist()) <= {5, 5 - nodes % 2}
+
+
+def test_a_matrix_of_many_nodes_shows_the_worst_of_each_square():
+    losses = np.full((5, 5), np.nan)
+    losses[0, 1], losses[1, 0], losses[4, 3], losses[4, 4] = 0.1, 0.2, 0.3, -0.1
+    expected = [[0.2, np.nan, np.nan], [np.nan] * 3, [np.nan, 0.3, -0.1]]
+    np.testing.assert_array_equal(largest(losses, 2), expected)
