@@ -120,13 +120,13 @@ def test_an_output_inside_a_table_is_seen(outer, inner):
 
 @pytest.mark.parametrize("case", recorded.cases("osu") + recorded.cases("imb"))
 def test_a_table_says_which_sizes_it_lacks(case):
-    """A lost row between two others is noted with the sizes beside it."""
+    """A lost row of the first table between two others is noted with the sizes beside it."""
     text = recorded.text(case)
     (whole, *_) = recorded.usable(tool(case), text)
     sizes = [reading.value for reading in whole.readings if reading.name == "message_size"][0]
     lines = text.splitlines(keepends=True)
     for before, size, after in zip(sizes[1:], sizes[2:], sizes[3:]):
-        (place,) = (n for n, line in enumerate(lines) if line.split()[:1] == [str(size)])
+        place, *_ = (n for n, line in enumerate(lines) if line.split()[:1] == [str(size)])
         result, *_ = recorded.usable(tool(case), "".join(lines[:place] + lines[place + 1 :]))
         assert f"between {before} and {after}" in result.note and "between" not in whole.note
 

@@ -27,7 +27,7 @@ from runners.parsing import (
     without_interrupted,
     without_labels,
 )
-from runners.record import Contradictory, Cut, Mark, Reading, Result, Unsupported
+from runners.record import Contradictory, Cut, Mark, Reading, Result, Unreadable, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M
@@ -111,9 +111,7 @@ def _result(version: str, head: str, body: str, has_ended: bool) -> Result:
         return refused(Cut("IMB did not reach its first size: stopped or cut off"), settings)
     sizes = [int(size) for size, *_ in rows]
     if announced and sizes[-1] != int(announced[1]):
-        stopped = f"IMB stopped at {sizes[-1]} bytes, {announced[1]} were to come"
-        is_cut = sizes[-1] < int(announced[1]) and not (has_ended or _ENDED.search(body))
-        return refused((Cut if is_cut else Contradictory)(stopped), settings)
+        return refused(_stopped(sizes[-1], int(announced[1]), body, has_ended), settings)
     note = not_understood(strange_lines(body[columns.end() :], _ROW))
     note = "; ".join(filter(None, [note, lost_sizes(sizes)]))
     return attempt(lambda: _readings(rows), {**settings, "largest_bytes": sizes[-1]}, note)
@@ -135,12 +133,20 @@ def _operation(test: str, version: str, head: str, body: str, has_ended: bool) -
         return refused(Cut("IMB did not reach its first size: stopped or cut off"), settings)
     sizes = [int(size) for size, *_ in rows]
     if announced and sizes[-1] < int(announced[1]) and not (has_ended or _ENDED.search(body)):
-        stopped = f"IMB stopped at {sizes[-1]} bytes, {announced[1]} were to come"
-        return refused(Cut(stopped), settings)
+        return refused(_stopped(sizes[-1], int(announced[1]), body, has_ended), settings)
     note = not_understood(strange_lines(body[columns.end() :], _OPERATION_ROW))
     note = "; ".join(filter(None, [note, lost_sizes(sizes)]))
     read = attempt(lambda: _of_operation(rows, _COUNTED.get(test)), settings, note)
     return replace(read, settings={**settings, "largest_bytes": sizes[-1]})
+
+
+def _stopped(last: int, announced: int, body: str, has_ended: bool) -> Unreadable:
+    """That a table ends with another size than was announced. It is cut off if the sizes, which double, would have come there."""
+    times, rest = divmod(announced, max(last, 1))
+    would_come = last < announced and not rest and times & (times - 1) == 0
+    is_cut = would_come and not (has_ended or _ENDED.search(body))
+    reason = f"IMB stopped at {last} bytes, {announced} were to come"
+    return (Cut if is_cut else Contradictory)(reason)
 
 
 def _of_operation(rows: Sequence[Tuple[str, ...]], counted: Optional[int]) -> List[Reading]:

@@ -35,11 +35,10 @@ _NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"
 # Size, count, type, perhaps the operation and its root; then time, both rates and what was wrong, out of place and in place.
 _ROW = re.compile(
     rf"^[ \t]*(\d{{1,15}})[ \t]+\d{{1,15}}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
-    r"[ \t]+(\S{1,12})(?:[ \t]+\S+){0,4}[ \t]*\n",
+    r"[ \t]+(N/A|\d{1,12}(?:e\+\d\d)?)(?:[ \t]+\S+){0,4}[ \t]*\n",
     re.M,
 )
 _OUT_OF_BOUNDS = re.compile(r"^[ \t]*# Out of bounds values : (\d{1,12}) (\w+)", re.M)
-_UNCHECKED = ("N/A", "0", "0e+00")
 
 
 def results(text: str) -> List[Result]:
@@ -76,11 +75,17 @@ def _readings(body: str) -> List[Reading]:
     if not rows:
         raise Cut("nccl-tests did not reach its first size: stopped or cut off")
     checked = _OUT_OF_BOUNDS.search(body)
-    if checked and (int(checked[1]) or checked[2] != "OK"):
-        raise Failed(f"nccl-tests found {checked[1]} values out of bounds")
+    wrong = [row[1] for row in rows if row[5] != "N/A" and float(row[5]) > 0]
+    if checked and (int(checked[1]) == 0) != (checked[2] == "OK"):
+        raise Contradictory(
+            f"nccl-tests found {checked[1]} values out of bounds and says {checked[2]}"
+        )
+    if checked and wrong and int(checked[1]) == 0:
+        raise Contradictory(f"wrong values at {wrong[0]} bytes, and none out of bounds")
+    if wrong or checked and int(checked[1]):
+        where = f" at {wrong[0]} bytes" if wrong else ""
+        raise Failed(f"nccl-tests found wrong values{where}")
     for row in rows:
-        if row[5] not in _UNCHECKED and float(row[5]) > 0:
-            raise Failed(f"nccl-tests found wrong values at {row[1]} bytes")
         if not rate_agrees(int(row[1]) * 1e-3, row[2], row[3]):
             raise Contradictory(f"at {row[1]} bytes the rate is not the size over the time")
     nonzero = [row for row in rows if int(row[1])]

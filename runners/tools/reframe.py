@@ -41,9 +41,13 @@ def results(text: str) -> List[Result]:
         raise absent("reframe", text, "a performance log of ReFrame")
     columns = head[0].split("|")
     found = []
-    for line in text[head.end() :].splitlines():
-        cells = line.split("|")
-        if not line.strip() or line == head[0]:
+    for line in text[head.end() :].splitlines(keepends=True):
+        cells = line.strip("\r\n").split("|")
+        if not line.strip() or cells == columns:
+            continue
+        if not line.endswith("\n"):
+            reason = "the last row does not end: it is cut off"
+            found.append(Result((), {"test": _word(cells[0][:40])}, reason, Cut.kind))
             continue
         if len(cells) != len(columns):
             test = cells[0][:40]
