@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import nbformat
-
 from analysis.statements import KEY
 from runners.record import FalloffError
 
@@ -57,6 +55,8 @@ def read(file: Path, whole: bool = False) -> Section:
 
     Raises FalloffError if the notebook was not executed to its end.
     """
+    import nbformat  # takes a second, which only a report needs
+
     cells = nbformat.read(file, as_version=4).cells
     if unfinished := [
         cell for cell in cells if cell.cell_type == "code" and not cell.execution_count

@@ -6,6 +6,7 @@ with a notebook's statements, `falloff reproduce` and a run of today compare the
 
 import ast
 import io
+import json
 from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -14,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
-import papermill
 import xarray as xr
 
 from analysis import paths
@@ -101,15 +100,20 @@ def run(
     }
     # What a cell prints is for its reader in Jupyter.
     with reading(data) as read, redirect_stdout(io.StringIO()):
-        for cell in nbformat.read(file, as_version=4).cells:
-            if cell.cell_type != "code":
-                continue
-            shown += _run_cell(cell.source, names, file)
-            if PARAMETERS in cell.metadata.get("tags", []):
+        for source, tags in _code(file):
+            shown += _run_cell(source, names, file)
+            if PARAMETERS in tags:
                 names.update(parameters)
             if about and shown and not read.keys() & set(about):
                 return Executed((), tuple(read), names)
     return Executed(tuple(shown), tuple(read), names)
+
+
+def _code(file: Path) -> Iterator[tuple[str, list[str]]]:
+    """The source and tags of each code cell. The notebooks are our own, and nbformat takes a second to be imported."""
+    for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            yield "".join(cell["source"]), cell["metadata"].get("tags", [])
 
 
 def _run_cell(source: str, names: dict[str, Any], file: Path) -> Iterator[Any]:
@@ -166,8 +170,11 @@ def of_experiments() -> list[Path]:
 
 def campaign_of(file: Path) -> str:
     """The campaign that a notebook is about: its parameter `campaign`, empty if it has none."""
-    default = papermill.inspect_notebook(file).get("campaign", {}).get("default", "''")
-    return str(ast.literal_eval(default))
+    for source, tags in _code(file):
+        for line in ast.parse(source).body if PARAMETERS in tags else ():
+            if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "campaign":
+                return str(ast.literal_eval(line.value))
+    return ""
 
 
 def stated(
