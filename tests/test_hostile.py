@@ -257,11 +257,11 @@ def test_what_is_refused_is_told_of_in_words(held, raw, places):
 
 
 def test_what_is_accepted_is_shown_and_not_obeyed(held, raw, places):
-    """A dozen strings at once, in every command that reads a campaign and in the explorer."""
+    """Some strings at once, in every command that reads a campaign and in the explorer."""
     accepted, live = places[0], []
     assert len(accepted) > 100
-    for first in range(0, len(accepted), 12):
-        reason = readable(together(held, accepted[first : first + 12]), raw / "hostile")
+    for first in range(0, len(accepted), 24):
+        reason = readable(together(held, accepted[first : first + 24]), raw / "hostile")
         live += [*in_terminal(quoted(reason))]
         for words in (
             ("evidence", "verify"),

@@ -51,6 +51,7 @@ def test_planted_costs_and_ratios_come_back():
     np.testing.assert_allclose(found, hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"]))
 
 
+@pytest.mark.long
 def test_costs_may_be_negative_in_a_block():
     """Of many noisy campaigns, the 95 % intervals miss as few as they say; with costs cut off at 0, more."""
     planted = COSTS["10gige"]

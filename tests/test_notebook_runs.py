@@ -10,6 +10,7 @@ from itertools import combinations, cycle, product
 import numpy as np
 import pytest
 from executed import words
+from marks import the_rest_is_long
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from odd_names import ODD
@@ -177,7 +178,7 @@ def called(names):
 AS_PLAIN, AS_ODD = called(PLAIN), called(ODD)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", the_rest_is_long(FILES, [*FILES][::6]))
 def test_names_are_shown_as_they_are_written(name, tmp_path):
     """Whatever the letters of a name mean to Markdown, HTML, a figure or a terminal: what is said of odd names is what is said of
     plain ones, word for word."""

@@ -208,6 +208,7 @@ SCALE_MODEL = experiment.read_testbed("scale_model")
 
 
 @needs_network
+@pytest.mark.alone
 def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
     """Two loops that take all that they get: where ranks cannot go before them the trial is host-bound, never a rate
     that is off."""

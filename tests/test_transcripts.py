@@ -8,6 +8,7 @@ from time import process_time
 
 import pytest
 import recorded
+from marks import firsts, the_rest_is_long
 
 from runners import outputs
 from runners.record import FalloffError
@@ -106,7 +107,7 @@ DAMAGED = [
     ("imb/2.3-sendrecv", "28.72        16.95", "29.72        16.95", "contradictory", "not between the least"),
     ("imb/2.3-sendrecv", "28.72        16.95", "28.72        17.95", "contradictory", "fit neither as 10"),
     ("nccl_tests/8-gpus", "2157.5  248.83", "2157.5  348.83", "contradictory", "is not the size over the time"),
-    ("nccl_tests/8-gpus", "466.57      0", "466.57      7", "failed", "wrong values at 1073741824"),
+    ("nccl_tests/8-gpus", "466.57      0", "466.57      7", "contradictory", "wrong values at 1073741824"),
     ("nccl_tests/8-gpus", "values : 0 OK", "values : 3 FAILED", "failed", "3 values out of bounds"),
     ("hpcc/1.5.0-two-processes", "Success=1", "Success=0", "failed", "Success=0"),
     ("hpcc/1.5.0-two-processes", "0.0039858 ...... PASSED", "31.5 ...... FAILED", "failed", "the residual check FAILED"),
@@ -215,7 +216,7 @@ def require_proportion(name, noise, begin="", end=""):
         return process_time() - start
 
     # What is added is for the clock alone.
-    assert any(seconds(200_000) < 0.05 + 3 * seconds(100_000) for _ in range(3)), noise
+    assert any(seconds(100_000) < 0.05 + 3 * seconds(50_000) for _ in range(3)), noise
 
 
 @pytest.mark.parametrize("name", names())
@@ -227,7 +228,7 @@ def test_time_grows_in_proportion_to_noise(name):
         require_proportion(name, noise)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", the_rest_is_long(CASES, firsts(CASES)))
 def test_time_grows_in_proportion_to_noise_inside(case):
     """Blank lines, numbers, and one of its own lines in the middle of every real output."""
     lines = recorded.text(case).splitlines(keepends=True)

@@ -82,9 +82,10 @@ def _readings(body: str) -> List[Reading]:
         )
     if checked and wrong and int(checked[1]) == 0:
         raise Contradictory(f"wrong values at {wrong[0]} bytes, and none out of bounds")
-    if wrong or checked and int(checked[1]):
-        where = f" at {wrong[0]} bytes" if wrong else ""
-        raise Failed(f"nccl-tests found wrong values{where}")
+    if checked and int(checked[1]):
+        raise Failed(f"nccl-tests found {checked[1]} values out of bounds")
+    if wrong:
+        raise Failed(f"nccl-tests found wrong values at {wrong[0]} bytes")
     for row in rows:
         if not rate_agrees(int(row[1]) * 1e-3, row[2], row[3]):
             raise Contradictory(f"at {row[1]} bytes the rate is not the size over the time")
