@@ -586,7 +586,7 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
     anything on the campaign, or the dataset is not sufficient.
     """
     require_reading(dataset)
-    if own_program.CAMPAIGN in dataset.runner.values:
+    if own_program.is_one(dataset):
         return _of_program(campaign, dataset)
     lines = [
         wording.plain(str(one))

@@ -5,7 +5,16 @@ from pathlib import Path
 import xarray as xr
 
 import reporting
-from analysis import notebooks, own_data, own_methods, own_report, paths, report_facts, store
+from analysis import (
+    notebooks,
+    own_data,
+    own_methods,
+    own_program,
+    own_report,
+    paths,
+    report_facts,
+    store,
+)
 from analysis.evidence import verify
 from analysis.own_report import Part
 from runners.record import FalloffError, unknown
@@ -40,7 +49,8 @@ def make(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
             made = place / f"{notebook}-{folder.name}" / file.name
             of = own_data.NOTEBOOKS.get(notebook)
             data_of = folder if of else data
-            if error := kernel.execute(file, made, data=str(data_of.resolve())):
+            about = {"campaign": dataset.attrs["campaign"]} if own_program.is_one(dataset) else {}
+            if error := kernel.execute(file, made, data=str(data_of.resolve()), **about):
                 failed.setdefault(folder, f"{folder.name}: {error.splitlines()[0]}")
             else:
                 parts.append(Part(notebook, made, dataset))
@@ -75,7 +85,11 @@ def _sections(
         shown = _shown_by(dataset)
         chosen += [(notebook, folder, dataset) for notebook in shown]
     chosen.sort(key=lambda one: one[0])
-    chosen = list({(name if name not in own_data.NOTEBOOKS else (name, folder)): (name, folder, each) for name, folder, each in chosen}.values())  # fmt: skip
+    of_each = {
+        (one[0], one[1] if one[0] in own_data.NOTEBOOKS or own_program.is_one(one[2]) else ""): one
+        for one in chosen
+    }
+    chosen = list(of_each.values())
     if not asked:
         return chosen
     names = {one for _, folder, each in chosen for one in (each.attrs["campaign"], folder.name)}
@@ -96,8 +110,8 @@ def _shown_by(dataset: xr.Dataset) -> list[str]:
 
 
 def _experiments(dataset: xr.Dataset) -> list[str]:
-    """The notebooks about a dataset's campaign."""
-    campaign = dataset.attrs["campaign"]
+    """The notebooks about a dataset's campaign; of a program of one's own, that of emulated programs."""
+    campaign = own_program.CAMPAIGN if own_program.is_one(dataset) else dataset.attrs["campaign"]
     return [
         file.stem for file in notebooks.of_experiments() if notebooks.campaign_of(file) == campaign
     ]

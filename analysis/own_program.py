@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+import xarray as xr
+
 from analysis import paths
 from runners import executables
 from runners.journal import write_whole
@@ -54,6 +56,11 @@ def described(argv: Sequence[str], name: str, folder: Path) -> str:
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, text.encode())
     return campaign
+
+
+def is_one(dataset: xr.Dataset) -> bool:
+    """Whether a campaign ran a program between emulated nodes."""
+    return CAMPAIGN in dataset.runner.values
 
 
 def _text(argv: Sequence[str], name: str, folder: Path) -> str:

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import measured
@@ -15,7 +16,7 @@ from command_line import run
 from nbformat.v4 import new_code_cell
 
 import own_reporting
-from analysis import paths
+from analysis import paths, store
 from analysis.statistics.judgement import FALLS_OFF, FLAT
 from runners.record import FalloffError
 
@@ -267,3 +268,13 @@ def test_a_changed_notebook_changes_the_report(cluster):
     stated = json.loads((cluster.page.parent / "summary.json").read_text())["statements"]
     (one,) = [one for one in stated if one["subject"].endswith("from 4 to 16 nodes")]
     assert "GigE" in one["subject"] and one["words"] == "falls off" and one["n"] >= 4
+
+
+def test_each_program_of_ones_own_has_a_section():
+    """That of emulated programs, whatever the campaign is called; an experiment has one for all its folders."""
+    ran = store.read(paths.REFERENCE / "program-program_model")
+    own = {Path(name): ran.assign_attrs(campaign=f"program_{name}") for name in ("mine", "theirs")}
+    found = [(notebook, folder.name) for notebook, folder, _ in own_reporting._sections(own, ())]
+    assert found == [("59_program", "mine"), ("59_program", "theirs")]
+    tokens = store.read(paths.REFERENCE / "token_exchange-beowulf")
+    assert len(own_reporting._sections({Path("a"): tokens, Path("b"): tokens}, ())) == 1
