@@ -84,7 +84,7 @@ def _sections(
     for folder, dataset in datasets.items():
         shown = _shown_by(dataset)
         chosen += [(notebook, folder, dataset) for notebook in shown]
-    chosen.sort(key=lambda one: one[0])
+    chosen.sort(key=lambda one: notebooks.by_weight(one[0]))
     of_each = {
         (one[0], one[1] if one[0] in own_data.NOTEBOOKS or own_program.is_one(one[2]) else ""): one
         for one in chosen

@@ -13,6 +13,7 @@ from analysis.quoting import quoted
 from runners.plan import WITHOUT_MESSAGES
 
 UNLIMITED = "unshaped"  # the interconnect without a rate limit
+NOT_RUN = "HPL without messages"  # what WITHOUT_MESSAGES is called
 _WORDS = ("short", "source", "switch")  # no program reads what these say
 
 
@@ -28,7 +29,7 @@ def short_names(dataset: xr.Dataset) -> dict[str, str]:
     described = interconnects(dataset)
     names = {name: described[name].get("short") or quoted(name) for name in described}
     if WITHOUT_MESSAGES in json.loads(dataset.attrs.get("design", "{}")):
-        names[WITHOUT_MESSAGES] = "HPL without messages"
+        names[WITHOUT_MESSAGES] = NOT_RUN
     return names
 
 

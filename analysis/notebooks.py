@@ -8,7 +8,7 @@ import ast
 import io
 import json
 from collections import ChainMap
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,6 +33,23 @@ OF_OWN_FILES = (
 # These state nothing of an experiment's data.
 LESSON = "02_lesson"
 FRAME = ("00_start_here", LESSON, *OF_OWN_FILES, "80_explore", "85_claims", SUMMARY, "95_methods")
+MAIN = "40_hpl_scaling"  # the main question
+CLAIMS = "85_claims"
+# These test the tools, and not a network: they are in the supplement alone, at its end.
+TESTS_OF_TOOLS = ("12_message_latency", "53_suspects", "86_compare", "87_reproduce")
+# The report's sections by weight. An experiment that is not named comes before the claims.
+BY_WEIGHT = (
+    *(SUMMARY, MAIN, "44_hpl_paper"),
+    # What explains the answer
+    *("41_hpl_size", "42_hpl_noise", "46_scale_model", "48_hpl_messages"),
+    *("57_hpl_buffers", "56_incast", "58_congestion", "47_hpl_beyond"),
+    # The other sources
+    *("10_switch_mtu", "11_frames", "20_token_exchange", "30_link_bonding", "43_hpl_blas"),
+    *("50_long_path", "51_fan_out", "52_parallel_streams"),
+    # Other programs, and the design of a network
+    *("59_program", "54_programs", "55_twin", "60_topology", "61_payoff", "70_top500"),
+    *(CLAIMS, "95_methods", *TESTS_OF_TOOLS),
+)
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces
@@ -156,6 +173,18 @@ class _Recorded(Mapping[str, xr.Dataset]):
 
     def __len__(self) -> int:
         return len(self._data)
+
+
+def in_order(files: Iterable[Path]) -> list[Path]:
+    """Notebooks in the order of the report."""
+    return sorted(files, key=lambda file: by_weight(file.stem))
+
+
+def by_weight(notebook: str) -> tuple[int, bool, str]:
+    """What sorts notebooks, by their names, into the order of the report; a user's own files come first."""
+    is_named = notebook in BY_WEIGHT
+    place = BY_WEIGHT.index(notebook if is_named else CLAIMS)
+    return -1 if notebook in OF_OWN_FILES else place, is_named, notebook
 
 
 def given() -> Mapping[str, xr.Dataset] | None:

@@ -37,7 +37,7 @@ from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.report import DIGITS, FIGURE, UNDATED
 from analysis.report_facts import TITLE, ReportFacts
 from analysis.statements import Statement
-from analysis.wording import UNKNOWN, counted, day, first_sentence
+from analysis.wording import UNKNOWN, counted, day, first_sentence, within_words
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -46,7 +46,6 @@ FINDINGS = (
     "What was found; § is the section. An efficiency *falls off* if the whole interval of its loss lies beyond the margin, and is "
     "*flat* if all of it lies within. *Undecided*: the interval decides nothing. An interval's level stands before it."
 )
-WORDS = 120  # of the abstract, at most
 _TABLE = re.compile(r"((?:^\|.*\n)+)\n^Table: (.*?)(?: \{#tbl:([\w-]+)[^}\n]*\})?$", re.M)
 _GENERATED = re.compile(
     r"\A<!-- Made by Falloff\. As long as this is unchanged, the next report replaces it: (\w+) -->\n"
@@ -121,14 +120,8 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
 
 
 def abstract(sections: Sequence[Section]) -> str:
-    """The main sentences of the sections' primary statements, as many as fit into WORDS words."""
-    chosen, words = [], 0
-    for sentence in _main(sections):
-        count = len(sentence.split())
-        if words + count <= WORDS or not chosen:
-            chosen.append(sentence)
-            words += count
-    return " ".join(chosen)
+    """The main sentences of the sections' primary statements, as many as fit."""
+    return " ".join(within_words(_main(sections), summary.WORDS))
 
 
 def _main(sections: Sequence[Section]) -> Iterator[str]:

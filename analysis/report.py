@@ -16,16 +16,16 @@ from analysis import attributes, document, publish, statements, store
 from analysis.document import Section
 from analysis.evidence import chain, content
 from analysis.exhibit import Table
+from analysis.notebooks import SUMMARY, TESTS_OF_TOOLS, in_order
 from analysis.paths import DATA, ROOT
 from analysis.quoting import anchor, as_written, quoted
-from analysis.summary import SUMMARY, says_something
+from analysis.summary import says_something
 from analysis.wording import day
 from runners import manifest
 from runners.journal import write_whole
 
 TITLE = "Does a cluster's efficiency fall off with its interconnect?"
 SUBTITLE = "Published experiments on interconnects, made rerunnable"
-LAST = ("95_methods",)  # these come last
 FIGURE = r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$"  # in a section's Markdown
 DIGITS = 8  # of a digest that are shown: enough to tell all digests here apart
 # Links to files in the same folder; the PDF may be moved, so it has no such line.
@@ -52,7 +52,9 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
     (out / "figures").mkdir(parents=True, exist_ok=True)
     read = {book: document.read(book, whole=True) for book in in_order(notebooks)}
     books = [book for book, section in read.items() if says_something(book.stem, section)]
-    whole, brief = [read[book] for book in books], [document.read(book) for book in books]
+    whole = [read[book] for book in books]
+    brief = [document.read(book) for book in books if book.stem not in TESTS_OF_TOOLS]
+    beyond = [read[book] for book in books if book.stem in TESTS_OF_TOOLS]
     for section in whole:
         for label, svg in section.figures.items():
             write_whole(out / "figures" / f"{label}.svg", svg)
@@ -64,28 +66,28 @@ def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path
     ]
     write_whole(out / "summary.json", statements.text(stated))
     dated = int(datetime.fromisoformat(_ended(datasets.values())).timestamp())
-    for name, sections in (("falloff", brief), ("supplement", whole)):
-        in_columns = sections is brief
-        text = markdown(sections, datasets, left_out, in_columns)
-        front = _front(datasets.values(), 2 if in_columns else 1)
+    for name, sections, further, columns in (
+        ("falloff", brief, beyond, 2),
+        ("supplement", whole, None, 1),
+    ):
+        text = markdown(sections, datasets, left_out, further)
+        front = _front(datasets.values(), columns)
         write_whole(out / f"{name}.html", publish.to_html(text, front, out))
         write_whole(out / f"{name}.pdf", publish.to_pdf(text, front, out, dated))
     return out / "falloff.html"
-
-
-def in_order(notebooks: Iterable[Path]) -> list[Path]:
-    """The summary first, the methods last, all others by name."""
-    return sorted(notebooks, key=lambda book: (book.stem in LAST, book.stem != SUMMARY, book.stem))
 
 
 def markdown(
     sections: Sequence[Section],
     datasets: Mapping[str, xr.Dataset],
     left_out: Sequence[str],
-    columns: bool = False,
+    further: Sequence[Section] | None = None,
 ) -> str:
-    """The whole document, from its sections and the datasets that they use; the PDF may have two
-    `columns`."""
+    """The whole document, from its sections and the datasets that they use.
+
+    The report has a first page, and the titles of the `further` sections, which are in the supplement
+    alone; the supplement has None.
+    """
     opening, *others = _with_evidence(sections, datasets)
     used = {
         name: None
@@ -93,24 +95,33 @@ def markdown(
         for label in section.figures
         for name in section.rests_on[label]
     }
-    opening = opening.removeprefix(f"# {TITLE}").lstrip()
+    opening = opening.removeprefix(f"# {TITLE}").strip()
     parts = [
-        *(_in_columns(opening) if columns else [opening]),
+        *([BESIDE, opening] if further is None else _with_first_page(opening)),
         _missing(left_out),
-        BESIDE,
         "::: floating\n:::",
         *others,
+        _in_supplement(further or ()),
         "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",
         _provenance(datasets, used),
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def _in_columns(opening: str) -> Iterator[str]:
-    """The first section goes above the two columns. Its table may float to where there is room."""
-    text, _, table = opening.partition("::: long\n")
-    yield f"::::: opening\n{text}\n:::::"
-    yield table.replace("\n:::\n", "\n", 1).removesuffix(":::")
+def _with_first_page(opening: str) -> Iterator[str]:
+    """What stands before the first heading goes above the columns, with the abstract in a box."""
+    first_page, heading, background = opening.partition("\n# ")
+    abstract, figure, rest = first_page.partition("\n![")
+    yield f"::::: opening\n\n::: summary\n\n{abstract.strip()}\n\n:::\n{figure}{rest}\n\n:::::"
+    yield BESIDE
+    yield heading.lstrip() + background
+
+
+def _in_supplement(sections: Sequence[Section]) -> str:
+    titles = [section.markdown.partition("\n")[0].removeprefix("# ") for section in sections]
+    if not titles:
+        return ""
+    return f"**Tests of the tools**, in the supplement: {'; '.join(titles)}."
 
 
 def _front(datasets: Iterable[xr.Dataset], columns: int) -> dict[str, str]:

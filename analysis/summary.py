@@ -9,32 +9,33 @@ from pathlib import Path
 import xarray as xr
 
 from analysis import document, reproducing, scale_model
+from analysis.attributes import NOT_RUN
 from analysis.document import Section
 from analysis.exhibit import Table
-from analysis.notebooks import FRAME, SUMMARY
+from analysis.notebooks import FRAME, SUMMARY, in_order
 from analysis.quoting import quoted
 from analysis.statements import Said, Statement, evidence_of, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
 from analysis.todays_run import FAILED
-from analysis.wording import counted
+from analysis.wording import counted, within_words
 from runners.record import FalloffError
 
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
 WIDTHS = (3, 60, 16, 29, 11, 10)  # of the columns, in characters
-# What the first page tells of, the main question first, then what explains it, then the other sources: the first planned
-# statement of each.
-MAIN = (
-    *("40_hpl_scaling", "44_hpl_paper", "57_hpl_buffers", "56_incast"),
+WORDS = 120  # of an abstract, at most
+# Of each of these the first page's table has the first planned statement. The abstract has those of the main question.
+FINDINGS = {
+    *("44_hpl_paper", "42_hpl_noise", "57_hpl_buffers", "56_incast"),
     *("10_switch_mtu", "20_token_exchange", "30_link_bonding", "50_long_path"),
     *("59_program", "55_twin", "60_topology", "61_payoff"),
-)
+}
 MEANING = (
     "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
     "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
     "*Supported* and *contradicted*: a source's statement. An interval's level stands before it."
 )
 CAPTION = f"Every planned statement of each experiment; {MEANING}"
-OF_MAIN = f"What the main experiments found; {MEANING} The supplement has every statement."
+OF_OTHERS = f"What the other experiments found; {MEANING} The supplement has every statement."
 VERDICTS = {REPRODUCED: "reproduces", NOT_REPRODUCED: "does not reproduce"}
 
 
@@ -43,7 +44,7 @@ def gathered(folder: Path) -> dict[str, Section]:
 
     Raises FalloffError where no notebook was executed there.
     """
-    notebooks = sorted(book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY)
+    notebooks = in_order(book for book in folder.glob("*/*.ipynb") if book.stem != SUMMARY)
     if not notebooks:
         raise FalloffError(
             f"{folder} holds no executed notebook to gather from: `make report` makes them"
@@ -65,9 +66,18 @@ def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
     }
 
 
-def answer(sections: Mapping[str, Section], notebook: str) -> Said:
-    """What a notebook said with its primary statements; raises FalloffError if it was not executed."""
-    return say(_section(sections, notebook).answer)
+def abstract(sections: Mapping[str, Section], notebook: str) -> Said:
+    """What a notebook said first with its primary statements, and as many of these as fit into WORDS words.
+
+    Those that compare with what was not run are left to the section. Raises FalloffError if the notebook was not executed.
+    """
+    section = _section(sections, notebook)
+    opening, *_ = section.answer.split("\n\n")
+    made = [Statement.from_data(one) for one in section.statements]
+    told = [f"- {one}" for one in made if one.primary and NOT_RUN not in one.subject]
+    opens = [] if opening.startswith("- ") else [opening]
+    first, *others = within_words([*opens, *told], WORDS)
+    return say("\n".join([first, "", *others]))
 
 
 def figure(sections: Mapping[str, Section], notebook: str, label: str) -> document.Picture:
@@ -115,15 +125,14 @@ def today(
 
 
 def findings(sections: Mapping[str, Section]) -> Table:
-    """The first primary statement of each of the MAIN notebooks; those that were not executed are left out."""
-    numbers = {name: number for number, name in enumerate(sections, 1)}
+    """The first primary statement of each notebook of FINDINGS that was executed, in the order of the sections."""
     rows = [
         row
-        for name in MAIN
-        if name in sections
-        for row in [*_rows_of(numbers[name], sections[name])][:1]
+        for number, (name, section) in enumerate(sections.items(), 1)
+        if name in FINDINGS
+        for row in [*_rows_of(number, section)][:1]
     ]
-    return Table("findings", COLUMNS, "rlllrl", rows, OF_MAIN, widths=WIDTHS, long=True)
+    return Table("findings", COLUMNS, "rlllrl", rows, OF_OTHERS, widths=WIDTHS)
 
 
 def table(sections: Collection[Section]) -> Table:

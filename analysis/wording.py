@@ -128,6 +128,17 @@ def plain(markdown: str) -> str:
     return " ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).split())
 
 
+def within_words(sentences: Iterable[str], most: int) -> list[str]:
+    """The first sentence, and each other one with which there are no more than `most` words."""
+    chosen, words = [], 0
+    for sentence in sentences:
+        count = len(sentence.removeprefix("- ").split())
+        if words + count <= most or not chosen:
+            chosen.append(sentence)
+            words += count
+    return chosen
+
+
 def first_sentence(markdown: str) -> str:
     """The first sentence of a text, without emphasis and citations."""
     bare = re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).strip()

@@ -11,7 +11,7 @@ from top500_lists import ROWS, text
 
 import experiment
 import reporting
-from analysis import document, messages, notebooks, paths, style
+from analysis import document, messages, notebooks, paths, style, summary
 from analysis.claims import ledger
 from analysis.statements import ANSWERS
 from analysis.statistics import calibration
@@ -64,6 +64,19 @@ def test_the_report_is_written_without_running_anything(stored):
     assert beside == {"explorer.html", "supplement.html"}
     assert all((stored.folder / name).exists() for name in beside)
     assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= MOST_PAGES
+
+
+def test_the_first_page_says_nothing_twice(stored):
+    """A short abstract, the main figure, and a table of at most twelve findings of which the abstract has none."""
+    done = stored.notebooks / notebooks.SUMMARY / f"{notebooks.SUMMARY}.ipynb"
+    page = document.read(done).markdown.partition("\n# Background")[0]
+    abstract, figure, table = re.split(r"^(!\[.*)$", page.partition("\n")[2], flags=re.M)
+    assert "figures/share.svg" in figure
+    assert len(re.sub("^- ", "", abstract, flags=re.M).split()) <= summary.WORDS
+    findings = [row.split(" | ") for row in re.findall(r"^\| \d+ \| .*$", table, re.M)]
+    assert 10 <= len(findings) <= 12 and len({row[1] for row in findings}) == len(findings)
+    numbers = [int(row[0].strip("| ")) for row in findings]
+    assert numbers == sorted(numbers) and 1 not in numbers  # the first section is the main question
 
 
 @pytest.mark.parametrize("name", ["falloff", "supplement"])

@@ -14,9 +14,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from shown import failed
 from synthetic import campaign, sequential_campaign
 
-from analysis import document, publish, report, reproducing, store, summary, todays_run
+from analysis import document, paths, publish, report, reproducing, store, summary, todays_run
 from analysis.derive import points
 from analysis.exhibit import Basis, Exhibit, Table, planned
+from analysis.notebooks import BY_WEIGHT, in_order
 from analysis.statements import KEY, Statement, planned_falls, say
 from runners.record import FalloffError
 
@@ -162,7 +163,7 @@ def test_statements_are_gathered_once_and_are_data_too(falls, notebooks, built):
         summary.gathered(built.parent / "figures")
 
 
-def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
+def test_the_first_page_has_what_was_planned_and_what_today_says(falls, notebooks):
     """Each primary statement with answer, estimate, interval, n and evidence. A run of the same truth reproduces; without
     one, nothing was run here."""
     sections = summary.gathered(notebooks[0].parents[1])
@@ -171,30 +172,60 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(notebooks):
     assert [row[2] for row in rows] == ["**falls off**", "**flat**", "**flat**"]
     assert rows[0][1] == "GigE loses rate against 10GE from 2 to 8 nodes"
     assert rows[0][4:] == ("9\u00a0blocks", "emulated") and "%" in rows[0][3] and "to" in rows[0][3]
-    assert summary.answer(sections, "40_scaling").text == "**It falls off.**"
+    said = summary.abstract(sections, "40_scaling").text.splitlines()
+    assert said[0] == "**It falls off.**" and said[2:] == [f"- {one}" for one in falls[:3]]
     assert "reproduces it" in summary.today(sections).text
     alone = {name: replace(section, today=()) for name, section in sections.items()}
     assert "nothing was run on your machine" in summary.today(alone).text
     assert summary.today(alone, is_stored=False).text == ""
     with pytest.raises(FalloffError, match="40_hpl_scaling was not executed"):
-        summary.answer(sections, "40_hpl_scaling")
+        summary.abstract(sections, "40_hpl_scaling")
+
+
+def test_an_abstract_is_short_and_of_what_ran(falls, notebooks):
+    """As many of the statements as fit, in their order; those against what was not run are left to the section."""
+    section = summary.gathered(notebooks[0].parents[1])["40_scaling"]
+    told = [replace(one, sentence="word " * 50) for one in falls[:2]]
+    told += [replace(falls[0], sentence="Too " * 30), replace(falls[0], sentence="Short.")]
+    told += [replace(falls[0], subject="GigE against HPL without messages", sentence="Not run.")]
+    made = replace(section, statements=tuple(one.as_data() for one in told))
+    said = summary.abstract({"40_scaling": made}, "40_scaling").text
+    assert "Short." in said and "Too" not in said and "Not run" not in said
+    assert 100 < len(said.replace("- ", "").split()) <= summary.WORDS
 
 
 def test_a_section_that_states_nothing_is_left_out(falls, notebooks, tmp_path):
-    """Of an experiment; the table of the first page then has one row for each main one, with its number in the report."""
+    """Of an experiment; the table of the first page then has one row for each other one, with its number in the report."""
     folder = tmp_path / "notebooks"
     cells = [new_markdown_cell("# Scaling"), ran(say("It falls.", falls))]
     books = [
         notebook(folder, "10_switch_mtu", [new_markdown_cell("# Silent"), ran(say("Nothing."))]),
         notebook(folder, "20_token_exchange", cells),
         notebook(folder, "40_hpl_scaling", cells),
+        notebook(folder, "44_hpl_paper", cells),
+        notebook(folder, "53_suspects", [new_markdown_cell("# Suspects"), *cells[1:]]),
         notebook(folder, summary.SUMMARY, [new_markdown_cell(f"# {report.TITLE}")]),
     ]
     sections = summary.gathered(folder)
-    assert list(sections) == ["20_token_exchange", "40_hpl_scaling"]
-    assert [row[0] for row in summary.findings(sections).rows] == ["2", "1"]
-    page = report.build(books, tmp_path / "report", []).read_text(encoding="utf-8")
-    assert "Silent" not in page and page.count("Scaling</h1>") == 2
+    assert [*sections] == ["40_hpl_scaling", "44_hpl_paper", "20_token_exchange", "53_suspects"]
+    assert [row[0] for row in summary.findings(sections).rows] == ["2", "3"]
+    page = report.build(books, tmp_path / "report", [])
+    whole = page.with_name("supplement.html").read_text(encoding="utf-8")
+    page = page.read_text(encoding="utf-8")
+    assert "Silent" not in page and page.count("Scaling</h1>") == 3
+    # What tests the tools is in the supplement, which the report says.
+    assert "Suspects</h1>" not in page and "in the supplement: Suspects." in page
+    assert whole.index("Suspects</h1>") > whole.rindex("Scaling</h1>")
+
+
+def test_sections_stand_by_weight(tmp_path):
+    """The main question first, what tests the tools last; an experiment that is not named comes before the claims."""
+    names = "05_your_own_data 10_switch_mtu 40_hpl_scaling 53_suspects 85_claims 90_summary 95_methods 99_mine"
+    ordered = [file.stem for file in in_order(tmp_path / f"{one}.ipynb" for one in names.split())]
+    assert ordered[:4] == ["05_your_own_data", "90_summary", "40_hpl_scaling", "10_switch_mtu"]
+    assert ordered[4:] == ["99_mine", "85_claims", "95_methods", "53_suspects"]
+    there = {file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")}
+    assert len({*BY_WEIGHT}) == len(BY_WEIGHT) and {*BY_WEIGHT} | summary.FINDINGS <= there
 
 
 def test_the_first_page_tells_of_a_run_that_failed(falls, notebooks):

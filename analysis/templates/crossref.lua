@@ -58,7 +58,7 @@ local function box(div)
   if name == "beside" then return FORMAT == "typst" and {} or div.content end
   if name == "floating" then return FORMAT == "typst" and pandoc.RawBlock("typst", FLOATING) or {} end
   if name == "opening" then
-    if FORMAT ~= "typst" then return div.content end
+    if FORMAT ~= "typst" then return nil end
     div.content:insert(1, pandoc.RawBlock("typst", BEGIN_OPENING))
     div.content:insert(pandoc.RawBlock("typst", END_OPENING))
     return div.content
