@@ -141,7 +141,7 @@ def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
         unit = array.attrs.get("units")
         written = EPOCH if name == "start" else UDUNITS.get(str(unit), unit)
         if written != unit:
-            found[name] = found[name].assign_attrs({"units": written, _SHOWN: unit})
+            array.attrs.update({"units": written, _SHOWN: unit})
     return found
 
 
