@@ -28,7 +28,8 @@ HIGHER = (
     "ping_pong_bandwidth_mean bus_bandwidth reported_rate"
 ).split()
 LOWER = (
-    "flow_makespan message_time round_trip_time ping_pong_latency_mean collective_time reported_time"
+    "flow_makespan message_time round_trip_time half_round_trip_p50 ping_pong_latency_mean collective_time "
+    "program_time computing_mean reported_time"
 ).split()
 # Settings that make another point of imported messages and streams.
 _APART = ("interconnect", "path", "streams", "direction", "request_bytes", "message_size", "pairs")
