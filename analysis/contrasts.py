@@ -1,6 +1,6 @@
 """The contrasts of a campaign: which network is judged against which, from its points."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,7 +86,22 @@ def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> in
     known = block_sessions(dataset)
     if evidence == "simulated" or not set(blocks) <= known.keys():
         return None
-    return len({session for block in blocks for session in known[block]})
+    return _number_of({block: known[block] for block in blocks})
+
+
+def sessions_by_block(dataset: xr.Dataset) -> dict[int, list[int]]:
+    """The sessions of each block; empty if not recorded, or if it makes no difference."""
+    return {} if "simulated" in dataset.evidence.values else block_sessions(dataset)
+
+
+def session_count(known: Mapping[int, Sequence[int]], blocks: int) -> int | None:
+    """In how many sessions so many of the `known` blocks ran; None if that depends on which they are."""
+    every = _number_of(known)
+    return every if every == 1 or every and blocks == len(known) else None
+
+
+def _number_of(known: Mapping[int, Sequence[int]]) -> int:
+    return len({session for each in known.values() for session in each})
 
 
 def _outcome(points: xr.Dataset, design: Design) -> Outcome:

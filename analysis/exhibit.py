@@ -18,9 +18,10 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from analysis import attributes, style
+from analysis.contrasts import session_count, sessions_by_block
 from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.statements import KEY, evidence_of
-from analysis.wording import counted, percent
+from analysis.wording import counted, of_sessions, percent
 from runners.record import FalloffError
 
 # Counts, which have no unit.
@@ -33,7 +34,7 @@ class Basis:
     """What a figure or table rests on: the kind of evidence, the number of repetitions, and the
     kind of interval.
 
-    `n` counts `of`. A simulation repeats itself exactly and a published number stands alone, so
+    `n` counts `of`, which ran in so many `sessions` (None: not known). A simulation repeats itself exactly and a published number stands alone, so
     these have neither n nor interval.
     """
 
@@ -41,6 +42,7 @@ class Basis:
     n: int | None = None
     intervals: str = ""
     of: str = "block"
+    sessions: int | None = None
 
     def __post_init__(self):
         if self.evidence not in WITHOUT_SCATTER and not (self.n and self.intervals):
@@ -55,10 +57,12 @@ class Basis:
         evidence = evidence_of(dataset)
         if evidence in WITHOUT_SCATTER:
             return cls(evidence)
-        return cls(evidence, judged or _blocks(dataset), intervals)
+        n = judged or _blocks(dataset)
+        sessions = session_count(sessions_by_block(dataset), n)
+        return cls(evidence, n, intervals, sessions=sessions)
 
     def __str__(self) -> str:
-        n = f"n = {counted(self.n, self.of)}" if self.n else ""
+        n = f"n = {counted(self.n, self.of)}{of_sessions(self.sessions)}" if self.n else ""
         return ", ".join(filter(None, (f"{self.evidence} evidence", n, self.intervals)))
 
 

@@ -98,7 +98,7 @@ def at_largest_order(points: xr.Dataset) -> list[Statement]:
     )
     sentence = (
         f"**On {counted(int(points.nodes), 'node')} {names[slow]} reaches {percent(float(least.ratio))} of {names[fast]}'s rate with "
-        f"a matrix of order {int(least.N)}, and {one.value} with order {int(most.N)}** ({counted(one.n, 'block')}, "
+        f"a matrix of order {int(least.N)}, and {one.value} with order {int(most.N)}** ({one.basis}, "
         f"{one.evidence} evidence)."
     )
     return [replace(one, sentence=sentence)]

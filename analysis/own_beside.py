@@ -10,7 +10,6 @@ from analysis.exhibit import Table
 from analysis.own_methods import is_import
 from analysis.quoting import quoted
 from analysis.statements import Statement, evidence_of, fall
-from analysis.wording import counted
 from runners.record import FalloffError
 
 REFERENCE = "hpl_scaling-fortinet_model"
@@ -59,5 +58,5 @@ def _imported(points: xr.Dataset, ends: tuple[int, int]) -> Statement:
 
 
 def _row(who: str, one: Statement, ends: tuple[int, int]) -> tuple[str, ...]:
-    n = counted(one.n, one.n_of)
+    n = one.basis
     return who, one.evidence, f"{ends[0]} to {ends[1]}", one.value, n, one.words

@@ -240,7 +240,7 @@ def value_in_words(one: Statement) -> str:
     value = (percent if is_share else exact if is_count else number)(one.estimate)
     unit = "" if is_share or one.unit == "1" else f" {one.unit}"
     answer = f"{one.words}, " if one.words else ""
-    return f"{answer}{value}{unit} ({counted(one.n, one.n_of)})"
+    return f"{answer}{value}{unit} ({one.basis})"
 
 
 def in_short(counts: Mapping[str, int]) -> str:

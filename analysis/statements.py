@@ -16,7 +16,15 @@ import numpy as np
 import xarray as xr
 
 from analysis.attributes import names_in_text
-from analysis.contrasts import Contrast, contrasts, differences, log_ratios, sessions_of
+from analysis.contrasts import (
+    Contrast,
+    contrasts,
+    differences,
+    log_ratios,
+    session_count,
+    sessions_by_block,
+    sessions_of,
+)
 from analysis.quoting import as_data, as_markdown, quoted
 from analysis.statistics.judgement import (
     ACROSS,
@@ -42,6 +50,7 @@ from analysis.wording import (
     byte_size,
     counted,
     number,
+    of_sessions,
     percent,
     percent_range,
 )
@@ -101,7 +110,7 @@ class Statement:
     `subject` is the sentence that was judged, without its result. `words` is the answer to it, and `answer` the one of
     ANSWERS that it stands for; both are empty for a number that nothing was asked of. `estimate` and `interval` are of
     `quantity` in `unit`; falls, gains and shares are fractions. `interval_kind` is its level and method, and `n` counts
-    `n_of`. `values` are the quantity in each block, and `series` is what it is
+    `n_of`, which ran in this many `sessions` (None: not known, or of no interval). `values` are the quantity in each block, and `series` is what it is
     of in figures, such as a network. `primary` statements are those that a campaign was planned for. A claim of a source is
     judged by the quantity that has this `name` in its notebook.
     `campaign` and `digest` identify the trials. `sentence` is the statement with its result, in Markdown. Raises ValueError
@@ -127,6 +136,7 @@ class Statement:
     values: tuple[float, ...] = ()
     series: str = ""
     name: str = ""
+    sessions: int | None = None
 
     def __post_init__(self) -> None:
         if self.words not in WORDS:
@@ -152,6 +162,11 @@ class Statement:
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         return say(str(self), self)._repr_mimebundle_()
+
+    @property
+    def basis(self) -> str:
+        """What it rests on, such as "4 blocks of 5 sessions"."""
+        return counted(self.n, self.n_of) + of_sessions(self.sessions)
 
     @property
     def value(self) -> str:
@@ -181,12 +196,12 @@ class Statement:
     def __str__(self) -> str:
         if self.sentence:
             return self.sentence
-        n = counted(self.n, self.n_of)
         if self.estimate is None:
             reason = f" ({self.reason.rstrip('.')})" if self.reason else ""
-            return f"{self.subject}: **{self.words or UNDECIDED}**{reason}, {n}."
+            return f"{self.subject}: **{self.words or UNDECIDED}**{reason}, {self.basis}."
         answer = f" **{self.words}**," if self.words else ""
-        return f"{self.subject}:{answer} {self._with_interval(f'{self.level} interval ')}, {n}."
+        value = self._with_interval(f"{self.level} interval ")
+        return f"{self.subject}:{answer} {value}, {self.basis}."
 
 
 @dataclass(frozen=True)
@@ -277,13 +292,10 @@ def _controls(
     source: dict, judged: Sequence[Contrast], names: dict[str, str]
 ) -> Iterator[Statement]:
     # A pair's control, on one node, is the same for all of its node counts.
-    pairs = {
-        (one.network, one.reference): one.control for one in judged if one.primary and one.control
-    }
-    for (network, reference), control in pairs.items():
-        yield judged_ratio(
-            source, f"{names[network]} is as fast as {names[reference]} without a network", control
-        )
+    pairs = {(one.network, one.reference): one for one in judged if one.primary and one.control}
+    for (network, reference), one in pairs.items():
+        subject = f"{names[network]} is as fast as {names[reference]} without a network"
+        yield judged_ratio(source, subject, one.control, sessions=one.verdict.sessions)
 
 
 def text(statements: Iterable[dict]) -> str:
@@ -293,8 +305,9 @@ def text(statements: Iterable[dict]) -> str:
 
 
 def origin(dataset: xr.Dataset) -> dict:
-    """The source of the trials: the fields that all statements on a dataset share."""
+    """The source of the trials: the fields that all statements on a dataset share, and the `sessions` of each of its blocks."""
     return {
+        "sessions": sessions_by_block(dataset),
         "evidence": evidence_of(dataset),
         "campaign": dataset.attrs["campaign"],
         "digest": dataset.attrs["campaign_hash"],
@@ -344,7 +357,7 @@ def gave_nothing(dataset: xr.Dataset) -> bool:
 
 def judged_fall(origin: dict, subject: str, found: Judgement, **further) -> Statement:
     """The statement on a judged fall."""
-    about = {"words": found.answer, "reason": found.reason, **further}
+    about = {"words": found.answer, "reason": found.reason, "sessions": found.sessions, **further}
     return _judged(origin, subject, "fall", found.fall, found, **about)
 
 
@@ -371,11 +384,14 @@ def estimated(
     origin: dict, subject: str, quantity: str, estimate, n: int, kind: str = T_INTERVAL, **further
 ) -> Statement:
     """The statement on an estimate (value, low, high), each None or NaN if unknown. It comes from `n`
-    blocks, or from n of what `n_of` says; `kind` is the kind of its interval."""
+    blocks, or from n of what `n_of` says; `kind` is the kind of its interval. In how many `sessions` these ran is that of the
+    `origin`, unless it is given."""
     value, *ends = map(known, estimate)
     is_known = None not in ends
+    sessions = further.pop("sessions", None) or session_count(origin["sessions"], n)
     return Statement(
-        **origin,
+        **{name: of for name, of in origin.items() if name != "sessions"},
+        sessions=sessions if is_known else None,
         subject=subject,
         quantity=quantity,
         estimate=value,
@@ -416,15 +432,10 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
         of = "of the fall" if abs(judged.fall) < NOTHING else ""
         parts.append(interval_in_words(ends, None, judged.confidence, of))
     if whole:
-        parts += [counted(judged.blocks, "block") + _of_sessions(judged)] if judged.interval else []
+        if judged.interval:
+            parts.append(counted(judged.blocks, "block") + of_sessions(judged.sessions))
         parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
     return ", ".join(parts)
-
-
-def _of_sessions(judged: Judgement) -> str:
-    if judged.sessions is None:
-        return ""
-    return " of one session" if judged.sessions == 1 else f" of {judged.sessions} sessions"
 
 
 def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: bool = True) -> str:
@@ -452,8 +463,14 @@ def within(interval: Sequence[float], low: float, high: float) -> str:
 
 
 def bullets(statements: Iterable[Statement]) -> str:
-    """A Markdown list of statements, each in its own words."""
-    return "\n".join(f"- {one}" for one in statements)
+    """A Markdown list of statements, each in its own words. The sessions are told once where the next statements rest on as many
+    blocks of as many."""
+    lines, told = [], None
+    for one in statements:
+        basis = one.n, one.n_of, one.sessions
+        lines.append(f"- {replace(one, sessions=None) if basis == told else one}")
+        told = basis
+    return "\n".join(lines)
 
 
 def above(interval: Sequence[float], value: float) -> str:

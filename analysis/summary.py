@@ -17,11 +17,11 @@ from analysis.quoting import quoted
 from analysis.statements import Said, Statement, evidence_of, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
 from analysis.todays_run import FAILED
-from analysis.wording import counted, within_words
+from analysis.wording import within_words
 from runners.record import FalloffError
 
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
-WIDTHS = (3, 60, 16, 29, 11, 10)  # of the columns, in characters
+WIDTHS = (3, 53, 14, 29, 21, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
 # Of each of these the first page's table has the first planned statement. The abstract has those of the main question.
 FINDINGS = {
@@ -145,8 +145,7 @@ def _rows_of(number: int, section: Section) -> Iterator[tuple[str, ...]]:
     for one in map(Statement.from_data, section.statements):
         if one.primary:
             words = f"**{one.words}**" if one.words else ""
-            n = counted(one.n, one.n_of.rpartition(" ")[2])
-            yield str(number), one.subject, words, one.value, n, one.evidence
+            yield str(number), one.subject, words, one.value, one.basis, one.evidence
 
 
 def _failed(run: dict) -> str:
@@ -161,4 +160,4 @@ def _compared(one: dict) -> str:
         VERDICTS.get(one["verdict"], "is too short to tell"),
         Statement.from_data(one["today"]),
     )
-    return f"- Today's run {words} it ({made.words}, {made.value}, {counted(made.n, made.n_of)}): {one['subject']}."
+    return f"- Today's run {words} it ({made.words}, {made.value}, {made.basis}): {one['subject']}."

@@ -17,7 +17,7 @@ from analysis.derive import at_only_level, over_factors
 from analysis.statements import Statement, above, estimated, evidence_of, interval_in_words, origin
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import UNDECIDED
-from analysis.wording import counted, listed, number
+from analysis.wording import listed, number
 
 QUANTILES = {"median": "median", "p99": "99th percentile"}
 # What the others do, in a sentence and in a figure.
@@ -112,7 +112,7 @@ def _of_sharing(runs: xr.Dataset, where: str, floods: Sequence[Slowdown]) -> str
     else:
         begin = f"**A flood behind the same switch does not slow programs {where}**"
     told = listed([_worst(floods, quantile) for quantile in QUANTILES])
-    blocks = counted(min(one.statement.n for one in floods), "block")
+    blocks = min((one.statement for one in floods), key=lambda one: one.n).basis
     undecided = f" {still_open} of {len(answers)} answers are open." if yes and still_open else ""
     return f"{begin}: at most {told} ({blocks}, {evidence}).{undecided}"
 

@@ -96,6 +96,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
 
 
+def of_sessions(sessions: int | None) -> str:
+    """In how many sessions something ran, as words behind a count; empty if that is not known (None)."""
+    if sessions is None:
+        return ""
+    return " of one session" if sessions == 1 else f" of {sessions} sessions"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Words as in "a, b and c"."""
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -42,7 +42,7 @@ class Verdict:
     """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
 
     The estimate is in the claim's unit, and `interval` is the one that decided; `kind` names it. `of` names the quantity
-    taken; `n` counts `n_of`. `reading` names the readings that agree with the printed number, or else the nearest; the
+    taken; `n` counts `n_of`, which ran in so many `sessions` (None: not known). `reading` names the readings that agree with the printed number, or else the nearest; the
     estimate is the nearest one's.
     """
 
@@ -53,6 +53,7 @@ class Verdict:
     kind: str = ""
     n: int = 0
     n_of: str = ""
+    sessions: int | None = None
     of: str = ""
     reason: str = ""
     reading: str = ""
@@ -69,7 +70,7 @@ def judge(claim: Claim, kind: str, found: Statement | None) -> Verdict:
     if found.words == REFUSED:
         return Verdict(kind, NOT_TESTABLE, reason=found.reason)
     ends, about = (claim.at_least, claim.at_most), {"n": found.n, "n_of": found.n_of}
-    about |= {"of": found.subject}
+    about |= {"of": found.subject, "sessions": found.sessions}
     if not found.values and found.interval:  # the interval is all that is known of it
         verdict = kind_of(found.interval, found.interval, *ends)
         about |= {"kind": found.interval_kind, "interval": found.interval}

@@ -23,7 +23,7 @@ from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
 from analysis.quoting import quoted
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
-from analysis.wording import MINUS, UNKNOWN, counted, listed, paragraphs
+from analysis.wording import MINUS, UNKNOWN, counted, listed, of_sessions, paragraphs
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
@@ -191,7 +191,8 @@ def estimate(claim: Claim, verdict: Verdict) -> str:
     value = amount(verdict.estimate, claim.unit)
     if verdict.evidence == PUBLISHED:
         return value
-    n, ends = counted(verdict.n, verdict.n_of), verdict.interval
+    n = counted(verdict.n, verdict.n_of) + of_sessions(verdict.sessions)
+    ends = verdict.interval
     if math.isnan(ends[0]) or ends[0] == ends[1]:  # one value, or a count without scatter
         return f"{value} ({n})"
     return f"{value} ({verdict.kind} {between(*ends, claim.unit)}, {n})"
