@@ -21,11 +21,14 @@ RUNS_AND_MEANS = (
 )
 # Fractions of a doubling: between two series, and from a level's place to a mean and to its runs.
 SIDESTEP, APART = 0.12, 0.025
+# Open, so that the mark of the reference below it is seen.
 TODAY = {
     "marker": style.TODAY.marker,
     "color": style.TODAY.color,
+    "mfc": "none",
+    "mew": 1.3,
     "ls": "none",
-    "ms": 5,
+    "ms": 7,
     "zorder": 4,
     "label": "today",
 }

@@ -97,11 +97,13 @@ def apart(emulated: xr.Dataset, simulated: xr.Dataset) -> str:
     return f"As shares of the nodes' rate, {emulated.evidence.item()} and simulated rates differ by at most {listed(points)}."
 
 
-def both_scales(emulated: xr.Dataset, simulated: xr.Dataset, line: float) -> Figure:
+def both_scales(
+    emulated: xr.Dataset, simulated: xr.Dataset, line: float, today: xr.Dataset | None = None
+) -> Figure:
     """HPL's efficiency [%] over nodes: emulated, every run and means with 95 % t intervals; simulated at the paper's size,
-    beside the `line` that the paper prints [% of Rpeak].
+    beside the `line` that the paper prints [% of Rpeak], with the cases of a run of `today`.
 
-    Both are from `derive.points`, `simulated` at a single block.
+    All are from `derive.points`, `simulated` and `today` at a single block.
     """
     names, nodes, reached = names_in_text(emulated), emulated.nodes.values, efficiency(simulated)
     means = 100 * ratios(np.log(emulated.share))
@@ -118,6 +120,9 @@ def both_scales(emulated: xr.Dataset, simulated: xr.Dataset, line: float) -> Fig
             look, cases = style.look(name), 100 * reached.sel(interconnect=name)
             mark = {"marker": look.marker, "color": look.color, "ls": "none", "mfc": "white"}
             panels[1].plot(cases.nodes, cases, **mark)
+            if today is not None and name in today.interconnect:
+                now = 100 * efficiency(today).sel(interconnect=name)
+                panels[1].plot(now.nodes, now, **drawing.TODAY)
         panels[0].set_ylabel(f"{emulated.evidence.item()} [% of {emulated.share.attrs['of']}]")
         panels[1].set_ylabel("simulated [% of Rpeak]")
         look = {"color": style.INK, "linewidth": 0.9, "linestyle": "-.", "zorder": 1}

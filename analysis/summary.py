@@ -21,7 +21,7 @@ from analysis.wording import within_words
 from runners.record import FalloffError
 
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
-WIDTHS = (3, 53, 14, 29, 21, 10)  # of the columns, in characters
+WIDTHS = (3, 51, 14, 28, 25, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
 # Of each of these the first page's table has the first planned statement. The abstract has those of the main question.
 FINDINGS = {
@@ -36,7 +36,7 @@ MEANING = (
 )
 CAPTION = f"Every planned statement of each experiment; {MEANING}"
 OF_OTHERS = f"What the other experiments found; {MEANING} The supplement has every statement."
-VERDICTS = {REPRODUCED: "reproduces", NOT_REPRODUCED: "does not reproduce"}
+VERDICTS = {REPRODUCED: "reproduces this", NOT_REPRODUCED: "does not reproduce this"}
 
 
 def gathered(folder: Path) -> dict[str, Section]:
@@ -160,4 +160,5 @@ def _compared(one: dict) -> str:
         VERDICTS.get(one["verdict"], "is too short to tell"),
         Statement.from_data(one["today"]),
     )
-    return f"- Today's run {words} it ({made.words}, {made.value}, {made.basis}): {one['subject']}."
+    answer = f"**{made.words}**, " if made.words else ""
+    return f"- Today's run {words}: {one['subject']}: {answer}{made.value}, {made.basis}."

@@ -15,7 +15,7 @@ from analysis.claims.quantities import at, quantity
 from analysis.derive import at_only_level, over_factors
 from analysis.fitting.block_fit import Attempt, attempt
 from analysis.statements import Statement, above, at_place, estimated, evidence_of, origin
-from analysis.statistics.intervals import average, mean_over, ratios
+from analysis.statistics.intervals import average, mean_over, rates, ratios
 from analysis.wire import tcp_payload, wire_limit, wire_limit_both_ways
 from analysis.wording import counted, number, percent
 
@@ -226,11 +226,15 @@ def printed_savings() -> list[float]:
     return [float(1 - cost.iloc[-1] / cost.iloc[0]) for cost in costs]
 
 
-def goodput_over_mtu(dataset: xr.Dataset, points: xr.Dataset, nemo: pd.DataFrame) -> Figure:
-    """Total goodput [Gbit/s] over the MTU, a panel for each path with a rate, with the wire limit and what Nemo printed.
+def goodput_over_mtu(
+    dataset: xr.Dataset, points: xr.Dataset, nemo: pd.DataFrame, today: xr.Dataset | None = None
+) -> Figure:
+    """Total goodput [Gbit/s] over the MTU, a panel for each path with a rate, with the wire limit, what Nemo printed, and the
+    mean of each point of a run of `today`.
 
-    `points` is from `points`, and `nemo` from `published.nemo_points`.
+    `points` and `today` are from `points`, and `nemo` from `published.nemo_points`.
     """
+    now = None if today is None else rates(today.total)["mean"] / GIGA
     has_limit, names = points.limit.notnull().any(["mtu", "direction"]), short_names(dataset)
     paths = points.path[has_limit].values.tolist() or points.path.values.tolist()
     directions, mtus = points.direction.values.tolist(), points.mtu.values
@@ -245,6 +249,9 @@ def goodput_over_mtu(dataset: xr.Dataset, points: xr.Dataset, nemo: pd.DataFrame
                 values = points.total.sel(path=path, direction=direction) / GIGA
                 label = "both ways" if direction == "both" else direction
                 drawing.runs(axes, direction, x, values, label)
+                if now is not None:
+                    mean = now.reindex(path=[path], mtu=mtus, direction=[direction]).squeeze()
+                    axes.plot(x, mean, **drawing.TODAY)
             _printed(axes, nemo, path, mtus)
             axes.set_title(names[path])
             axes.set_ylim(0, None)

@@ -13,7 +13,7 @@ from synthetic_smith import planted, smith_campaign
 
 from analysis import paper_cases, paths, todays_run
 from analysis.derive import at_only_level, points
-from analysis.efficiency import beyond_plateau
+from analysis.efficiency import beyond_plateau, efficiency
 from runners.record import FalloffError
 
 FALL = 0.17  # of GigE against 10GE, from 2 nodes to where it ends
@@ -103,6 +103,11 @@ def test_both_scales_are_drawn():
     ).all()
     drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in simulated.lines])
     assert drawn[drawn < 78].size == 15 and (drawn == 80.0).any()
+    today = points(run("hpl_paper", share(8, level=0.88), blocks=1)).isel(block=0)
+    few = today.sel(nodes=[2, 4])
+    *_, panel = paper_cases.both_scales(points(emulated()), ends_at_eight().names["paper"], 80, few).axes  # fmt: skip
+    marks = [line.get_ydata() for line in panel.lines if line.get_label() == "today"]
+    np.testing.assert_allclose(marks, 100 * efficiency(few).transpose("interconnect", "nodes"))
     off = points(run("hpl_paper", share(8, level=0.88), blocks=1)).isel(block=0)
     exact = points(emulated(noise=0))
     assert "at most 1.9 points on GigE and 2.0 points on 10GE" in paper_cases.apart(exact, off)

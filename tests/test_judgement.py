@@ -1,6 +1,7 @@
 """The one judgement: what each answer means, and the sequence and looks of a campaign. `test_calibration` has how often it
 is wrong."""
 
+import json
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.contrasts import contrasts, differences, is_over, log_ratios, primary_differences
 from analysis.derive import points
+from analysis.statements import bullets, estimated, origin, planned_falls
 from analysis.statistics import design
 from analysis.statistics.judgement import (
     answers,
@@ -157,6 +159,24 @@ def test_a_planted_campaign_is_decided_in_order():
     assert all(one.control.kind == "holds" for one in found)
     assert is_over(points(sequential_campaign(blocks=4, noise=0.004)))
     assert not is_over(points(sequential_campaign(blocks=3, noise=0.004)))
+
+
+def test_sessions_are_told_where_they_are_known():
+    """Those of the blocks that were judged; of others that are counted alone, only where any choice has as many."""
+    dataset = sequential_campaign(noise=0.004, failed={(2, "gige", 8)})
+    of = {
+        block: [1 + (block > 4), 3] if block == 6 else [1 + (block > 4)] for block in range(1, 10)
+    }
+    for sessions, judged, some, every in ((of, 3, None, 3), (dict.fromkeys(of, [1]), 1, 1, 1)):
+        found = points(dataset.assign_attrs(sessions=json.dumps(sessions)))
+        made = planned_falls(found)
+        assert {one.sessions for one in made} == {judged} and "session" in made[0].sentence
+        for n, told in ((4, some), (9, every)):
+            one = estimated(origin(found), "It loses", "fall", (0.1, 0.0, 0.2), n)
+            assert one.sessions == told and ("session" in str(one)) == bool(told)
+        assert estimated(origin(found), "It loses", "fall", (0.1, None, None), 9).sessions is None
+    assert [line.count("session") for line in bullets([one, one]).splitlines()] == [1, 0]
+    assert {one.sessions for one in planned_falls(points(dataset))} == {None}
 
 
 def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_block():

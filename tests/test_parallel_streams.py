@@ -43,17 +43,6 @@ def test_a_planted_fall_is_found(lost, answer):
     assert not stated(made, "TCP's fall from 1 stream to 16 on control").primary
 
 
-def test_the_figure_shows_every_run():
-    """Each run on a network with a rate is a mark, as a share of its wire limit; none exceeds that."""
-    made = run(stored())
-    (axes,) = made.figures["parallel_streams"].figure.axes
-    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.lines])
-    assert set(made.names["limits"]) == {"gige", "10gige"}
-    for name, limit in made.names["limits"].items():
-        shares = 100 * made.names["goodput"].sel(interconnect=name).values.ravel() / limit
-        assert all(np.isclose(drawn, share).any() for share in shares) and shares.max() < 101
-
-
 def test_lost_runs_give_no_number():
     """Without a single reading, and with one block: no answer, and the reason beside each lost trial."""
     lost = run(failed(stored(), "exit code 1"))

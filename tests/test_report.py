@@ -174,7 +174,7 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(falls, notebook
     assert rows[0][4:] == ("9\u00a0blocks", "emulated") and "%" in rows[0][3] and "to" in rows[0][3]
     said = summary.abstract(sections, "40_scaling").text.splitlines()
     assert said[0] == "**It falls off.**" and said[2:] == [f"- {one}" for one in falls[:3]]
-    assert "reproduces it" in summary.today(sections).text
+    assert "reproduces this: GigE loses rate" in summary.today(sections).text
     alone = {name: replace(section, today=()) for name, section in sections.items()}
     assert "nothing was run on your machine" in summary.today(alone).text
     assert summary.today(alone, is_stored=False).text == ""

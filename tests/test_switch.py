@@ -8,7 +8,7 @@ from shown import failed
 from test_notebook_runs import lost
 
 from analysis import paths, todays_run, wire
-from analysis.tcp import points
+from analysis.tcp import goodput_over_mtu, points
 
 
 def test_acknowledgements_take_their_part_of_a_full_wire_both_ways():
@@ -106,6 +106,17 @@ def test_the_figure_shows_every_run_and_what_nemo_printed():
         wanted = [*laid_out.total.sel(path=path).values.ravel(), *nemo[nemo.path == path].total]
         assert all(np.isclose(drawn, value / 1e9).any() for value in wanted)
     assert len(nemo) and set(nemo.path) == {"crossover", "switch_8996"}
+
+
+def test_means_of_today_are_marks_where_today_ran():
+    """The harmonic mean of each point that ran, and nothing on a path that did not."""
+    dataset, today = planted.over_mtu(), points(planted.over_mtu(blocks=2, share={"router": 0.9}))
+    today = today.sel(path=["router"], mtu=[1500], direction=["forward"])
+    panels = goodput_over_mtu(dataset, points(dataset), over_mtu().names["nemo"], today).axes
+    marks = [[line.get_ydata() for line in one.lines if line.get_label() == "today"] for one in panels]  # fmt: skip
+    shown = [float(y) for y in np.concatenate(marks[2]) if np.isfinite(y)]
+    assert shown == pytest.approx([2e-9 / (1 / today.total.values.ravel()).sum()])
+    assert not np.isfinite(np.concatenate(marks[0] + marks[1])).any()
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(1.0, "reproduced"), (0.9, "not reproduced")])
