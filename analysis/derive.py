@@ -18,6 +18,14 @@ PEAK = "Rpeak"
 ONE_NODE = "n times the rate on one node"
 
 
+def by_trial(dataset: xr.Dataset) -> pd.DataFrame:
+    """A row for each trial, with every variable that has one value a trial.
+
+    What has several, such as a time for each size of message, is in the dataset, where it has a dim of its own.
+    """
+    return dataset.drop_dims({*dataset.dims} - {"trial"}).to_dataframe()
+
+
 def points(dataset: xr.Dataset) -> xr.Dataset:
     """Lay a campaign's HPL trials out over dims (block, *factors), the factors as in its design.
 

@@ -37,7 +37,7 @@ from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.report import DIGITS, FIGURE, UNDATED
 from analysis.report_facts import TITLE, ReportFacts
 from analysis.statements import Statement
-from analysis.wording import UNKNOWN, counted, day, first_sentence, within_words
+from analysis.wording import UNKNOWN, counted, day, first_sentence, with_decimal_comma, within_words
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -82,6 +82,7 @@ def build(parts: Sequence[Part], facts: ReportFacts, out: Path) -> tuple[Path, l
             for label, svg in section.figures.items():
                 (folder / "figures" / f"{label}.svg").write_text(svg, encoding="utf-8")
         text = markdown(parts, sections, facts)
+        text = with_decimal_comma(text) if facts.numbers == "de" else text
         front = _front(parts, facts)
         dated = int(_ended(parts).timestamp())
         (folder / PAGE).write_text(publish.to_html(text, front, folder), encoding="utf-8")

@@ -9,13 +9,15 @@ from typing import Any
 from runners.record import FalloffError, unknown_key
 
 NAME = "report.toml"
+NUMBERS = ("en", "de")  # a decimal point, a decimal comma
 TITLE = "Does this cluster's efficiency fall off with its interconnect?"
 
 
 @dataclass(frozen=True)
 class ReportFacts:
     """Title, authors, affiliation and date of a report; facts about the `cluster`, a word and a text or number
-    each; and the campaigns that are its `sections`, in this order (none given: all)."""
+    each; the campaigns that are its `sections`, in this order (none given: all); and the language of its `numbers`,
+    one of NUMBERS."""
 
     title: str = ""
     authors: tuple[str, ...] = ()
@@ -23,6 +25,7 @@ class ReportFacts:
     date: str = ""
     introduction: str = ""
     sections: tuple[str, ...] = ()
+    numbers: str = "en"
     cluster: dict[str, Any] = field(default_factory=dict)
 
 
@@ -45,6 +48,8 @@ def read(folder: Path) -> ReportFacts:
         elif name == "cluster":
             if not isinstance(value, dict) or any(isinstance(one, dict) for one in value.values()):
                 faults.append("[cluster] has a word and a text or number in each line")
+        elif name == "numbers" and value not in NUMBERS:
+            faults.append(unknown_key("numbers = ", str(value), NUMBERS))
         elif name in known and not isinstance(value, str) and name != "date":
             faults.append(f"{name} is a text in quotes")
     if faults:

@@ -21,7 +21,7 @@ from analysis.wording import within_words
 from runners.record import FalloffError
 
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
-WIDTHS = (3, 51, 14, 28, 25, 10)  # of the columns, in characters
+WIDTHS = (3, 50, 16, 28, 25, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
 # Of each of these the first page's table has the first planned statement. The abstract has those of the main question.
 FINDINGS = {

@@ -130,6 +130,14 @@ def moment(instant: str) -> str:
     )
 
 
+def with_decimal_comma(markdown: str) -> str:
+    """Markdown whose numbers have a comma for a point; code, formulas, links, attributes, versions and what was quoted stay."""
+    kept = re.split(r"(```.*?```|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)|\{[^}]*\}|https?://\S+)", markdown, flags=re.S)  # fmt: skip
+    for place in range(0, len(kept), 2):
+        kept[place] = re.sub(r"(?<![\w.-])(\d+)\.(\d+)(?!\w|\.\d)", r"\1,\2", kept[place])
+    return "".join(kept)
+
+
 def plain(markdown: str) -> str:
     """Markdown as a line of plain text: without emphasis, citations and hard spaces."""
     return " ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).split())

@@ -4,6 +4,7 @@ import json
 import re
 from types import SimpleNamespace
 
+import browser
 import command_line
 import pytest
 import xarray as xr
@@ -77,6 +78,30 @@ def test_the_first_page_says_nothing_twice(stored):
     assert 10 <= len(findings) <= 12 and len({row[1] for row in findings}) == len(findings)
     numbers = [int(row[0].strip("| ")) for row in findings]
     assert numbers == sorted(numbers) and 1 not in numbers  # the first section is the main question
+
+
+@pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
+def test_the_answer_is_on_the_first_screen_and_nothing_is_cut_off(stored):
+    """On a desk with answer and figure, and every column of every table; on a phone only tables scroll sideways."""
+    ends = "['.opening .summary', '.opening figure img'].map((one) => document.querySelector(one).getBoundingClientRect().bottom)"
+    frames = (
+        "[...document.querySelectorAll('.frame')].map((one) => one.scrollWidth - one.clientWidth)"
+    )
+    outside = """[...document.querySelectorAll("body *")].filter((one) => {
+      const place = one.getBoundingClientRect();
+      return place.width && (place.left < -1 || place.right > innerWidth + 1) && !one.closest(".frame, pre, math, dialog");
+    }).map((one) => one.outerHTML.slice(0, 80))"""
+    with browser.chromium() as running:
+        page = running.new_page(viewport={"width": 1366, "height": 768})
+        for name in ("supplement.html", "falloff.html"):
+            page.set_viewport_size({"width": 1366, "height": 768})
+            page.goto((stored.folder / name).as_uri())
+            assert max(page.evaluate(frames)) <= 1 and page.evaluate(outside) == []
+            page.set_viewport_size({"width": 390, "height": 844})
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            assert page.evaluate(outside) == []
+        page.set_viewport_size({"width": 1366, "height": 768})
+        assert max(page.evaluate(ends)) <= 768
 
 
 @pytest.mark.parametrize("name", ["falloff", "supplement"])

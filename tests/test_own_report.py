@@ -26,7 +26,9 @@ FACTS = """
 title = "Three networks of my cluster"
 authors = ["Ada Example", "Bob Example"]
 affiliation = "Example University"
+numbers = "de"
 [cluster]
+mpi = "Open MPI 4.1"
 nodes = "16 behind one switch"
 """
 
@@ -101,6 +103,10 @@ def test_the_report_says_what_the_data_say_and_how_sure_that_is(hpl):
         "16 behind one switch",
     ):
         assert said in text
+    # Numbers have the decimal comma that report.toml asks for, and what is quoted stays as it is.
+    body = text.rpartition(" References ")[0]
+    assert "Open MPI 4.1" in text and len(re.findall(r"\d,\d %", body)) > 10
+    assert not re.findall(r"(?<![\w.])\d+\.\d+ %", body)
     assert "The order of the runs is not known" in text and "GigE falls off" in text
     assert not re.findall(OF_EMULATION, words(re.sub(BESIDE, "", page, flags=re.S)), re.I)
     heads = [words(head).strip() for head in re.findall(r"<h1.*?</h1>", page, re.S)]

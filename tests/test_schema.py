@@ -16,6 +16,7 @@ from synthetic import campaign
 
 import runners.campaign as engine
 from analysis import paths, schema, store
+from analysis.derive import by_trial
 from runners.journal import Folder
 from runners.manifest import pack
 from runners.record import FalloffError, Reading
@@ -39,6 +40,11 @@ def test_transcripts_become_a_dataset_that_survives_its_file(folder, tmp_path):
     assert (dataset.status == "ok").all() and dataset.attrs["stopped_by"] == "blocks"
     assert set(dataset.hpl_rate.where(dataset.role == "point", drop=True).values) == {3.5}
     assert dataset.hpl_rate.attrs["units"] == "Gflop/s"
+    table = by_trial(dataset)
+    assert table.trial_id.tolist() == dataset.trial_id.values.tolist() and table.trial_id.is_unique
+    assert table.hpl_rate.tolist() == dataset.hpl_rate.values.tolist()
+    of_trials = {name for name in dataset.data_vars if dataset[name].dims == ("trial",)}
+    assert of_trials <= {*table} and "node" not in table
     pack(folder.path, tmp_path / "packed")
     assert store.assemble(tmp_path / "packed").identical(dataset)
     store.save(dataset, tmp_path / "small.nc")

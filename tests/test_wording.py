@@ -1,11 +1,13 @@
 """Numbers in prose: right digits, real minus signs, and a dash for what is not known."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from analysis import wording
+from analysis.quoting import quoted
 
 NAN = math.nan
 
@@ -46,3 +48,15 @@ def test_the_unknown_is_a_dash(name, unknown):
     is_interval = name in ("between", "percent_range")
     for value in [(unknown, 1.0), (1.0, unknown), (unknown, unknown)] if is_interval else [unknown]:
         assert getattr(wording, name)(value, *more) == "—"
+
+
+def test_a_decimal_comma_is_for_numbers_alone():
+    """Not for versions, code, formulas, links, attributes, and what was quoted from a user."""
+    numbers = "It loses 11.9 % (96 %: \u22121.0 to 1.6 %), 0.99, 1.94. | 0.5 |"
+    assert wording.with_decimal_comma(numbers) == re.sub(r"(\d)\.(\d)", r"\1,\2", numbers)
+    for kept in (
+        *("HPL 2.3.1", "CF-1.11", "`x = 0.5`", "```\nx = 0.5\n```", "$0.5 x$", "v1.2"),
+        *("[law](a/0.5.svg)", "{width=0.5}", "https://doi.org/10.1/0.5", "in 2026. 3 blocks"),
+        quoted("Open MPI 4.1"),
+    ):
+        assert wording.with_decimal_comma(kept) == kept
