@@ -34,6 +34,11 @@ TODAY = {
 }
 
 
+def of_today(run: object | None) -> str:
+    """What a caption says of TODAY's marks; empty without a run of today."""
+    return "" if run is None else "Diamonds are means of today."
+
+
 def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
     """A figure of the report's width and this height [inches] with `columns` axes side by side.
     Pass `sharex`, `sharey` to share an axis."""
