@@ -137,10 +137,9 @@ def make_own_report(data: Path, out: Path) -> int:
 @option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=0,
-    show_default="any free one",
+    show_default="8850, or any free one while that is taken",
     metavar="N",
-    help="The port on loopback.",
+    help="The port on loopback; 0 is any free one.",
 )
 @switch("--no-browser", help="Only print the address.")
 def explore(folder, static, port, no_browser) -> None:
@@ -158,7 +157,7 @@ def explore(folder, static, port, no_browser) -> None:
 
     # Ctrl+C is the normal end, from the moment the address is printed.
     with server.serve(folder, port) as served, suppress(KeyboardInterrupt):
-        end = "It answers this machine alone, and only at that address. Ctrl+C ends it."
+        end = "It answers this machine alone, and only at that address, which a bookmark can keep. Ctrl+C ends it."
         print(f"Explorer: {served.address}\n{end}", flush=True)
         with server.redirecting(served.address) as page:
             if not no_browser:

@@ -177,7 +177,8 @@ class Tool:
     `settings` are those of a point that the tool reads, each with the rule for its value (`description_rules`). `factors`
     are those of them that a campaign may vary, or that a file names: the coordinates of a dataset; `readings` are its variables.
     `seconds(point, testbed)` is how long a run takes by the rates that a testbed's description has. `marks` are of its
-    outputs, in which those of the tools that it `contains` may stand. `aliases` are other names of it, `packages` the Debian
+    outputs, in which those of the tools that it `contains` may stand; `result_line` is of the line of a long output that has
+    the result. `aliases` are other names of it, `packages` the Debian
     packages that bring it.
     """
 
@@ -189,6 +190,7 @@ class Tool:
     readings: Mapping[str, Quantity] = field(default_factory=dict)
     factors: Mapping[str, Quantity] = field(default_factory=dict)
     marks: Tuple[Mark, ...] = ()
+    result_line: str = ""
     contains: Tuple[str, ...] = ()
     aliases: Tuple[str, ...] = ()
     packages: Tuple[str, ...] = ()

@@ -23,7 +23,7 @@ import experiment
 from analysis import importing, payoff, prices, store
 from analysis.contrasts import contrasts
 from analysis.derive import points
-from analysis.explorer import data, pieces, plot, whatif
+from analysis.explorer import cases, data, pieces, plot, server, whatif
 from analysis.explorer.page import Page
 from analysis.explorer.view import (
     Shown,
@@ -186,6 +186,18 @@ def test_transcripts_are_shown_as_text():
     assert "&lt;script&gt;" in page and page.count("&lt;i&gt;") == 40
     with pytest.raises(FalloffError, match="no transcript of trial"):
         data.transcript(source, "nonsense")
+    long = Execution(
+        "hpl",
+        (),
+        "x\n" * 90_000 + "WR11C2R4 1 1 1 1 0.1 1.0e+00\n" + "y\n" * 90_000,
+        "",
+        0,
+        0.0,
+        1.0,
+    )
+    trial = Trial("t", "point", "hpl", 1, 1, {})
+    page = pieces.transcript(Transcript(trial, "here", "measured", (long,), {}, {}))
+    assert "<mark>WR11C2R4" in page and page.count("more characters") == 2 and len(page) < 70_000
 
 
 @pytest.mark.parametrize("what", ["empty", "broken", "foreign"])
@@ -259,29 +271,74 @@ def test_a_figure_filled_anew_is_as_one_drawn_anew(changes):
 
 def test_what_if_agrees_with_the_simulation_and_with_the_report():
     """On simulated networks the prediction is the simulation's, and GigE stops paying where the study has it."""
-    basis = whatif.basis()
+    basis = cases.basis()
     slow, fast = basis.networks["gige"], basis.networks["10gige"]
-    answer = whatif.predict(basis, fast, slow)
+    answer = cases.predict(basis, fast, slow)
     simulated = basis.cases.efficiency.sel(interconnect="gige")
     np.testing.assert_allclose(answer.other, simulated, rtol=1e-6)
     campaigns = ("hpl_paper", "hpl_sensitivity", "hpl_beyond")
     gains = payoff.simulated_gains(*(experiment.stored(name, "smith") for name in campaigns))
     study = payoff.priced(gains, prices.read())
     assert answer.pays_from == float(study.from_nodes.value)
-    assert 0 < whatif.largest_error() < 0.03
+    assert 0 < cases.largest_error() < 0.03 and 0 < cases.error_on_other_nodes() < 0.05
     assert 'data-pays="8"' in whatif.card(answer, "GigE")
 
 
 @pytest.mark.parametrize(("bandwidth", "latency"), [(1e7, 2e-4), (1.2e8, 5e-5), (2e10, 1e-6)])
 def test_a_dearer_network_never_pays_earlier(bandwidth, latency):
     """Whatever is asked, and an efficiency stays one."""
-    basis = whatif.basis()
+    basis = cases.basis()
     cheap, dear = (
-        whatif.predict(basis, whatif.Network(bandwidth, latency, price), basis.networks["gige"])
+        cases.predict(basis, cases.Network(bandwidth, latency, price), basis.networks["gige"])
         for price in (0, 500)
     )
     assert ((cheap.yours > 0) & (cheap.yours < 1.1)).all()
     assert dear.pays_from >= cheap.pays_from and dear.premium > cheap.premium
+
+
+def test_faster_nodes_need_a_faster_network_and_more_memory_helps():
+    """By the same law: on nodes of ten times the rate less is reached, on ones of more memory more, and nodes without a price
+    make the network's whole price its premium."""
+    basis = cases.basis()
+    slow, fast, node = basis.networks["gige"], basis.networks["10gige"], basis.node
+    quick = node._replace(rate=10 * node.rate)
+    large = quick._replace(memory=4 * node.memory)
+    paper, quick, large = (cases.predict(basis, fast, slow, one) for one in (node, quick, large))
+    assert paper.of == cases.PEAK and quick.of == large.of == cases.RATE
+    share = basis.peak / node.rate
+    assert (quick.other < paper.other * share).all() and (large.other > quick.other).all()
+    bare = cases.predict(basis, fast, slow, node._replace(price=0))
+    assert bare.premium == pytest.approx(fast.price / slow.price - 1)
+
+
+def test_what_is_no_number_is_refused_with_a_sentence():
+    """The answer stays that of the last numbers; a twin brings its own rate and networks."""
+    page = whatif.WhatIf(lambda: None)
+    answer = page.card.text
+    page.take({"bandwidth": "wide", "latency": "-1", "price": "nan", "rate": "1e99", "other": "x"})
+    assert page.card.text.count('role="alert"') == 5 and page.card.text.endswith(answer)
+    assert page.address() == []
+    page.inputs["memory"].value = None
+    assert "Memory" in page.card.text.partition("</p>")[0] and page.inputs["memory"].value > 0
+    page.take({"cluster": "scale_model_twin", "node_price": "10"})
+    twin = cases.clusters()["scale_model_twin"]
+    assert page.inputs["rate"].value == twin.rate / 1e9 and set(page.preset.values) == {
+        *twin.networks
+    }
+    assert dict(page.address()) == {"cluster": "scale_model_twin", "node_price": "10.0"}
+
+
+def test_the_key_is_kept_in_a_file_that_nobody_else_can_read(tmp_path, monkeypatch):
+    """So that a bookmark survives a restart; what others could have read is replaced."""
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    key = server.stable_key()
+    (file,) = (tmp_path / "runtime").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600 and server.stable_key() == key
+    file.chmod(0o644)
+    other = server.stable_key()
+    assert other != key and file.stat().st_mode & 0o777 == 0o600
+    file.write_text("../ a")
+    assert server.stable_key() not in (other, "../ a")
 
 
 def test_command_ends_quietly_when_interrupted(tmp_path):

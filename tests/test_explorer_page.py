@@ -6,6 +6,7 @@ import re
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 import browser
 import numpy as np
@@ -17,9 +18,15 @@ from browser import ANSWER, VIEW, column, opened, outside, point, sentence
 
 from analysis import paths, store
 from analysis.explorer import data, server, static
-from analysis.explorer.view import first_of
+from analysis.explorer.view import Shown, first_of
 
 pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
+# The marked line of an output is within what is seen of that, and on the screen.
+RESULT_IS_SEEN = """() => {
+  const find = (root) => root.querySelector("pre mark") ?? [...root.querySelectorAll("*")].filter((one) => one.shadowRoot).map((one) => find(one.shadowRoot)).find(Boolean)
+  const line = find(document), seen = line?.closest("pre").getBoundingClientRect(), box = line?.getBoundingClientRect()
+  return line && box.top >= Math.max(seen.top, 0) && box.bottom <= Math.min(seen.bottom, innerHeight)
+}"""
 MANY = 200  # blocks of 12 trials each
 
 
@@ -159,6 +166,24 @@ def test_points_and_means_tell_what_they_are(page):
     page.mouse.click(*place)
     page.locator("pre", has_text="HPLinpack").first.wait_for()
     assert page.locator("h3").first.inner_text() == lowest.trial_id
+    asks(page, f"trial={lowest.trial_id}")
+    page.reload()
+    page.wait_for_function(RESULT_IS_SEEN)
+    selected = f"{VIEW}.renderers.some((one) => one.data_source.selected.indices.length)"
+    assert page.evaluate(selected) and page.locator("h3").first.inner_text() == lowest.trial_id
+    page.go_back()
+    page.get_by_text("Click a point").wait_for()
+
+
+def test_what_an_address_asks_for_and_is_not_there_is_said(page, served):
+    """Another experiment is shown under a sentence that names the missing one; a missing trial is named, too."""
+    page.goto(f"{served.address}?experiment=gone&trial=b9")
+    page.locator(".notice:visible", has_text='no experiment "gone"').wait_for()
+    page.locator(".notice:visible", has_text="trial b9").wait_for()
+    assert sentence(page).is_visible()
+    choose(page, "HPL of orders from")
+    sentence(page).wait_for()
+    assert not page.locator(".notice:visible").count()
 
 
 def test_the_legend_hides_and_lists_change_what_is_shown(page):
@@ -293,6 +318,13 @@ def test_broken_single_very_many_and_gone(chromium, folder):
         page.locator(".note:visible", has_text="No verdict").wait_for()
         assert not page.complaints and not page.locator("#lost").is_visible()
     page.locator("#lost", has_text="does not answer any more").wait_for()
+    bookmark = page.url
+    page.context.close()
+    with server.serve(folder, int(bookmark.split("/")[2].split(":")[1])) as again:
+        assert again.address == served.address
+        page = opened(chromium, bookmark)
+        page.locator(".question:visible", has_text="Thousands of trials").wait_for()
+        asks(page, "without_levels=[8]")
     page.context.close()
 
 
@@ -311,11 +343,35 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
     output.wait_for()
     # HPL's result, and the end of what it printed.
     assert "WR" in output.inner_text() and "PASSED" in output.inner_text()
+    name, tapped = page.url.split("#")[1].split("&trial=")  # the first of those that lie there
+    assert name == "hpl_scaling"
+    page.reload()
+    page.wait_for_function(RESULT_IS_SEEN)
+    shown = first_of(data.source(folder / "hpl_scaling-fortinet_model"))
+    (trial,) = shown.points.query("trial_id == @tapped").itertuples()
+    page.get_by_role("button", name="Leave this point out").tap()
+    page.get_by_text("Left out by hand: 1 trial").wait_for()
+    left = shown.summary.copy()
+    at = (left.series == trial.interconnect) & (left.x == trial.nodes)
+    without = Shown(replace(shown.view, without_blocks=(trial.block,)), shown.trials).summary
+    left.loc[at] = without[at]
+    for name in ("low", "high"):
+        np.testing.assert_allclose(
+            sorted(column(page, "means", name)), sorted(left[name].dropna()), rtol=1e-9
+        )
+    page.get_by_role("button", name="Put all back").tap()
+    page.get_by_text("Left out by hand").wait_for(state="detached")
+    np.testing.assert_allclose(
+        sorted(column(page, "means", "low")), sorted(shown.summary.low.dropna()), rtol=1e-9
+    )
     page.get_by_text("GigE", exact=True).and_(page.locator(".bk-label")).click()
     page.wait_for_function(f"{VIEW}.renderers.some((one) => !one.visible)")
+    page.evaluate("location.hash = 'gone'")
+    page.get_by_text('no experiment "gone"').wait_for()
     page.select_option("#experiment", value="hpl_paper")
     says(page, "simulated evidence")
     assert page.url.endswith("#hpl_paper")  # as the report's links have it
+    page.go_back()
     page.go_back()
     says(page, "4\u00a0blocks")
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]

@@ -2,7 +2,7 @@
 behind them."""
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import paths, store
-from analysis.attributes import design, interconnects
+from analysis.attributes import design, interconnects, testbed
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
 from analysis.imported_hpl import PEAK, Imported, analyse, networks
@@ -60,12 +60,14 @@ VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6)}
 
 @dataclass(frozen=True)
 class Source:
-    """A netCDF file, or a campaign's folder of transcripts; `fault` says why it cannot be
-    opened."""
+    """A netCDF file, or a campaign's folder of transcripts, on a testbed of a kind; `fault` says why
+    it cannot be opened."""
 
     path: Path
     campaign: str
     title: str
+    kind: str = ""
+    testbed: str = ""
     fault: str = ""
 
     @property
@@ -103,10 +105,21 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
     )
     named: dict[str, Source] = {}
     for each in ordered:
-        name = each.name if each.campaign in named else each.campaign
-        is_twin = any(each.title == other.title for other in named.values())
-        named[name] = replace(each, title=f"{each.title} ({each.name})") if is_twin else each
-    return named
+        named[each.name if each.campaign in named else each.campaign] = each
+    return {name: replace(each, title=_title(each, ordered)) for name, each in named.items()}
+
+
+def _title(source: Source, others: Iterable[Source]) -> str:
+    """The source's title, with what tells it from another of the same title: the kind of its
+    testbed, the testbed, or the file's name."""
+    alike = [other for other in others if other.title == source.title]
+    if alike == [source]:
+        return source.title
+    ways = ([one.kind for one in alike], [one.testbed for one in alike])
+    told = next(
+        (way for way in ways if len(set(way)) == len(alike)), [one.path.stem for one in alike]
+    )
+    return f"{source.title} ({told[alike.index(source)].replace('_', ' ')})"
 
 
 def source(path: Path) -> Source:
@@ -114,14 +127,16 @@ def source(path: Path) -> Source:
     try:
         if path.suffix == ".nc":
             with store.opened(path) as dataset:
-                about = dataset.attrs
-                return Source(path, str(about["campaign"]), as_written(str(about["title"])))
+                about, ran_on = dataset.attrs, testbed(dataset)
+                name, title = str(about["campaign"]), as_written(str(about["title"]))
+                return Source(path, name, title, *map(str, (ran_on["kind"], ran_on["name"])))
         plan = Folder(path).plan()
     except (FalloffError, OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
         reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
         return Source(path, path.name, "A file that cannot be read", fault=reason)
-    return Source(path, plan.name, as_written(plan.title))
+    kind, name = (as_written(str(plan.testbed[part])) for part in ("kind", "name"))
+    return Source(path, plan.name, as_written(plan.title), kind, name)
 
 
 def _changed(path: Path) -> float:

@@ -18,11 +18,25 @@ const falloff = (() => {
   const lost = (is) => { document.getElementById("lost")?.toggleAttribute("hidden", !is) }
   const waiting = setTimeout(lost, PATIENCE, true)
 
+  // Each output is scrolled to its result, and the page to the first of these if it was asked for the trial.
+  const seek = (place, isAsked) => {
+    const lines = [...place?.querySelectorAll("pre mark") ?? []]
+    for (const line of lines) {
+      const output = line.closest("pre")
+      output.scrollTop += line.getBoundingClientRect().top - output.getBoundingClientRect().top - output.clientHeight / 2
+    }
+    if (isAsked) lines[0]?.scrollIntoView({block: "center"})
+  }
+
   // The view is in the address: what a reader changes is a step that Back undoes.
   function ready() {
     clearTimeout(waiting)
     lost(false)
     const address = Bokeh.documents.at(-1).get_model_by_name("query")
+    const transcript = Bokeh.documents.at(-1).get_model_by_name("read trial")
+    const read = (isAsked) => requestAnimationFrame(() => seek(Bokeh.index.find_one(transcript)?.shadow_el, isAsked))
+    transcript.properties.text.change.connect(() => read(false))
+    read(/[?&]trial=/.test(location.search))
     const turn = () => {
       root.toggleAttribute("data-empty", !address.tags.length)
       root.dataset.page = new URLSearchParams(address.value).get("page") || "explore"
@@ -37,5 +51,5 @@ const falloff = (() => {
     turn()
   }
 
-  return {ready, lost}
+  return {ready, lost, seek}
 })()

@@ -19,6 +19,7 @@ from runners.record import FalloffError
 
 MOST_AT_ONCE = 5  # transcripts shown for trials that overlap in the plot
 EXPLORE, WHAT_IF = "explore", "what-if"
+TRIAL = "trial"  # in the address
 PLACES = {"x": "series", "series": "x"}
 WIDE = {"sizing_mode": "stretch_width", "margin": 0}
 
@@ -31,7 +32,7 @@ def text(html: str = "") -> Div:
 
 class Page:
     """Widgets, plot and tables of one reader. `shown` is the current view, None if there is nothing
-    to show.
+    to show. `chosen` are the trials whose transcripts are read.
 
     `views` holds the last view of each experiment.
     """
@@ -39,6 +40,7 @@ class Page:
     def __init__(self, folder: Path | None, asked: Iterable[tuple[str, str]] = ()) -> None:
         self.experiments = data.experiments(folder)
         self.shown: Shown | None = None
+        self.chosen: tuple[str, ...] = ()
         self.views: dict[str, View] = {}
         self.whatif: WhatIf | None = None
         self._filling = False
@@ -80,7 +82,10 @@ class Page:
             button(label="Code (Python)", callback=lambda: StringIO(self.shown.code)),
         ]
         self.plot = pn.pane.Bokeh(sizing_mode="stretch_both", margin=0)
-        self.question, self.verdict, self.transcript, self.numbers = (text() for _ in range(4))
+        self.notice, self.question, self.verdict, self.transcript, self.numbers = (
+            text() for _ in range(5)
+        )
+        self.transcript.name = "read trial"  # by which the browser finds it
         self.levels_title, self.blocks_title = text(), text()
         self.asking = pn.Column(**WIDE)
         self.address = TextInput(name="query", visible=False)
@@ -125,17 +130,20 @@ class Page:
             self._trouble(*pieces.EMPTY)
             return
         values = dict(asked)
-        name = values.get("experiment", "")
-        self.experiment.value = name if name in self.experiments else next(iter(self.experiments))
+        first = next(iter(self.experiments))
+        name = values.get("experiment", first)
+        self.notice.text = "" if name in self.experiments else pieces.unknown(name)
+        self.experiment.value = name if name in self.experiments else first
         self.pages.value = WHAT_IF if values.get("page") == WHAT_IF else EXPLORE
         self._show_what_if(values)
-        self._open(asked)
+        self._open(asked, chosen=tuple(trial for part, trial in asked if part == TRIAL))
 
     def _write(self) -> None:
         """Put the current view into the address, so that the browser's back button undoes the
         step."""
         parts = [("experiment", self.experiment.value)] if self.experiments else []
         parts += address(self.shown.view, self.start) if self.shown else []
+        parts += [(TRIAL, trial) for trial in self.chosen]
         if self.pages.value == WHAT_IF:
             parts += [("page", WHAT_IF), *(self.whatif.address() if self.whatif else [])]
         self._written = f"?{urlencode(parts, safe='[]:,/')}"
@@ -146,12 +154,18 @@ class Page:
         if name not in self.experiments:
             return
         self.experiment.value, self.search.value, self.pages.value = name, "", EXPLORE
+        self.notice.text = ""
         self._open([], self.views.get(name))
 
-    def _open(self, asked: list[tuple[str, str]], before: View | None = None) -> None:
+    def _open(
+        self,
+        asked: list[tuple[str, str]],
+        before: View | None = None,
+        chosen: tuple[str, ...] = (),
+    ) -> None:
+        self._read(chosen)
         trials = data.opened(self._source())
         self.start = opening(self._source().name, trials)
-        self.transcript.text = pieces.HINT
         self._show(before or at_address(asked, self.start, trials))
 
     def _change(self, part: str, value) -> None:
@@ -182,8 +196,11 @@ class Page:
         drawn = draw(shown, self.plot.object)
         if drawn is not self.plot.object:
             for points in {one.data_source for one in drawn.renderers}:
-                points.selected.on_change("indices", partial(self._clicked, source, points))
+                points.selected.on_change("indices", partial(self._clicked, points))
             self.plot.object = drawn
+        for points in {one.data_source for one in drawn.renderers}:
+            names = list(points.data.get("trial_id", ()))
+            points.selected.indices = [names.index(one) for one in self.chosen if one in names]
         self.address.tags = ["drawn"]
         for button, ending in zip(self.downloads, ("csv", "py")):
             button.filename = f"falloff-{Path(self.experiment.value).stem}-{view.y}.{ending}"
@@ -227,19 +244,24 @@ class Page:
         levels = [widget.value for widget in self.fixed]
         self._with(fixed=tuple(zip(self.fixed_names, levels)))
 
-    def _clicked(
-        self, source: data.Source, points: ColumnDataSource, _name, _old, rows: list[int]
-    ) -> None:
-        """Show the transcripts of the clicked trials."""
-        names = [points.data["trial_id"][row] for row in rows[:MOST_AT_ONCE]]
+    def _clicked(self, points: ColumnDataSource, _name, _old, rows: list[int]) -> None:
+        if rows:
+            self._act(self._read, tuple(points.data["trial_id"][row] for row in rows))
+
+    def _read(self, names: tuple[str, ...]) -> None:
+        """Show the transcripts of these trials."""
+        self.chosen = names[:MOST_AT_ONCE]
+        self.transcript.text = pieces.HINT
         if not names:
             return
         try:
-            first, *others = [pieces.transcript(data.transcript(source, name)) for name in names]
+            first, *others = [
+                pieces.transcript(data.transcript(self._source(), name)) for name in self.chosen
+            ]
             folds = [pieces.fold("another trial here", other) for other in others]
             self.transcript.text = first + "".join(folds)
         except FalloffError as error:
-            self.transcript.text = pieces.under(str(error))
+            self.transcript.text = pieces.notice(str(error))
 
     def _show_what_if(self, asked: dict[str, str]) -> None:
         """Show the what-if page if asked for; create it on first use."""
@@ -255,6 +277,7 @@ class Page:
 
     def _trouble(self, title: str, reason: str) -> None:
         self.shown = self.plot.object = None
+        self.chosen = ()
         self.address.tags = []  # then the page shows nothing else
         self.question.text = self.numbers.text = self.transcript.text = ""
         self.verdict.text = pieces.trouble(title, reason)
@@ -264,13 +287,14 @@ class Page:
         row = partial(pn.Row, stylesheets=[pieces.asset("parts.css")], **WIDE)
         of = self.parts
         axes = row(of["x"], of["series"], css_classes=["pair"])
-        show = (of["y"], axes, of["shown"], self.fixed, of["log"], of["laws"])
+        looks = row(of["log"], of["laws"], css_classes=["pair"])
+        show = (of["y"], axes, of["shown"], self.fixed, looks)
         leave = (self.levels_title, of["without_levels"], self.blocks_title, of["without_blocks"])
         show_title, leave_title = (text(f"<h2>{title}</h2>") for title in ("Show", "Leave out"))
         controls = (show_title, *show, leave_title, *leave, self.back)
         return {
             "experiment": self.experiment, "search": self.search, "pages": self.pages,
-            "question": self.question, "verdict": self.verdict, "plot": self.plot,
+            "notice": self.notice, "question": self.question, "verdict": self.verdict, "plot": self.plot,
             "controls": pn.Column(*controls, **WIDE),
             "export": row(*self.downloads, css_classes=["wrap"]),
             "transcript": self.transcript, "numbers": self.numbers, "asking": self.asking,

@@ -1,6 +1,8 @@
 """The page's text as HTML; every text from a dataset is escaped."""
 
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from html import escape as html_escape
 from math import isnan
@@ -11,7 +13,8 @@ from analysis.explorer.view import Shown
 from analysis.quoting import as_written
 from analysis.statistics.intervals import NAMES
 from analysis.wording import UNKNOWN, counted, day, number
-from runners.record import Execution, Transcript
+from runners.record import Execution, FalloffError, Transcript
+from runners.tools import tool_named
 
 HINT = '<p class="under">Click a point: its raw transcript opens here. A click on the legend hides a curve.</p>'
 EMPTY = (
@@ -53,6 +56,16 @@ def question(title: str, shown: Shown) -> str:
 def under(words: str) -> str:
     """A line in a muted style."""
     return f'<p class="under">{escape(words)}</p>'
+
+
+def notice(words: str) -> str:
+    """A sentence on what was asked for and cannot be shown."""
+    return f'<p class="notice" role="alert">{escape(words)}</p>'
+
+
+def unknown(name: str) -> str:
+    """That an address asks for an experiment which is not there."""
+    return notice(f'There is no experiment "{name}" here. This is another one: choose above.')
 
 
 def trouble(title: str, reason: str) -> str:
@@ -119,7 +132,8 @@ def transcript(record: Transcript) -> str:
     parts = [f"<h3>{escape(trial.id)}</h3><p>{escape(origin)}</p>"]
     faults = filter(None, (record.fault, record.unavailable))
     parts += [f'<p class="fault">{escape(reason)}</p>' for reason in faults]
-    parts += [_execution(execution) for execution in record.executions]
+    result = _result_line(trial.runner)
+    parts += [_execution(execution, result) for execution in record.executions]
     settings = {
         "Settings of the trial": trial.point,
         "Read back afterwards": record.effective,
@@ -137,14 +151,34 @@ def fold(title: str, content: str) -> str:
     return f"<details><summary>{title}</summary>{content}</details>"
 
 
-def _execution(execution: Execution) -> str:
+def _result_line(runner: str) -> str:
+    """The pattern of the line that has a tool's result; empty if it has none."""
+    with suppress(FalloffError):
+        return tool_named(runner).result_line
+    return ""
+
+
+def _execution(execution: Execution, result: str) -> str:
     code = "unknown" if execution.exit_code is None else execution.exit_code
     ended = "stopped at its limit" if execution.timed_out else f"exit code {code}"
     command = escape(" ".join(execution.argv) or execution.tool)
     text = f"<p><code>{command}</code><br>{ended}, {execution.wall_s:.2f} s</p>"
-    for name, output in (("output", execution.stdout), ("errors", execution.stderr)):
-        if output.strip():
-            cut = f"\n... {len(output) - MOST} more characters: the transcript's file has them all"
-            output = escape(output[:MOST] + (cut if len(output) > MOST else ""))
-            text += f'<pre aria-label="{name}">{output}</pre>'
+    found = re.search(result, execution.stdout, re.M) if result else None
+    if execution.stdout.strip():
+        text += f'<pre aria-label="output">{_marked(execution.stdout, found)}</pre>'
+    if execution.stderr.strip():
+        text += f'<pre aria-label="errors">{_marked(execution.stderr, None)}</pre>'
     return text
+
+
+def _marked(output: str, found: re.Match | None) -> str:
+    """An output as HTML, with its result marked, cut to MOST characters around that."""
+    begin, end = found.span() if found else (0, 0)
+    first = min(max(0, end - MOST // 2), max(0, len(output) - MOST))
+    last = min(len(output), first + MOST)
+    parts = escape(output[first:begin]), escape(output[begin:end]), escape(output[end:last])
+    cut = " more characters: the transcript's file has them all"
+    before = f"... {first}{cut}\n" * bool(first)
+    after = f"\n... {len(output) - last}{cut}" * (last < len(output))
+    line = f"<mark>{parts[1]}</mark>" * bool(found)
+    return f"{before}{parts[0]}{line}{parts[2]}{after}"

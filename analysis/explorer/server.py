@@ -2,6 +2,8 @@
 key."""
 
 import logging
+import os
+import re
 import secrets
 import socket
 import tempfile
@@ -20,6 +22,8 @@ from analysis.explorer.page import document
 from runners.record import FalloffError
 
 HOST = "127.0.0.1"
+PORT = 8850  # if it is free, so that a bookmark survives a restart
+KEY_BYTES = 24
 # A fetched page may connect, and reconnect after a laptop slept, for as long as a server can run.
 TOKEN_S = 365 * 24 * 3600
 UNUSED_S = 300  # seconds that a page is kept after its reader left; its address brings it back
@@ -48,10 +52,8 @@ class Served(NamedTuple):
 def redirecting(address: str) -> Iterator[str]:
     """The address of a file that redirects the browser to the page. Only this user can read it,
     whereas every user can read command lines."""
-    folder = Path(jupyter_runtime_dir())
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(  # of mode 0600
-        "w", dir=folder, prefix="falloff-explorer-", suffix=".html"
+        "w", dir=_private_folder(), prefix="falloff-explorer-", suffix=".html"
     ) as file:
         file.write(
             f'<meta http-equiv="refresh" content="0;url={address}"><a href="{address}">Explorer</a>'
@@ -60,24 +62,51 @@ def redirecting(address: str) -> Iterator[str]:
         yield Path(file.name).as_uri()
 
 
-def serve(folder: Path | None, port: int = 0) -> Served:
-    """Start the server in its own thread on a port, any free one for 0; it answers when this
-    returns.
+def stable_key() -> str:
+    """This user's key, in a file that nobody else can read. It is the same at every start, so that a
+    bookmark survives a restart."""
+    folder = _private_folder()
+    file = folder / "falloff-explorer.key"
+    with suppress(OSError):
+        about, key = file.stat(), file.read_text(encoding="ascii", errors="replace")
+        is_private = about.st_uid == os.getuid() and not about.st_mode & 0o077
+        if is_private and re.fullmatch(r"[\w-]{32}", key):
+            return key
+    key = secrets.token_urlsafe(KEY_BYTES)
+    with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as made:  # of mode 0600
+        made.write(key)
+    os.replace(made.name, file)
+    return key
+
+
+def _private_folder() -> Path:
+    folder = Path(jupyter_runtime_dir())
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _free_port(port: int | None) -> int:
+    """This port, or any free one for 0; for None PORT, or any free one while that is taken. Raises
+    FalloffError if the port that was asked for is taken."""
+    for each in (PORT, 0) if port is None else (port,):
+        with socket.socket() as trying:
+            trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trying.bind((HOST, each))
+                return trying.getsockname()[1]
+            except (OSError, OverflowError) as error:  # in use, reserved for root, or not a port
+                reason = getattr(error, "strerror", None) or error
+    raise FalloffError(f"port {each}: {reason}; choose another, or any free one with --port 0")
+
+
+def serve(folder: Path | None, port: int | None = 0) -> Served:
+    """Start the server in its own thread on a port, any free one for 0, PORT if that is free for
+    None; it answers when this returns.
 
     Raises FalloffError if the port is taken, or there is no such folder.
     """
     data.experiments(folder)  # refuses a missing folder
-    with socket.socket() as trying:
-        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trying.bind((HOST, port))
-        except (OSError, OverflowError) as error:  # in use, reserved for root, or not a port
-            reason = getattr(error, "strerror", None) or error
-            raise FalloffError(
-                f"port {port}: {reason}; choose another, or any free one with --port 0"
-            ) from None
-        port = trying.getsockname()[1]
-    key = secrets.token_urlsafe(24)
+    port, key = _free_port(port), stable_key()
     thread = pn.serve(
         lambda: document(folder),
         port=port,

@@ -7,12 +7,14 @@ from base64 import b64encode
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 from bokeh.embed import json_item
 from bokeh.resources import Resources
 from jinja2 import Template
+from scipy import stats
 
 from analysis.explorer import data, pieces
-from analysis.explorer.plot import draw
+from analysis.explorer.plot import LEFT_OUT, draw
 from analysis.explorer.view import Shown, first_of
 from runners.journal import write_whole
 from runners.record import FalloffError
@@ -71,5 +73,9 @@ def _whole(source: data.Source, shown: Shown) -> dict:
         "verdict": pieces.verdict(shown),
         "numbers": pieces.numbers(shown),
         "plot": json_item(draw(shown)),
+        "kind": shown.quantity.kind,
+        "faint": LEFT_OUT,
+        # Of Student's t, for intervals over 2 values and more.
+        "quantiles": stats.t.ppf(0.975, np.arange(1, max(shown.summary.n.max(), 2))).tolist(),
         "transcripts": transcripts,
     }

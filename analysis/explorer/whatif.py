@@ -1,17 +1,9 @@
-"""What if the network or its price were different? HPL on the paper's cases, predicted at once.
+"""What if the network, the node or a price were different? The page's inputs, and the answer."""
 
-The prediction is the law of HPL's own messages, corrected by a factor: how far the law is off where
-the paper's cluster was simulated. The logarithm of that factor is interpolated between the
-simulated networks, with the inverse squares of their distances as weights, so that it is exact on
-these (D. Shepard, A two-dimensional interpolation function for irregularly-spaced data, ACM
-National Conference 1968, p. 517-524, https://doi.org/10.1145/800186.810616). Distances are in the
-logarithms of bandwidth and latency.
-"""
-
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from html import escape
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -20,197 +12,193 @@ import xarray as xr
 from bokeh.models import Div, Range1d, Span
 from bokeh.plotting import figure
 
-from analysis import paths, prices, store, style
-from analysis.attributes import short_names, testbed
-from analysis.derive import at_only_level, points
-from analysis.efficiency import efficiency, rpeak
-from analysis.explorer.pieces import asset
+from analysis import style
+from analysis.explorer import cases
+from analysis.explorer.cases import LARGEST, PAPER, Network, Node
+from analysis.explorer.pieces import asset, notice
 from analysis.explorer.plot import FRAME, MARKERS, QUIET, dress
-from analysis.models import hpl
-from analysis.payoff import lasting_from
-from analysis.quoting import as_written
-from analysis.wording import counted, number, percent
+from analysis.wording import counted, exact, listed, number, percent
 
-# Both with the same node: up to 36 nodes, and beyond.
-CASES = ("hpl_paper-smith", "hpl_beyond-smith")
-SAME = 1e-12  # a squared distance below which two networks are the same
 SLOW, FAST = "gige", "10gige"  # the first selection: the paper's two networks
 LEAST_SPREAD = 0.1  # least range of the costs' ratio: a narrower axis would show noise
-LARGEST = 36  # nodes, of the paper
-PANELS = 60  # of a case; the correction makes up for the steps of HPL that so few panels miss
 TICKS = [2, 4, 8, 16, 36, 72, 144, 256]
+GIB = 2**30
 
 
-class Network(NamedTuple):
-    """A network as a node sees it: payload bandwidth [B/s], latency [s], and its price per node
-    [USD, or NaN]."""
+class Field(NamedTuple):
+    """A number that a reader gives, and the range within which it is one."""
 
-    bandwidth: float
-    latency: float
-    price: float
-    short: str = "your network"
-
-
-class Basis(NamedTuple):
-    """The paper's cases: HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over
-    (nodes), and the simulated `efficiency` [1] over (interconnect, nodes); a node's `peak` [flop/s]
-    and `price` [USD, without network]; and the simulated networks by name."""
-
-    cases: xr.Dataset
-    peak: float
-    price: float
-    networks: dict[str, Network]
+    label: str
+    low: float
+    high: float
+    step: float
 
 
-@cache
-def basis() -> Basis:
-    """The stored cases of the paper's cluster; raises FalloffError if they are missing."""
-    runs = [at_only_level(points(store.read(paths.REFERENCE / name)), "block") for name in CASES]
-    columns = []
-    for run in runs:
-        settings = run[["N", "NB", "P", "Q", "known_rate"]]
-        settings = settings.max("interconnect") if "interconnect" in settings.dims else settings
-        columns.append(settings.assign(efficiency=efficiency(run)))
-    cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
-    # Both campaigns contain the paper's largest case.
-    cases = cases.drop_duplicates("nodes").sortby("nodes")
-    listed, short = prices.read(), short_names(runs[1])
-    known = {
-        name: Network(
-            about["bandwidth"]["value"],
-            about["latency"]["value"],
-            prices.total(listed, name) or np.nan,
-            as_written(short[name]),
-        )
-        for name, about in testbed(runs[0])["network"].items()
-        if name in runs[1].interconnect
-    }
-    return Basis(cases, rpeak(runs[0]), prices.total(listed, prices.NODE), known)
-
-
-def predict(basis: Basis, yours: Network, other: Network) -> xr.Dataset:
-    """Compare both networks at the paper's node counts: the efficiencies [1] `yours` and `other`
-    over (nodes), the `ratio` [1] of the cost of a Gflop/s of HPL on yours to that on the other, the
-    extra cost of a node (`premium` [1]), and `pays_from`, the node count from which on yours is
-    cheaper, infinite if it is not even at the largest."""
-    mine, theirs = predicted(basis, yours), predicted(basis, other)
-    premium = (basis.price + yours.price) / (basis.price + other.price) - 1
-    ratio = (1 + premium) * theirs / mine
-    both = {"yours": mine, "other": theirs, "ratio": ratio}
-    return xr.Dataset({**both, "premium": premium, "pays_from": lasting_from(-np.log(ratio))})
-
-
-def predicted(basis: Basis, network: Network) -> xr.DataArray:
-    """The efficiency [1] by the law of HPL's messages, corrected from the simulated networks, over
-    (nodes)."""
-    simulated = basis.cases.efficiency
-    known = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
-    bandwidth, latency = np.array([each[:2] for each in (*known, network)]).T
-    cases = basis.cases
-    x = np.array([cases[name].values for name in ("N", "NB", "P", "Q")], float)
-    of_a_flop = (cases.nodes / (1e9 * cases.known_rate)).values
-    costs = latency[:, None], 1 / bandwidth[:, None], of_a_flop
-    time = xr.DataArray(hpl.longest(hpl.counts(x, PANELS), *costs), dims=("interconnect", "nodes"))
-    model = 1 / time * hpl.operations(cases.N) / (cases.nodes * basis.peak)
-    correction = np.log(simulated / model[:-1].assign_coords(interconnect=simulated.interconnect))
-    distances = (
-        np.log(bandwidth[:-1] / bandwidth[-1]) ** 2 + np.log(latency[:-1] / latency[-1]) ** 2
-    )
-    weights = xr.DataArray(1 / np.maximum(distances, SAME), dims="interconnect")
-    correction = correction.weighted(weights).mean("interconnect")  # over the simulated networks
-    return model[-1] * np.exp(correction)
-
-
-@cache
-def largest_error() -> float:
-    """The largest error [1] in the efficiency of a simulated network when it is predicted from the
-    others."""
-    known, errors = basis(), []
-    for name, network in known.networks.items():
-        others = known._replace(cases=known.cases.drop_sel(interconnect=name))
-        truth = known.cases.efficiency.sel(interconnect=name, drop=True)
-        errors.append(float(np.abs(predicted(others, network) - truth).max()))
-    return max(errors)
+FIELDS = {
+    "bandwidth": Field("Bandwidth of payload [Gbit/s]", 1e-3, 1e4, 0.5),
+    "latency": Field("Latency [µs]", 1e-3, 1e6, 1),
+    "price": Field("Price of its place in the network [USD]", 0, 1e7, 10),
+    "other_price": Field("Price of that network, a node [USD]", 0, 1e7, 10),
+    "rate": Field("DGEMM rate [Gflop/s]", 1e-3, 1e7, 10),
+    "memory": Field("Memory that HPL fills [GiB]", 0.01, 1e5, 1),
+    "node_price": Field("Price without network [USD]", 0, 1e8, 100),
+}
+CLUSTER, OTHER = "cluster", "other"  # the lists
 
 
 class WhatIf:
-    """The page's inputs and plots; `changed` is called when a reader changes an input."""
+    """The page's inputs and plots; `changed` is called when a reader changes an input. The answer is
+    for the numbers and names that are `given`."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        self._known, self._changed, self._filling = basis().networks, changed, False
-        names = {network.short: name for name, network in self._known.items()}
-        priced = {
-            short: name for short, name in names.items() if np.isfinite(self._known[name].price)
-        }
+        self._changed, self._filling = changed, False
+        self._clusters = cases.clusters()
         wide = {"sizing_mode": "stretch_width", "stylesheets": [asset("parts.css")]}
         look, bare = {"margin": (4, 0), **wide}, {"margin": 0, **wide}
-        self.preset = pn.widgets.RadioButtonGroup(options=names, value=FAST, **look)
-        field = partial(pn.widgets.FloatInput, start=0, **look)
+        self.preset = pn.widgets.RadioButtonGroup(options=[], **look)
+        named = {_called(name): name for name in self._clusters}
         self.inputs = {
-            "bandwidth": field(label="Bandwidth of payload [Gbit/s]", step=0.5),
-            "latency": field(label="Latency [µs]", step=1),
-            "price": field(label="Price, a node [USD]", step=10),
-            "other": pn.widgets.Select(label="Against", options=priced, value=SLOW, **look),
+            CLUSTER: pn.widgets.Select(label="Cluster", options=named, **look),
+            OTHER: pn.widgets.Select(label="Against", **look),
+        } | {
+            name: pn.widgets.FloatInput(label=field.label, step=field.step, **look)
+            for name, field in FIELDS.items()
         }
         self.card = Div(disable_math=True, **bare)
         self.plots = [pn.pane.Bokeh(sizing_mode="stretch_width", margin=0) for _ in range(2)]
-        side = pn.Column(self.preset, *self.inputs.values(), **bare)
+        node, network, other = (
+            Div(text=f"<h2>{head}</h2>", **bare)
+            for head in ("Node", "Your network", "Other network")
+        )
+        of = self.inputs
+        side = pn.Column(
+            of[CLUSTER], node, of["rate"], of["memory"], of["node_price"],
+            network, self.preset, of["bandwidth"], of["latency"], of["price"],
+            other, of[OTHER], of["other_price"], **bare
+        )  # fmt: skip
         main = pn.Column(self.card, *self.plots, **bare)
         self.panel = pn.Column(main, side, css_classes=["what-if"], **bare)
-        self._set(self._preset(FAST))
-        self._start = self._values()
-        for widget in self.inputs.values():
-            widget.param.watch(lambda _event: self._moved({}), "value")
-        self.preset.param.watch(lambda event: self._moved(self._preset(event.new)), "value")
+        self.given = self._start(PAPER)
+        self._set({})
+        for name, widget in self.inputs.items():
+            widget.param.watch(partial(self._moved, name), "value")
+        self.preset.param.watch(
+            lambda event: self._react(_numbers(self._networks[event.new])), "value"
+        )
+
+    @property
+    def _networks(self) -> Mapping[str, Network]:
+        return self._clusters[self.given[CLUSTER]].networks
+
+    def _start(self, cluster: str) -> dict[str, float | str]:
+        """A cluster's own numbers: the paper's two networks, else the fastest against the slowest.
+        What is not known of it is the paper's."""
+        networks, node = self._clusters[cluster].networks, cases.basis().node
+        slow, *_, fast = sorted(networks, key=lambda one: networks[one].bandwidth)
+        slow, fast = (one if one in networks else end for one, end in ((SLOW, slow), (FAST, fast)))
+        return {
+            CLUSTER: cluster,
+            "rate": self._clusters[cluster].rate / 1e9,
+            "memory": round(node.memory / GIB, 2),
+            "node_price": node.price,
+            "price": 0.0,
+            **_numbers(networks[fast]),
+            OTHER: slow,
+            "other_price": _numbers(networks[slow]).get("price", 0.0),
+        }
 
     def address(self) -> list[tuple[str, str]]:
-        """The page's part of its address: everything that differs from the start."""
-        return [item for item in self._values().items() if item[1] != self._start[item[0]]]
+        """The page's part of its address: the cluster, and what differs from its own numbers."""
+        start = self._start(self.given[CLUSTER]) | {CLUSTER: PAPER}
+        return [(name, str(value)) for name, value in self.given.items() if value != start[name]]
 
     def take(self, asked: Mapping[str, str]) -> None:
         """Show the inputs of an address."""
-        self._set({**self._start, **{name: asked[name] for name in asked if name in self.inputs}})
+        self.given = self._start(PAPER)
+        self._set({name: asked[name] for name in self.inputs if name in asked})
 
-    def _values(self) -> dict[str, str]:
-        return {name: str(widget.value) for name, widget in self.inputs.items()}
+    def _moved(self, name: str, event) -> None:
+        """React to a changed input; another network comes with its price, where that is known."""
+        price = {}
+        if name == OTHER:
+            price = {"other_price": _numbers(self._networks[event.new]).get("price")}
+        self._react({name: event.new, **{one: at for one, at in price.items() if at is not None}})
 
-    def _preset(self, name: str) -> dict[str, float]:
-        """The inputs of a known network; the price stays if that of the network is unknown."""
-        bandwidth, latency, price, _ = self._known[name]
-        values = {"bandwidth": 8e-9 * bandwidth, "latency": 1e6 * latency, "price": price}
-        return {name: value for name, value in values.items() if np.isfinite(value)}
-
-    def _moved(self, values: Mapping[str, float]) -> None:
-        """React to a changed input, or to the choice of a known network."""
+    def _react(self, values: Mapping[str, float | str | None]) -> None:
         if not self._filling:
             self._set(values)
             self._changed()
 
-    def _set(self, values: Mapping[str, str | float]) -> None:
-        """Set the inputs and update the answer. An input that rejects its value stays as it is."""
-        self._filling = True
+    def _set(self, values: Mapping[str, str | float | None]) -> None:
+        """Take these values and show the answer. What is no value is refused with a sentence, and the
+        answer is for the last one that is."""
+        given, refused = dict(self.given), []
+        if values.get(CLUSTER) in self._clusters:
+            given = self._start(values[CLUSTER])
+        networks = self._clusters[given[CLUSTER]].networks
+        lists = {CLUSTER: self._clusters, OTHER: networks}
         for name, value in values.items():
-            with suppress(ValueError):
-                if name != "other":
-                    self.inputs[name].value = round(float(value), 6)
-                elif value in self.inputs[name].options.values():
-                    self.inputs[name].value = value
+            if name in FIELDS:
+                number_, refusal = _read(FIELDS[name], value)
+                if not refusal:
+                    given[name] = number_
+                else:
+                    refused.append(f"{refusal} The answer is for {exact(given[name])}.")
+            elif value in lists[name]:
+                given[name] = value
+            else:
+                what = "cluster" if name == CLUSTER else "network"
+                refused.append(f"{value} is no {what} here: {listed(list(lists[name]), 'or')}.")
+        self.given = given
+        self._show(refused)
+
+    def _show(self, refused: Iterable[str]) -> None:
+        given, networks = self.given, self._networks
+        self._filling = True
+        names = {network.short: name for name, network in networks.items()}
+        if self.preset.options != names:
+            fast = FAST if FAST in networks else list(networks)[-1]
+            self.preset.param.update(options=names, value=fast)
+            self.inputs[OTHER].param.update(options=names, value=given[OTHER])
+        for name, value in given.items():
+            self.inputs[name].value = value
         self._filling = False
-        bandwidth, latency, price, other = (widget.value for widget in self.inputs.values())
-        least = 1e-3  # Gbit/s or µs, the value of an empty field
-        yours = Network(
-            max(bandwidth or 0, least) * 1e9 / 8, max(latency or 0, least) * 1e-6, price or 0
-        )
-        other = self._known[other]
-        answer = predict(basis(), yours, other)
-        self.card.text = card(answer, other.short)
+        node = Node(1e9 * given["rate"], GIB * given["memory"], given["node_price"])
+        yours = Network(given["bandwidth"] * 1e9 / 8, given["latency"] * 1e-6, given["price"])
+        other = networks[given[OTHER]]._replace(price=given["other_price"])
+        answer = cases.predict(cases.basis(), yours, other, node)
+        said = "".join(notice(one) for one in refused)
+        self.card.text = said + card(answer, other.short)
         self.plots[0].object, self.plots[1].object = draw(answer, other.short)
+
+
+def _called(cluster: str) -> str:
+    return "the paper's cluster" if cluster == PAPER else f"twin {cluster}"
+
+
+def _numbers(network: Network) -> dict[str, float]:
+    """The inputs of a network, with its price where that is known."""
+    bandwidth, latency, price, _ = network
+    values = {"bandwidth": 8e-9 * bandwidth, "latency": 1e6 * latency, "price": price}
+    return {name: round(value, 6) for name, value in values.items() if np.isfinite(value)}
+
+
+def _read(field: Field, value: str | float | None) -> tuple[float, str]:
+    """A number, or why it is refused."""
+    try:
+        found = float(value if value is not None else "nothing")
+    except ValueError:
+        return 0.0, f"{field.label}: {value or 'nothing'} is no number."
+    if field.low <= found <= field.high:
+        return round(found, 6), ""
+    between = f"from {exact(field.low)} to {exact(field.high)}"
+    return 0.0, f"{field.label}: {exact(found) if isfinite(found) else value} is not {between}."
 
 
 def draw(answer: xr.Dataset, name: str) -> tuple[figure, figure]:
     """Both efficiencies, and the cost of a Gflop/s, over the nodes."""
     far = max(LEAST_SPREAD, 1.2 * float(np.abs(answer.ratio - 1).max()))
-    reached = _figure("efficiency, Rmax / Rpeak [%]", 0, 100)
+    reached = _figure(f"HPL's rate over {answer.of} [%]", 0, 100)
     cost = _figure("cost of a Gflop/s, yours / other", max(0, 1 - far), 1 + far)
     x = np.log2(answer.nodes.values)
     for drawn, y, series, network in (
@@ -252,17 +240,25 @@ def card(answer: xr.Dataset, other: str) -> str:
     premium = answer.premium.item()
     price = f"{percent(abs(premium))} {'more' if premium > 0 else 'less'}"
     numbers = (
-        f"On {counted(LARGEST, 'node')} HPL reaches {mine} of peak on your network and {theirs} on {other}; "
+        f"On {counted(LARGEST, 'node')} HPL reaches {mine} of {answer.of} on your network and {theirs} on {other}; "
         f"a node costs {price}."
     )
+    how = (
+        "corrected to agree with the simulation where a network was simulated. It has no scatter, so no interval; one "
+        f"simulated network predicted from the others is at most {number(100 * cases.largest_error(), 2)} percentage points "
+        "off."
+    )
+    if answer.of != cases.PEAK:
+        how = (
+            "alone, on nodes of which each is one process. It has no scatter, so no interval; on the stored twin it is at most "
+            f"{percent(cases.error_on_other_nodes())} off HPL simulated there. The prices are the paper's until you change them."
+        )
     note = (
-        "Predicted on the white paper's cases, whose matrix grows with the nodes: the law of HPL's own messages, corrected to "
-        "agree with the simulation where a network was simulated. It has no scatter, so no interval; one simulated "
-        f"network predicted from the others is at most {number(100 * largest_error(), 2)} percentage points off. "
-        "Prices of 2005 to 2009 have their sources in data/prices.toml."
+        "Predicted on the white paper's numbers of nodes, with a matrix that grows with them: the law of HPL's own messages, "
+        f"{how} Prices of 2005 to 2009 have their sources in data/prices.toml."
     )
     return (
-        '<p class="question">What if the network or its price were others?</p>'
+        '<p class="question">What if the network, the node or a price were others?</p>'
         f'<div class="card" data-pays="{answer.pays_from.item():g}"><span class="sentence">{escape(sentence)}</span> '
         f'<span class="chip">predicted</span><p class="numbers">{escape(numbers)}</p>'
         f'<div class="note">{escape(note)}</div></div>'

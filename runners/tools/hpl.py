@@ -477,6 +477,7 @@ TOOL = Tool(
     readings=READINGS,
     factors=FACTORS,
     marks=MARKS,
+    result_line=r"^.*\bW[RC]\d\S* .*\d\.\d+e[+-]\d\d.*$",
     aliases=("xhpl", "linpack"),
     packages=("openmpi-bin", "libopenmpi-dev", "libopenblas-dev"),
     seconds=seconds,

@@ -473,6 +473,7 @@ TOOL = Tool(
     readings=READINGS,
     factors=FACTORS,
     marks=MARKS,
+    result_line=r'^\s*"end":.*$',
     packages=("iperf3",),
     seconds=seconds,
 )

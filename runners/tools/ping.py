@@ -135,6 +135,7 @@ TOOL = Tool(
     readings=READINGS,
     factors=ENDS,
     marks=MARKS,
+    result_line=r"^(?:rtt|round-trip) min.*$",
     packages=("iputils-ping",),
     seconds=seconds,
 )

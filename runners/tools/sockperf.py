@@ -159,6 +159,7 @@ TOOL = Tool(
     readings=READINGS,
     factors=FACTORS,
     marks=(Mark(r"^sockperf: (?:\x1b\[[\d;]*m)?== version #", "an output of sockperf"),),
+    result_line=r"^.*Summary: Latency.*$",
     packages=("sockperf",),
     seconds=seconds,
 )
