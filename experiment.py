@@ -293,15 +293,21 @@ def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
     return _Datasets(data)
 
 
-def write_twin(name: str, found: twin.Twin, nodes: int, datasets: Collection[xr.Dataset]) -> Path:
-    """Write a twin's description as a testbed. An existing testbed of that name with other content
+def write_twin(
+    name: str,
+    found: twin.Twin,
+    nodes: int,
+    datasets: Collection[xr.Dataset],
+    job: twin.Job | None = None,
+) -> Path:
+    """Write a twin's description as a testbed, on which HPL runs as the `job`. An existing testbed of that name with other content
     is never replaced."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
     shorts = dict(pair for each in datasets for pair in attributes.short_names(each).items())
     file, text = (
         executables.own(paths.TESTBEDS) / f"{name}.toml",
-        twin.description(found, name, nodes, shorts),
+        twin.description(found, name, nodes, shorts, job),
     )
     if file.exists() and file.read_text(encoding="utf-8") != text:
         remedy = "give another --name, or move it away"
@@ -325,7 +331,9 @@ def simulate_twin(
         key: {"name": key, "short": key, **own.plain()} for key, own in machine.networks.items()
     }
     for campaign in prediction.campaigns(found, points, campaigns.read("twin_hpl").settings):
-        plan = resolve(for_testbed(campaign, machine), machine, between)
+        # These campaigns say themselves how HPL runs.
+        fitted = for_testbed(campaign, machine.unset("matrix_bytes"))
+        plan = resolve(fitted, machine, between)
         simulated.append(store.read(run_campaign(plan, out, listen=listen)))
     return simulated
 
@@ -399,6 +407,7 @@ def plan_replay(
         remedy = "only a simulation can replay: name smith"
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
     usual = [name for name in described.design.primary if name in machine.network]
+    usual = usual or [name for name in machine.network if name != what_if.IDEAL]
     machine, levels = what_if.changed(machine, on or usual, what_ifs)
     described = described.changed(
         factors={"interconnect": levels, "nodes": sorted(nodes), "program": [program]},

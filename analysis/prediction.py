@@ -20,7 +20,7 @@ from analysis.statements import T_INTERVAL, Statement, estimated, origin
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import ACROSS, INSIDE, place
 from analysis.store import IMPORTED
-from analysis.twin import Twin
+from analysis.twin import Job, Twin
 from analysis.wording import UNKNOWN, counted, estimate, fixed, listed, number, percent
 from runners.record import FalloffError
 
@@ -136,34 +136,47 @@ def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
 
 
 def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
-    """Imported HPL points over (block, interconnect, nodes), on a grid of one process a node as the twin has them; None if the
-    numbers of nodes are not known."""
+    """Imported HPL points over (block, interconnect, nodes) with `ranks_per_node`, those of one grid at each number of nodes; None
+    if the numbers of nodes are not known."""
     try:
         points = imported_hpl.points(dataset)
     except FalloffError:
         return None
     if points.nodes.attrs["long_name"] != "nodes":
         return None
-    nodes = points.nodes.values.tolist()
-    for name in ("P", "Q"):
-        grid = [problem(n, 1, _BYTES, 1)[name] for n in nodes]
-        points[name] = points.P.where(False).fillna(xr.DataArray(grid, dims="nodes"))
-    return points
+    each = points.P * points.Q / points.nodes
+    whole = (each % 1 == 0) | each.isnull()
+    if not whole.all():
+        odd = points.where(~whole).to_dataframe().dropna(subset="P").reset_index().iloc[0]
+        raise FalloffError(
+            f"HPL ran on {odd.P:g} x {odd.Q:g} processes and {odd.nodes:g} nodes: of such a job the twin cannot place the "
+            "processes. Import without it, or say `--set nodes=N`"
+        )
+    return points.assign(ranks_per_node=each)
+
+
+def job(points: xr.Dataset) -> Job:
+    """How HPL ran on the most nodes of the held-out points."""
+    most = points.isel(nodes=-1).max(["block", "interconnect"])
+    of_node = _BYTES * float(most.N) ** 2 / int(most.nodes)
+    return Job(int(points.ranks_per_node.max()), of_node, int(points.NB.max()))
 
 
 def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> Iterator[Campaign]:
     """The campaigns to simulate: the held-out points, then the what-ifs. `defaults` are HPL's settings where the run
     recorded none."""
     shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
+    each = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
     ran, block = _settings(points), int(shape.NB.max())
     settings = {key: ran.get(key, value) for key, value in defaults.items()} | {"NB": block}
     levels = {
-        str(nodes): {name: int(shape[name].sel(nodes=nodes)) for name in ("N", "P", "Q")}
+        str(nodes): _as_run(shape.sel(nodes=nodes), int(each.sel(nodes=nodes)))
         for nodes in points.nodes.values.tolist()
     }
     most, networks = int(points.nodes.max()), points.interconnect.values.tolist()
-    of_node = _BYTES * levels[str(most)]["N"] ** 2 / most
-    twice = {str(most): levels[str(most)], str(2 * most): problem(2 * most, 1, of_node, block)}
+    of_node, ranks = _BYTES * levels[str(most)]["N"] ** 2 / most, int(each.sel(nodes=most))
+    larger = problem(2 * most, ranks, of_node, block) | _ranks(ranks)
+    twice = {str(most): levels[str(most)], str(2 * most): larger}
     others = [
         other
         for name in networks
@@ -192,6 +205,19 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
                 "stopping": {"blocks": 1},
             }
         )
+
+
+def _as_run(shape: xr.Dataset, each: int) -> dict[str, int]:
+    """HPL's order and grid as it ran with so many processes a node; where networks had several grids, the squarest."""
+    ran = {name: int(shape[name]) for name in ("N", "P", "Q")}
+    if ran["P"] * ran["Q"] != int(shape.nodes) * each:
+        ran |= problem(int(shape.nodes), each, _BYTES, 1) | {"N": ran["N"]}
+    return ran | _ranks(each)
+
+
+def _ranks(each: int) -> dict[str, int]:
+    """The setting of so many processes a node; none for one."""
+    return {"ranks_per_node": each} if each > 1 else {}
 
 
 def _settings(points: xr.Dataset) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from analysis.derive import slowed
 from analysis.fitting.adequacy import follows
 from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
+from analysis.what_if import FREE, IDEAL
 from analysis.wire import wire_limit
 from analysis.wording import byte_size, estimate, listed, number, percent
 from runners.record import FalloffError
@@ -337,9 +338,9 @@ nodes = {nodes}
 runners = ["hpl"]
 blocks = 1                      # a simulation repeats itself exactly
 interconnects = {networks}
-
+{job}
 [settings]
-THRESHOLD = -1.0                # nothing is computed, so nothing can be checked
+{block}THRESHOLD = -1.0                # nothing is computed, so nothing can be checked
 timeout_s = 1800
 
 [rates]
@@ -347,14 +348,28 @@ timeout_s = 1800
 """
 
 
-def description(twin: Twin, name: str, nodes: int, shorts: Mapping[str, str]) -> str:
-    """The twin as a file of data/testbeds, with the networks of `what_ifs`; `nodes` is how many the largest job has."""
+@dataclass(frozen=True)
+class Job:
+    """HPL as it was run: processes on each node, the matrix there [B], and NB."""
+
+    ranks_per_node: int
+    matrix_bytes: float
+    block: int
+
+
+def description(
+    twin: Twin, name: str, nodes: int, shorts: Mapping[str, str], job: Job | None = None
+) -> str:
+    """The twin as a file of data/testbeds, with the networks of `what_ifs` and one without cost; `nodes` is how many
+    the largest job has. With `job` every campaign of HPL runs so there."""
     networks = {}
     for network, link in twin.links.items():
         short = shorts.get(network, network)
         others = what_ifs(link, network, short, nodes // 2, twin.faster)
         for other, (words, changed) in {network: (short, {}), **others}.items():
             networks[other] = _network(other, words, link, changed)
+    if IDEAL not in networks:
+        networks[IDEAL] = _ideal()
     rates = [_entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}")]
     for rate, value, unit in (
         ("dgemm_k_half", 0.0, "elements"),
@@ -371,9 +386,30 @@ def description(twin: Twin, name: str, nodes: int, shorts: Mapping[str, str]) ->
         name=name,
         nodes=nodes,
         networks=json.dumps(list(networks)),
+        job=_of_job(job),
+        block=f"NB = {job.block}\n" if job else "",
         rates="\n".join(rates),
     )
     return head + "".join(networks.values())
+
+
+def _of_job(job: Job | None) -> str:
+    if not job:
+        return ""
+    return (
+        f"ranks_per_node = {job.ranks_per_node}              # as HPL's own output says\n"
+        f"matrix_bytes = {job.matrix_bytes:.6g}       # on each node, of the largest HPL that was run\n"
+    )
+
+
+def _ideal() -> str:
+    """The network without cost: what is lost without one."""
+    lines = ["", f"[networks.{IDEAL}]", 'name = "an ideal network"', 'short = "ideal network"']
+    lines.append(f"[network.{IDEAL}]")
+    for name, number_ in (("bandwidth", FREE.bandwidth), ("latency", FREE.latency)):
+        value = Value(*[number_.value] * 3)
+        lines.append(_entry(name, value, number_.unit, number_.source))
+    return "\n".join(lines) + "\n"
 
 
 def _network(name: str, words: str, link: Link, changed: Mapping) -> str:

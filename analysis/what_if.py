@@ -11,7 +11,7 @@ from runners.record import unknown
 # No network: what a program loses without one.
 IDEAL = "unshaped"
 _CHOSEN = "chosen so that messages cost next to nothing"
-_FREE = SimulatedNetwork(
+FREE = SimulatedNetwork(
     bandwidth=Number(value=1e12, unit="B/s", source=_CHOSEN),
     latency=Number(value=1e-9, unit="s", source=_CHOSEN),
 )
@@ -43,7 +43,7 @@ def changed(
 
     Raises FalloffError for a network that the machine does not describe.
     """
-    described = {IDEAL: _FREE, **machine.network}
+    described = {IDEAL: FREE, **machine.network}
     shown = {IDEAL: Network(short="no network"), **machine.networks}
     short, levels = between(machine.networks), []
     for name in names:

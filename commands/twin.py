@@ -7,6 +7,7 @@ import click
 from analysis import paths
 from commands import names
 from commands.grammar import PATH, argument, command, option, switch
+from runners.record import FalloffError
 
 
 class Rates(click.ParamType):
@@ -90,12 +91,18 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     found = fitting.fit(datasets, faster)
     for network, reason in found.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
-    points = None if fit_only else prediction.held_out_points(datasets, found)
+    points = None
+    try:
+        points = prediction.held_out_points(datasets, found)
+    except FalloffError:
+        if not fit_only:
+            raise
     most = int(points.nodes.max()) if points is not None else 16
-    file = experiment.write_twin(name, found, 2 * most, datasets)
+    job = prediction.job(points) if points is not None else None
+    file = experiment.write_twin(name, found, 2 * most, datasets, job)
     print(fitting.text(found).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
-    if points is None:
+    if fit_only:
         return
     with shown() as listen:
         runs = experiment.simulate_twin(name, found, points, out, listen=listen)

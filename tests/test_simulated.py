@@ -177,6 +177,26 @@ def test_a_placement_moves_ranks_to_other_nodes(testbed):
 
 
 @needs_simgrid
+def test_ranks_of_a_node_share_its_rate_and_leave_its_link_alone(testbed):
+    """On a network without cost 4 ranks on 2 nodes compute like 4 nodes of half the rate; on one node no network matters;
+    every node's bytes are counted together."""
+    half = {"vary": "dgemm_flop_s=19.835e9,node_byte_s=5e9"}
+    free = {"interconnect": "unshaped"}
+    shared, transcript = simulate(testbed, nodes=2, ranks_per_node=2, **free)
+    apart, of_four = simulate(testbed, **half, **free)
+    # Messages inside a node are copied, which takes a little.
+    assert 0.95 < shared["hpl_rate"] / apart["hpl_rate"] < 1
+    a, b, c, d = of_four.counters["bytes_sent"][:4]
+    assert transcript.counters["bytes_sent"][:2] == [a + b, c + d]
+    one, slow = (
+        simulate(testbed, nodes=1, ranks_per_node=4, interconnect=name)[0]["hpl_rate"]
+        for name in ("gige", "unshaped")
+    )
+    assert one == pytest.approx(slow, rel=1e-6)
+    assert one > simulate(testbed, vary="dgemm_flop_s=9.9175e9,node_byte_s=2.5e9")[0]["hpl_rate"]
+
+
+@needs_simgrid
 @pytest.mark.parametrize(
     ("runner", "point", "fault"),
     [

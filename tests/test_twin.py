@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tomllib
 
 import numpy as np
 import own_results
@@ -11,6 +12,8 @@ from executed import executed, words
 
 import experiment
 from analysis import derive, importing, paths, prediction, store, twin
+from analysis.descriptions import campaigns, testbeds
+from analysis.descriptions.adaptation import for_testbed
 from runners.record import FalloffError
 from runners.testbeds import simulated, smpi
 
@@ -138,20 +141,49 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     shutil.copytree(paths.TESTBEDS, tmp_path / "testbeds")
     monkeypatch.setattr(paths, "TESTBEDS", tmp_path / "testbeds")
     hpl = experiment.named(["twin_hpl-scale_model"])
-    file = experiment.write_twin("copy", found, 16, hpl)
-    points = prediction.held_out_points(hpl, found).sel(nodes=[2])
+    points = prediction.held_out_points(hpl, found)
+    file = experiment.write_twin("copy", found, 16, hpl, prediction.job(points))
+    points = points.sel(nodes=[2])
     study = prediction.predict(
         found, points, *experiment.simulate_twin("copy", found, points, tmp_path / "raw")
     )
     assert len(study.held_out) == 2 and {point.answer for point in study.held_out} == {"within"}
     plan = experiment.plan_campaign("hpl_scaling", "copy")
-    assert set(plan.interconnects) == {"gige", "10gige"}
+    assert set(plan.interconnects) == {"gige", "10gige", "unshaped"}
+    # With the matrix that its nodes had, not the campaign's own.
+    sizes = {trial.point["nodes"]: trial.point["N"] for trial in plan.blocks[0]}
+    assert sizes == {2: 1200, 8: 2400}
     file.write_text("# mine\n")
     with pytest.raises(FalloffError, match="says something else"):
         experiment.write_twin("copy", found, 16, hpl)
     assert file.read_text() == "# mine\n"
     with pytest.raises(FalloffError, match="letters, digits"):
         experiment.write_twin("../x", found, 16, hpl)
+
+
+def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
+    """With the processes a node and the grids of the files, also in campaigns that are run on the twin later; a network that
+    is not there brings the ideal one."""
+    laws = {name: own_results.LAWS[name] for name in ("1gbe", "10gbe")}
+    own_results.write_hpl(tmp_path / "results", laws=laws, nodes=(1, 2, 4))
+    kept = importing.keep(importing.read("hpl", [tmp_path / "results"], {}), tmp_path / "mine")
+    points = prediction.held_out_points([store.read(kept)], found)
+    assert prediction.job(points) == twin.Job(16, 8 * 80000**2 / 4, 192)
+    held_out, what_if = prediction.campaigns(found, points, {})
+    assert held_out.levels["nodes"] == {
+        "2": {"N": 50000, "P": 4, "Q": 8, "ranks_per_node": 16},
+        "4": {"N": 80000, "P": 4, "Q": 16, "ranks_per_node": 16},
+    }
+    assert what_if.levels["nodes"]["8"]["P"] * what_if.levels["nodes"]["8"]["Q"] == 8 * 16
+    text = twin.description(found, "mine", 8, {}, prediction.job(points))
+    machine = testbeds.checked(tomllib.loads(text))
+    assert machine.network["unshaped"].latency.value < 1e-8
+    alone = machine.changed(interconnects=["gige", "unshaped"])
+    fitted = for_testbed(campaigns.read("hpl_scaling"), alone)
+    assert fitted.settings["ranks_per_node"] == 16 and fitted.settings["NB"] == 192
+    assert fitted.levels["nodes"]["4"]["N"] == 80000 // 192 * 192
+    (contrast,) = fitted.design.primary
+    assert contrast.networks == ["gige", "unshaped"] and contrast.to == 8
 
 
 @pytest.mark.long

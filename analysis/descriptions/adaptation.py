@@ -2,10 +2,11 @@
 
 import itertools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from analysis.descriptions.campaigns import ALL_NODES, Campaign, Design, Statement
-from analysis.descriptions.testbeds import Cluster, ClusterNetwork, Emulated, Testbed
+from analysis.descriptions.testbeds import Cluster, Emulated, Simulated, Testbed
 from runners import scale
 from runners.description_rules import COUNT
 from runners.record import FalloffError
@@ -21,7 +22,7 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
 
     The level "all" of `nodes` becomes the testbed's number of nodes. What a testbed does not name
     stays, and so do interconnects that it lacks, which the plan then refuses. For a cluster see
-    `_for_cluster`.
+    `_for_cluster`, for a simulated one that says what its nodes hold `_filled`.
     """
     factors, settings = dict(campaign.factors), {**campaign.settings, **testbed.settings}
     survey, warm_up, stopping = campaign.survey, campaign.warm_up, campaign.stopping
@@ -45,6 +46,8 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     )
     if isinstance(testbed, Cluster):
         return _for_cluster(fitted, testbed)
+    if isinstance(testbed, Simulated) and testbed.matrix_bytes and campaign.runner == "hpl":
+        return _filled(fitted, testbed)
     if isinstance(testbed, Emulated) and testbed.scale and campaign.runner == "hpl" and networks:
         return fitted.changed(levels=_slowed(fitted, testbed))
     return fitted
@@ -90,7 +93,8 @@ def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
     if "interconnect" in factors:
         common = [name for name in factors["interconnect"] if name in networks]
         factors["interconnect"] = common or list(networks)
-        design = _cluster_design(design, factors, networks)
+        rates = {name: networks[name].rate_bit_s for name in factors["interconnect"]}
+        design = _cluster_design(design, factors, rates)
     if campaign.runner == "hpl":
         settings["ranks_per_node"] = testbed.ranks_per_node
         if "nodes" not in testbed.levels:
@@ -110,14 +114,36 @@ def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
     )
 
 
+def _filled(campaign: Campaign, testbed: Simulated) -> Campaign:
+    """The campaign of HPL on a simulated cluster, on no more nodes than it has and with matrices that
+    fill `matrix_bytes` of each."""
+    factors, each = dict(campaign.factors), testbed.ranks_per_node
+    if "nodes" in factors:
+        factors["nodes"] = [n for n in factors["nodes"] if n <= testbed.nodes] or factors["nodes"]
+    settings = {**campaign.settings, "ranks_per_node": each}
+    sized = _sized(factors, settings, campaign.levels.get("nodes", {}), each, testbed.matrix_bytes)
+    rates = {
+        name: testbed.network[name].bandwidth.value
+        for name in factors.get("interconnect", [])
+        if name in testbed.network
+    }
+    design = campaign.design.unset("without_messages")
+    if rates:
+        design = _cluster_design(design, factors, rates)
+    return campaign.changed(
+        factors=factors, levels={**campaign.levels, **sized}, settings=settings, design=design
+    )
+
+
 def _cluster_design(
-    design: Design, factors: dict[str, list], networks: dict[str, ClusterNetwork]
+    design: Design, factors: dict[str, list], known: Mapping[str, float | None]
 ) -> Design:
-    """What the analysis compares, among the available networks and node counts."""
+    """What the analysis compares, among the available networks, with their rates as far as `known`,
+    and node counts."""
     names = factors["interconnect"]
     if design.compared != "interconnect" or not design.primary:
         return design
-    rates = {name: networks[name].rate_bit_s for name in names if networks[name].rate_bit_s}
+    rates = {name: known[name] for name in names if known[name]}
     extremes = [min(rates, key=rates.get), max(rates, key=rates.get)] if len(rates) > 1 else []
     primary: list[Any] = design.primary
     if design.statements:
@@ -163,9 +189,21 @@ def _problems(
             reason = f"{each} processes a node need grids of their own"
             raise FalloffError(f"testbed {testbed.name}: {reason}: {remedy}")
         return {}
-    filled, block = testbed.matrix_share * testbed.memory_bytes, settings.get("NB")
-    if not COUNT[0](block):
+    if not COUNT[0](block := settings.get("NB")):
         raise FalloffError(f"testbed {testbed.name}: NB = {block!r} must be {COUNT[1]}")
+    return _sized(factors, settings, known, each, testbed.matrix_share * testbed.memory_bytes)
+
+
+def _sized(
+    factors: dict[str, list],
+    settings: dict[str, Any],
+    known: dict[str, Any],
+    each: int,
+    filled: float,
+) -> dict[str, dict[str, Any]]:
+    """The table of levels `known`, with HPL's order and grid for each node count: `each` processes
+    and a matrix of `filled` bytes on every node."""
+    block = settings["NB"]
     entailed = dict(known)
     for nodes in factors.get("nodes", []):
         sized = problem(nodes, each, filled, block)

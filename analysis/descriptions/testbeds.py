@@ -207,6 +207,10 @@ class Simulated(Testbed):
     nodes: Nodes
     designs: Name | None = None
     """a file in data/designs, whose networks it has and no others"""
+    ranks_per_node: Ranks = 1
+    """HPL's, in every campaign whose matrices `matrix_bytes` sizes"""
+    matrix_bytes: Positive | None = None
+    """that HPL's matrix takes on each node; without it a campaign's own orders and grids hold"""
     rpeak: Peak | None = None
     rates: Rates
     network: dict[Word, SimulatedNetwork]

@@ -27,6 +27,7 @@ from analysis.efficiency import efficiency, rpeak
 from analysis.models import hpl
 from analysis.payoff import lasting_from
 from analysis.quoting import as_written
+from analysis.what_if import IDEAL
 from runners.executables import described
 from runners.record import FalloffError
 
@@ -127,7 +128,7 @@ def clusters() -> Mapping[str, Cluster]:
                         called[name].short or name, name, about.bandwidth.value, about.latency.value
                     )
                     for name, about in machine.network.items()
-                    if not about.tree
+                    if not about.tree and name != IDEAL
                 }
                 found[file.stem] = Cluster(rate.value, networks)
     return found

@@ -137,7 +137,8 @@ class Simulated:
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Simulate the commands in order, up to the first that fails. Several threads may call it.
 
-        The ranks of an MPI program are placed as the point's `placement` says. Counters are the
+        The ranks of an MPI program fill one node after the other, which are placed as the point's
+        `placement` says, and share its rates. Counters are the
         bytes that the ranks of the last program sent, `bytes_sent` [B], by node.
         """
         found, point = programs.Found(), trial.point
@@ -146,8 +147,10 @@ class Simulated:
             rates, network = smpi.model(self.description, point["interconnect"], vary)
             for command in commands:
                 placed = point.get("placement", "in_order"), str(point.get("random_seed"))
-                order = placement.order(command.ranks, *placed)
-                execution = self._simulate(command, rates, network, order)
+                each = command.ranks_per_node
+                nodes = placement.order(-(-command.ranks // each), *placed)
+                order = [node for node in nodes for _ in range(each)][: command.ranks]
+                execution = self._simulate(command, smpi.of_rank(rates, each), network, order)
                 found.ran.append(programs.Ran(command, execution, math.nan))
                 found.counters = _counters(execution.stdout, self.description["nodes"], order)
                 if execution.exit_code != 0:
@@ -174,7 +177,8 @@ class Simulated:
             raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(STANDS_FOR)}")
         program = Path(self._tool(STANDS_FOR[tool]))
         argv = [str(program.absolute()), *command.argv[1:]]
-        files = {**command.files, "platform.xml": smpi.platform(command.ranks, network)}
+        inside = rates["core_byte_s"] if command.ranks_per_node > 1 else None
+        files = {**command.files, "platform.xml": smpi.platform(len(set(order)), network, inside)}
         if tool != "flows":
             shape = network.get("by_size", ()), network["eager_bytes"]
             ran = argv
@@ -208,5 +212,7 @@ def _counters(stdout: str, nodes: int, order: Sequence[int]) -> Dict[str, List[f
     table = _TABLE.search(stdout)
     if not table:
         return {}
-    sent = dict(zip(order, (float(row[2]) for row in _RANK.findall(table[0]))))
+    sent: Dict[int, float] = {}
+    for node, row in zip(order, _RANK.findall(table[0])):
+        sent[node] = sent.get(node, 0.0) + float(row[2])
     return {"bytes_sent": [sent.get(node, float("nan")) for node in range(1, nodes + 1)]}

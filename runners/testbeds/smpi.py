@@ -3,7 +3,7 @@ MPI program on it."""
 
 import math
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from runners.record import FalloffError
 from runners.two_level import TwoLevel, from_table
@@ -16,8 +16,11 @@ _FRAME = """<?xml version='1.0'?>
 """
 _CLUSTER = (
     '<cluster id="{id}"{router} prefix="node" suffix="" radical="{first}-{last}" speed="1Gf"'
-    ' bw="{bandwidth:.12g}Bps" lat="{half_latency:.12g}s" sharing_policy="SPLITDUPLEX"/>'
+    ' bw="{bandwidth:.12g}Bps" lat="{half_latency:.12g}s" sharing_policy="SPLITDUPLEX"{inside}/>'
 )
+# Messages between ranks of a node do not use its link.
+_INSIDE = ' loopback_bw="{:.12g}Bps" loopback_lat="0s"'
+FASTEST = 1e12  # bytes/s where copying inside a node is free
 # A zone with only a router, through which all routes of its level lead.
 _ROUTER = '<zone id="{zone}" routing="None"><router id="{router}"/></zone>'
 _LINK = '<link id="{name}" bandwidth="{bandwidth:.12g}Bps" latency="0s" sharing_policy="{policy}"/>'
@@ -88,22 +91,30 @@ def model(
     return rates, network
 
 
-def platform(nodes: int, network: Mapping[str, Any]) -> str:
+def of_rank(rates: Mapping[str, float], ranks: int) -> Dict[str, float]:
+    """The rates of each of so many ranks that share a node."""
+    shared = {name: rates[name] / ranks for name in ("dgemm_flop_s", "node_byte_s")}
+    return {**rates, **shared}
+
+
+def platform(nodes: int, network: Mapping[str, Any], inside: Optional[float] = None) -> str:
     """The platform file of `nodes` nodes on one switch, each with its own full-duplex link, or on a
     tree.
 
     `network` has `bandwidth` [B/s of payload] and `latency` [s from one node to another], half of
     which is on each end's link. Or it has a `tree`, the table of `two_level.from_table`. The tree's
     rates hold between the switches, and its node count is that of a whole cluster, not of this job.
-    With `load` the latency depends on the number of nodes that communicate at once. Raises
+    With `load` the latency depends on the number of nodes that communicate at once. `inside` is
+    the rate [B/s] at which several ranks of a node exchange messages, if there are such. Raises
     FalloffError as `two_level.from_table` does.
     """
+    loop = "" if inside is None else _INSIDE.format(min(inside, FASTEST))
     bandwidth = network["bandwidth"]
     latency = network["latency"] * _load(nodes, network.get("load", []))
     if "tree" in network:
         job = {"nodes": nodes, "node_bandwidth": bandwidth, "latency": latency}
-        return _FRAME.format("\n".join(_tree(from_table({**network["tree"], **job}))))
-    return _FRAME.format(_switch("cluster", 1, nodes, bandwidth, latency))
+        return _FRAME.format("\n".join(_tree(from_table({**network["tree"], **job}), loop)))
+    return _FRAME.format(_switch("cluster", 1, nodes, bandwidth, latency, inside=loop))
 
 
 def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
@@ -117,7 +128,7 @@ def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
     return of_low if low == high else of_low + (of_high - of_low) * (nodes - low) / (high - low)
 
 
-def _tree(network: TwoLevel) -> List[str]:
+def _tree(network: TwoLevel, inside: str) -> List[str]:
     """Two levels of switches: stars of nodes on the ports of a line card, line cards on the core's
     fabric.
 
@@ -146,7 +157,7 @@ def _tree(network: TwoLevel) -> List[str]:
             below = (edge - 1) * network.nodes_per_edge
             nodes = below + 1, min(below + network.nodes_per_edge, network.nodes)
             joined = network.node_bandwidth, network.latency, f"switch{edge}"
-            lines.append(_switch(f"edge{edge}", *nodes, *joined))
+            lines.append(_switch(f"edge{edge}", *nodes, *joined, inside=inside))
             links.append(_full_duplex(f"uplink{edge}", uplinks))
             switch, ports = (f"edge{edge}", f"switch{edge}"), (f"sockets{card}", f"ports{card}")
             routes += _routes(switch, ports, f"uplink{edge}", forwarding)
@@ -164,7 +175,13 @@ def _tree(network: TwoLevel) -> List[str]:
 
 
 def _switch(
-    name: str, first: int, last: int, bandwidth: float, latency: float, router: str = ""
+    name: str,
+    first: int,
+    last: int,
+    bandwidth: float,
+    latency: float,
+    router: str = "",
+    inside: str = "",
 ) -> str:
     """A switch with these nodes. If there are several switches, each has a router that joins it to
     the others."""
@@ -175,6 +192,7 @@ def _switch(
         last=last,
         bandwidth=bandwidth,
         half_latency=latency / 2,
+        inside=inside,
     )
 
 
@@ -203,7 +221,7 @@ def smpirun(
     by_size: Sequence[Sequence[float]] = (),
     eager_bytes: float = EAGER_BYTES,
 ) -> List[str]:
-    """The command line for one rank on each node, in a folder with `platform.xml` and `hosts`.
+    """The command line for the ranks of `hosts`, in a folder with `platform.xml` and `hosts`.
 
     `clock` is the path of noclock.so, without blanks: with it SMPI does not ask the kernel for CPU
     times that it then ignores. `by_size` has the factors of latency and bandwidth from certain
