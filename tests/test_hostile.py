@@ -187,7 +187,9 @@ def explored(folder):
     """What is live of a folder's part of the explorer, which is HTML and the texts of a figure."""
     page = static._page(data.source(folder))
     figure, transcripts = page.pop("plot", {}), page.pop("transcripts", {})
-    found = [live for html in (*page.values(), *transcripts.values()) for live in in_page(str(html))]
+    found = [
+        live for html in (*page.values(), *transcripts.values()) for live in in_page(str(html))
+    ]
     drawn = texts(json.loads(json.dumps(figure)))
     return found + [live for text in drawn for live in in_terminal(text)]
 
