@@ -4,15 +4,15 @@ import hashlib
 import json
 import re
 import shlex
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import archives
 import pytest
 import rocrate
 import yaml
+from archives import falloff
 from command_line import ROOT, run
 from rdflib.plugins.shared.jsonld.context import Context
 from rocrate_validator import services
@@ -72,21 +72,7 @@ def test_a_transcript_is_printed_as_it_was():
 def place(tmp_path_factory):
     """A place with this code, two references, a report, a user's own dataset, and no git."""
     place = tmp_path_factory.mktemp("place")
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
-    kept = rf"(?!tests/|data/reference/(?!{'|'.join(FOLDERS)}|trust\.csv))"
-    texts = {name: (ROOT / name).read_bytes() for name in names.split() if re.match(kept, name)}
-    made = (
-        "build/report/falloff.html",
-        "data/datasets/own.nc",
-        "build/tools/bin/xhpl",
-        ".venv/bin/python",
-    )
-    texts |= dict.fromkeys(made, b"of this place")
-    texts["commit.json"] = b'{"git_commit": "0123456789abcdef", "git_dirty": true}'
-    for name, text in texts.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_bytes(text)
-    (place / "install-packages").chmod(0o755)
+    archives.furnish(place, FOLDERS)
     return place
 
 
@@ -98,15 +84,6 @@ def archived(place, tmp_path_factory):
     with zipfile.ZipFile(file) as packed:
         packed.extractall(file.parent / "unpacked")
     return file.parent / "unpacked", file
-
-
-def falloff(place, *arguments):
-    """Run the command line of a place that is not installed."""
-    command = [sys.executable, "falloff.py", *arguments]
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(place.parent)}
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_what_is_unpacked_verifies_itself(archived):

@@ -4,14 +4,23 @@ Keys are made for the test: nobody's own keys or settings are read or changed.
 """
 
 import os
+import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nodes import Node, Nodes
+from nodes import EMULATED, Node, Nodes
 from user import until
 
-from runners.testbeds import netns
+from runners.testbeds import emulated, netns
+
+_PACKAGES = {
+    "/usr/sbin/sshd": "openssh-server",
+    "slurmctld": "slurm-wlm",
+    "slurmd": "slurm-wlm",
+    "munged": "munge",
+}
 
 _KEYGEN = ["ssh-keygen", "-q", "-t", "ed25519", "-N", ""]
 
@@ -36,6 +45,14 @@ Host *
     GlobalKnownHostsFile /dev/null
     StrictHostKeyChecking yes
 """
+
+
+def lacking(needed: Iterable[str] = _PACKAGES) -> list[str]:
+    """Why there can be no nodes with these daemons here; empty if there can."""
+    packages = sorted({_PACKAGES[daemon] for daemon in needed if not shutil.which(daemon)})
+    missing = [f"daemons are missing: apt-get install {' '.join(packages)}"] if packages else []
+    rights = [] if os.geteuid() == 0 else ["they need root"]
+    return emulated.unavailable(EMULATED) + rights + missing
 
 
 def ssh(nodes: Nodes) -> Path:
