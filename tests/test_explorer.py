@@ -311,7 +311,7 @@ def test_faster_nodes_need_a_faster_network_and_more_memory_helps():
     assert bare.premium == pytest.approx(fast.price / slow.price - 1)
 
 
-def test_what_is_no_number_is_refused_with_a_sentence():
+def test_what_is_no_number_is_refused_with_a_sentence(monkeypatch):
     """The answer stays that of the last numbers; a twin brings its own rate and networks."""
     page = whatif.WhatIf(lambda: None)
     answer = page.card.text
@@ -326,6 +326,15 @@ def test_what_is_no_number_is_refused_with_a_sentence():
         *twin.networks
     }
     assert dict(page.address()) == {"cluster": "scale_model_twin", "node_price": "10.0"}
+    one = cases.Cluster(1e12, {"own": cases.Network(1e9, 1e-5, np.nan, "own")})
+    monkeypatch.setattr(
+        cases,
+        "clusters",
+        lambda: {cases.PAPER: cases.Cluster(4e10, cases.basis().networks), "mine": one},
+    )
+    page = whatif.WhatIf(lambda: None)
+    page.take({"cluster": "mine"})
+    assert page.inputs["other"].value == page.preset.value == "own"
 
 
 def test_the_key_is_kept_in_a_file_that_nobody_else_can_read(tmp_path, monkeypatch):

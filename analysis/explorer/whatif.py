@@ -94,8 +94,9 @@ class WhatIf:
         """A cluster's own numbers: the paper's two networks, else the fastest against the slowest.
         What is not known of it is the paper's."""
         networks, node = self._clusters[cluster].networks, cases.basis().node
-        slow, *_, fast = sorted(networks, key=lambda one: networks[one].bandwidth)
-        slow, fast = (one if one in networks else end for one, end in ((SLOW, slow), (FAST, fast)))
+        by_speed = sorted(networks, key=lambda one: networks[one].bandwidth)
+        slow = SLOW if SLOW in networks else by_speed[0]
+        fast = FAST if FAST in networks else by_speed[-1]
         return {
             CLUSTER: cluster,
             "rate": self._clusters[cluster].rate / 1e9,
@@ -157,8 +158,8 @@ class WhatIf:
         self._filling = True
         names = {network.short: name for name, network in networks.items()}
         if self.preset.options != names:
-            fast = FAST if FAST in networks else list(networks)[-1]
-            self.preset.param.update(options=names, value=fast)
+            fast = max(networks, key=lambda one: networks[one].bandwidth)
+            self.preset.param.update(options=names, value=FAST if FAST in networks else fast)
             self.inputs[OTHER].param.update(options=names, value=given[OTHER])
         for name, value in given.items():
             self.inputs[name].value = value
