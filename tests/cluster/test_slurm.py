@@ -26,7 +26,7 @@ def test_submitted_cancelled_resubmitted_and_finished(someone, real_slurm, clust
     """The HPL campaign as it is shipped. Cancelled in the middle, finished trials stay as they are and nothing runs
     on; the next job does the rest, and then the same command makes the dataset."""
     campaign = "hpl_scaling"
-    words = submission("mine", 1, campaign)
+    words = submission("mine", 2, campaign)  # a second block goes on while this asks
     someone.describe("mine", by_slurm("mine", 3600))
     first = someone.submit(*words)
 
