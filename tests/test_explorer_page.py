@@ -374,6 +374,23 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
     page.go_back()
     page.go_back()
     says(page, "4\u00a0blocks")
+    # A step that comes while a figure is being drawn.
+    page.evaluate(
+        """(trial) => {
+            const embed = Bokeh.embed.embed_item
+            Bokeh.embed.embed_item = async (...all) => {
+                Bokeh.embed.embed_item = embed
+                location.hash = `hpl_paper&trial=${trial}`
+                await new Promise((go) => setTimeout(go, 100))
+                return embed(...all)
+            }
+            location.hash = "hpl_paper"
+        }""",
+        (other := str(first_of(data.source(folder / "hpl_paper-smith")).points.trial_id.iloc[0])),
+    )
+    page.locator("#trial").get_by_label("output").first.wait_for()
+    says(page, "simulated evidence")
+    assert page.url.endswith(other) and page.locator("#plot > *").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == "rgb(22, 25, 29)"
