@@ -39,7 +39,7 @@ def changed(
     machine: Simulated, names: Collection[str], what_ifs: Collection[WhatIf]
 ) -> tuple[Simulated, list[str]]:
     """The machine with a network for each what-if of each of these, and one without cost; and the names
-    of all these networks.
+    of all these networks, each once.
 
     Raises FalloffError for a network that the machine does not describe.
     """
@@ -58,4 +58,4 @@ def changed(
                 short=f"{short.get(name, {}).get('short', name)}, {change.words}"
             )
             levels.append(other)
-    return machine.changed(network=described, networks=shown), [*levels, IDEAL]
+    return machine.changed(network=described, networks=shown), list(dict.fromkeys([*levels, IDEAL]))
