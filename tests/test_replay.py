@@ -111,6 +111,16 @@ def test_the_same_exchange_by_another_function_is_judged_alike(bed, built):
     assert answers["alltoallw"] == answers["alltoall"]
 
 
+@pytest.mark.parametrize("ranks", [2, 4, 8, 16, 32])
+def test_a_small_allreduce_doubles_as_with_open_mpi(bed, ranks):
+    """A number of eight bytes takes a message's time for each doubling of the ranks: Open MPI has no ring for so few elements."""
+    times = 100
+    one = Call(0.0, "allreduce", size=8)
+    calls = (one._replace(seconds=0.5), *[one] * (times - 1), Call(0.5, "end"))
+    doublings = (readings(bed, (calls,) * ranks)["replay_time"] - 1.0) / times / 40e-6
+    assert doublings == pytest.approx(np.log2(ranks), rel=0.1)
+
+
 @needs_mpi
 def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monkeypatch):
     """With room for twenty calls of a rank: the recording ends with a collective of all ranks, says so, and is replayed."""
@@ -137,6 +147,11 @@ def test_what_ifs_are_networks_of_their_own():
     ]
     fast, late = own["bandwidth"]["value"], own["latency"]["value"]
     assert values == [[fast, late], [2 * fast, late], [fast, late / 2]]
+    twice = experiment.plan_replay(
+        "stencil", [4], "smith", "0" * 64, ["gige", "gige", "unshaped"], what_ifs[:1] * 2
+    )
+    levels = twice.design["factors"]["interconnect"]
+    assert len(levels) == len(set(levels)) and levels.count("unshaped") == 1
     slower = {f"{name} 4": 1.5 for name in ("gige", "unshaped")}
     plan = experiment.plan_replay("stencil", [4], "smith", "0" * 64, ["gige"], slower=slower)
     assert [trial.point["computing"] for trial in plan.trials()] == [1.5, 1.5]
