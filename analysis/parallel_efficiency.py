@@ -72,22 +72,26 @@ def in_words(shares: xr.Dataset) -> str:
 
 
 def draw(axes: Axes, shares: xr.Dataset, names: Mapping[str, str]) -> None:
-    """Stack the shares [%] over nodes, a group of bars for each network; `shares` is over (interconnect, nodes)."""
+    """Stack the shares [%] over nodes: a group of bars for each level of the other dim, with its name above.
+
+    `shares` is over (interconnect, nodes) or (program, nodes); `names` are the short names of networks.
+    """
+    (grouped,) = (dim for dim in shares.dims if dim != "nodes")
     nodes = shares.nodes.values.tolist()
-    gap, ticks, labels = len(nodes) + 0.8, [], []
-    for order, network in enumerate(shares.interconnect.values.tolist()):
-        places = order * gap + np.arange(len(nodes))
+    gap, groups = len(nodes) + 0.8, shares[grouped].values.tolist()
+    starts = gap * np.arange(len(groups))
+    places = np.arange(len(nodes))
+    for start, group in zip(starts, groups):
         below = np.zeros(len(nodes))
         for name, color in SHARES.items():
-            height = np.nan_to_num(100 * shares[name].sel(interconnect=network).values)
-            label = name if not order else None
-            axes.bar(places, height, 0.85, below, color=color, label=label, linewidth=0)
+            height = np.nan_to_num(100 * shares[name].sel({grouped: group}).values)
+            label = name if group == groups[0] else None
+            axes.bar(start + places, height, 0.85, below, color=color, label=label, linewidth=0)
             below = below + height
-        ticks += places.tolist()
-        labels += [
-            f"{count}\n{names[network]}" if place == len(nodes) // 2 else str(count)
-            for place, count in enumerate(nodes)
-        ]
-    axes.set_xticks(ticks, labels)
+    axes.set_xticks(np.add.outer(starts, places).ravel(), [*map(str, nodes)] * len(groups))
+    above = axes.secondary_xaxis("top")
+    above.set_xticks(starts + places.mean(), [names.get(group, group) for group in groups])
+    above.tick_params(length=0)
+    above.spines["top"].set_visible(False)
     axes.set_ylim(0, 100)
     axes.grid(axis="x", visible=False)

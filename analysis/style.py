@@ -154,7 +154,7 @@ def write_out(figure: mpl.figure.Figure) -> None:
     for text in figure.findobj(Text):
         text.set_text("\n".join(map(_cut, as_written(text.get_text()).split("\n"))))
         text.set_parse_math(False)
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+    for axis in figure.findobj(mpl.axis.Axis):
         ticked = axis.get_major_formatter()
         if isinstance(ticked, FuncFormatter):  # else they are numbers
             axis.set_major_formatter(_WrittenOut(ticked))
