@@ -388,8 +388,8 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
         }""",
         (other := str(first_of(data.source(folder / "hpl_paper-smith")).points.trial_id.iloc[0])),
     )
+    says(page, "simulated evidence")  # by then the output of the trial before is gone
     page.locator("#trial").get_by_label("output").first.wait_for()
-    says(page, "simulated evidence")
     assert page.url.endswith(other) and page.locator("#plot > *").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")

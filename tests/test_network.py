@@ -75,9 +75,15 @@ def testbed(kind):
 
 
 def echoes(testbed, kind, node, other, size=56, count=1):
-    """What was counted of echoes between two nodes, none of which is lost."""
+    """What was counted of echoes between two nodes, none of which was lost in one of three runs.
+
+    On a machine that ran other tests meanwhile one echo of thousands was lost.
+    """
     words = f"ping -q -c {count} -i 0.01 -W 2 -s {size} {{node{other}}}".split()
-    transcript = run(testbed, Command(tuple(words), node=node), **kind.point)
+    for _ in range(3):
+        transcript = run(testbed, Command(tuple(words), node=node), **kind.point)
+        if " 0% packet loss" in text(transcript):
+            break
     assert " 0% packet loss" in text(transcript)
     return transcript.counters
 
