@@ -12,12 +12,13 @@ def planted_hpl(cost, noise=0.002):
     """HPL at three quarters of the nodes' rate, less the cost [1] of each setup on 36 nodes of GigE."""
     plan = experiment.plan_campaign("hpl_buffers", "", "full", 3)
     random = np.random.default_rng(6)
-    flop_s = plan.testbed["node"]["flop_s"] * 1000 / 60
+    node = plan.testbed["node"]
 
     def readings(point, block):
         is_costly = point["nodes"] == 36 and point["interconnect"] == "gige"
         lost = cost.get(point["setup"], 0.0) if is_costly else 0.0
         share = 0.75 * (1 - lost) * np.exp(random.normal(0, noise))
+        flop_s = node["flop_s"] * node["dilation"] / point["dilation"]
         return {
             "hpl_rate": share * point["nodes"] * flop_s / 1e9,
             "bytes_sent": np.full(36, 1e12),

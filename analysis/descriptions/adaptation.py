@@ -26,6 +26,7 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     """
     factors, settings = dict(campaign.factors), {**campaign.settings, **testbed.settings}
     survey, warm_up, stopping = campaign.survey, campaign.warm_up, campaign.stopping
+    levels = dict(campaign.levels)
     networks = factors.get("interconnect", [])
     available = networks if testbed.interconnects is None else testbed.interconnects
     if common := [name for name in networks if name in available]:
@@ -38,11 +39,21 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     if not testbed.slows_time:
         settings.pop("dilation", None)
         survey = [one.without("dilation") for one in survey]
-        warm_up = [{k: v for k, v in one.items() if k != "dilation"} for one in warm_up]
+        warm_up = [_without_dilation(one) for one in warm_up]
+        levels = {
+            names: {level: _without_dilation(one) for level, one in table.items()}
+            for names, table in levels.items()
+        }
+        levels = {names: table for names, table in levels.items() if any(table.values())}
     if testbed.blocks is not None:  # what repeats itself exactly is not looked at several times
         stopping, warm_up = stopping.of_blocks(testbed.blocks), []
     fitted = campaign.changed(
-        factors=factors, settings=settings, survey=survey, warm_up=warm_up, stopping=stopping
+        factors=factors,
+        levels=levels,
+        settings=settings,
+        survey=survey,
+        warm_up=warm_up,
+        stopping=stopping,
     )
     if isinstance(testbed, Cluster):
         return _for_cluster(fitted, testbed)
@@ -53,6 +64,10 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     return fitted
 
 
+def _without_dilation(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != "dilation"}
+
+
 def _slowed(campaign: Campaign, testbed: Emulated) -> dict[str, Any]:
     """The campaign's levels, with the dilation that the scale model's rule gives each network and
     node count.
@@ -60,7 +75,8 @@ def _slowed(campaign: Campaign, testbed: Emulated) -> dict[str, Any]:
     If the campaign states a dilation itself, that one holds.
     """
     factors, levels = campaign.factors, dict(campaign.levels)
-    if "dilation" in factors or "dilation" in campaign.settings:
+    entailed = itertools.chain.from_iterable(table.values() for table in levels.values())
+    if any("dilation" in stated for stated in [factors, campaign.settings, *entailed]):
         return levels
     for_both, described = dict(levels.get(_POINTS, {})), testbed.plain()
     for network, nodes in itertools.product(factors["interconnect"], factors.get("nodes", [])):
