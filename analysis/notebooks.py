@@ -228,17 +228,23 @@ def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhib
     Raises FalloffError naming all figures if there is none.
     """
     name = label.removesuffix(".svg").removeprefix("fig:").replace("-", "_")
-    known: list[str] = []
-    # Those that mention the label are tried first, since a run takes seconds.
-    for file in sorted(
-        of_experiments(), key=lambda one: name not in one.read_text(encoding="utf-8")
-    ):
-        with suppress(FalloffError):
-            figures = run(file, data).figures
-            if name in figures:
-                return file, figures[name]
-            known += figures
-    raise unknown("figure", label, known)
+    drawn = {figure: file for file in of_experiments() for figure in _figures(file)}
+    if name not in drawn:
+        raise unknown("figure", label, drawn)
+    figures = run(drawn[name], data).figures
+    if name not in figures:  # some are drawn only where another campaign was run, too
+        raise unknown("figure", label, figures)
+    return drawn[name], figures[name]
+
+
+def _figures(file: Path) -> Iterator[str]:
+    """The labels of the figures that a notebook draws, from its source: running all of them would take a while."""
+    for source, _ in _code(file):
+        for node in ast.walk(ast.parse(source)):
+            # exhibit.figure("share", ...), comparison.figure(found, "compare", ...)
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".figure"):
+                words = [one.value for one in node.args if isinstance(one, ast.Constant)]
+                yield from words[:1]
 
 
 def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:

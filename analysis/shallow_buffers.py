@@ -1,4 +1,4 @@
-"""HPL through a switch with a buffer: what the buffer costs, and how much of it is used."""
+"""HPL and other programs through a switch with a buffer: what the buffer costs, and how much of it is used."""
 
 from collections.abc import Iterator
 
@@ -33,10 +33,16 @@ def efficiency(runs: xr.Dataset) -> xr.DataArray:
     return derive.points(runs).share
 
 
-def loss_through_buffer(share: xr.DataArray, endless: str) -> xr.Dataset:
-    """The rate lost [1] with each setup against the one called `endless` on as many nodes of the same network: `loss` with
-    the ends `low` and `high` of its 95 % t interval over the `blocks`, over (interconnect, setup, nodes)."""
-    means = over_blocks(share / share.sel(setup=endless, drop=True), "ratio")
+def speeds(runs: xr.Dataset) -> xr.DataArray:
+    """How often programs could run in a second at full speed [1/s], over (block, interconnect, program, setup, nodes).
+    Raises FalloffError if no program ran."""
+    return 1 / over_factors(runs, "program", time=runs.program_time).time
+
+
+def loss_through_buffer(rate: xr.DataArray, endless: str) -> xr.Dataset:
+    """The share of a rate that is lost [1] with each setup against the one called `endless`, all else equal: `loss` with the
+    ends `low` and `high` of its 95 % t interval over the `blocks`, over all dims of `rate` but block."""
+    means = over_blocks(rate / rate.sel(setup=endless, drop=True), "ratio")
     return xr.Dataset(
         {
             "loss": 1 - means["mean"],
@@ -47,23 +53,26 @@ def loss_through_buffer(share: xr.DataArray, endless: str) -> xr.Dataset:
     )
 
 
-def at_the_switch(runs: xr.Dataset) -> xr.Dataset:
-    """What the switch counted, over (block, interconnect, setup, nodes): `queued` [B], the most bytes that waited at any
+def at_the_switch(runs: xr.Dataset, runner: str = "hpl") -> xr.Dataset:
+    """What the switch counted in the runner's trials, over (block, *factors): `queued` [B], the most bytes that waited at any
     port; `dropped`, the share of frames that it dropped [1]; and `pauses`, how often it paused a node."""
     carried = runs.port_frames.sum("node", min_count=1)
     drops = runs.port_drops.sum("node", min_count=1)
     return over_factors(
         runs,
-        "hpl",
+        runner,
         queued=runs.port_most_queued.max("node"),
         dropped=drops / (carried + drops),
         pauses=runs.port_pauses.sum("node", min_count=1),
     )
 
 
-def costly(runs: xr.Dataset, lost: xr.Dataset) -> Iterator[Statement]:
-    """Whether HPL loses more than the margin through each buffer on the most nodes of each network; those on the first
-    network, Gigabit Ethernet, are primary. Nothing is stated where the machine was the limit in every block."""
+def costly(
+    runs: xr.Dataset, lost: xr.Dataset, program: str = "HPL", primary: bool = True
+) -> Iterator[Statement]:
+    """Whether a program loses more than the margin through each buffer on the most nodes of each network, over
+    (interconnect, setup, nodes); those on the first network, Gigabit Ethernet, are primary if any is. Nothing is stated
+    where the machine was the limit in every block."""
     names, limit, most = attributes.names_in_text(runs), margin(runs), int(lost.nodes.max())
     endless = baseline(runs)
     for network in lost.interconnect.values.tolist():
@@ -76,12 +85,12 @@ def costly(runs: xr.Dataset, lost: xr.Dataset) -> Iterator[Statement]:
             estimate = tuple(float(place[name]) for name in ("loss", "low", "high"))
             yield estimated(
                 origin(runs),
-                f"HPL on {most} nodes of {names[network]} loses more than {percent(limit, 0)} through a buffer of {setup}, against {endless}",
+                f"{program} on {most} nodes of {names[network]} loses more than {percent(limit, 0)} through a buffer of {setup}, against {endless}",
                 "loss",
                 estimate,
                 int(place.blocks),
                 words=above(estimate[1:], limit) or UNDECIDED,
-                primary=network == lost.interconnect.values[0],
+                primary=primary and network == lost.interconnect.values[0],
                 margin=limit,
                 series=network,
             )
@@ -125,6 +134,29 @@ def over_nodes(runs: xr.Dataset, share: xr.DataArray) -> Figure:
         panels[0].set_ylabel("share of the nodes' rate [%]")
         panels[0].set_ylim(bottom=min(50, panels[0].get_ylim()[0]))
         drawing.legend_below(figure, panels, 4)
+    return figure
+
+
+def over_setups(runs: xr.Dataset, speed: xr.DataArray) -> Figure:
+    """Each program's rate [%] of that through the largest buffer, by buffer, a panel for each network; `speed` is over
+    (block, interconnect, program, setup, nodes) with one number of nodes."""
+    names, relative = attributes.names_in_text(runs), speed / speed.sel(setup=baseline(runs))
+    relative = 100 * relative.squeeze("nodes")
+    with style.styled():
+        networks, setups = relative.interconnect.values.tolist(), relative.setup.values.tolist()
+        figure, panels = drawing.new_figures(2.8, len(networks), sharey=True)
+        for axes, network in zip(panels, networks):
+            axes.set_title(names[network])
+            for rank, program in enumerate(relative.program.values.tolist()):
+                values = relative.sel(interconnect=network, program=program)
+                places, means = np.arange(len(setups)) + 0.2 * rank, over_blocks(values, "ratio")
+                drawing.runs(axes, LOOKS[rank], places - 0.1, values.transpose("block", "setup"))
+                ends = (means[name].values for name in ("mean", "low", "high"))
+                drawing.interval(axes, LOOKS[rank], places, *ends, program)
+            axes.set_xticks(range(len(setups)), setups, rotation=20)
+        panels[0].set_ylabel(f"share of the rate through {baseline(runs)} [%]")
+        panels[0].set_ylim(bottom=0)
+        drawing.legend_below(figure, panels, 2)
     return figure
 
 

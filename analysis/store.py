@@ -163,14 +163,19 @@ def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
 
 def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
     """What `save` was given."""
-    found = dataset.copy()
-    for name, wanted in schema()["variables"].items():
-        if name not in found and len(wanted["dims"]) > 1 and {*wanted["dims"]} <= {*found.sizes}:
-            found[name] = _empty(wanted, {str(dim): size for dim, size in found.sizes.items()})
+    sizes = {str(dim): size for dim, size in dataset.sizes.items()}
+    # At once: xarray compares all coordinates for each variable that is added alone.
+    found = dataset.assign(
+        {
+            name: _empty(wanted, sizes)
+            for name, wanted in schema()["variables"].items()
+            if name not in dataset and len(wanted["dims"]) > 1 and {*wanted["dims"]} <= {*sizes}
+        }
+    )
     found.attrs.pop("Conventions", None)
-    for name in found.variables:
-        if unit := found[name].attrs.pop(_SHOWN, None):
-            found[name].attrs["units"] = unit
+    for array in found.variables.values():
+        if unit := array.attrs.pop(_SHOWN, None):
+            array.attrs["units"] = unit
     return found
 
 

@@ -6,6 +6,7 @@
     suspects                    all nodes and pairs of nodes of a cluster
     delay_line, shared_wire, channel_bond, buffered_switch   what lies between emulated nodes
     incast, congestion          many senders to one receiver, and programs beside others that flood the network
+    stencil, transpose          two programs of data/programs
     payload.so, record.so   for any MPI program: counts its messages, records its calls
     mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks by their BLAS
     pace_program.so         for any MPI program: paces its ranks by their processor time
@@ -32,10 +33,12 @@ from runners.tools import hpl
 
 _HERE = Path(__file__).resolve().parent
 _SOURCES = _HERE / "src"
+_EXAMPLES = _HERE.parent / "data" / "programs"
 
 PROGRAMS = (
     *("xhpl", "xhpl_payload", "dgemm", "node_rates", "suspects", "token", "token_mpi"),
     *("delay_line", "shared_wire", "channel_bond", "buffered_switch", "incast", "congestion"),
+    *("stencil", "transpose"),
     *("payload.so", "record.so", "mptcp.so", "pace.so", "pace_program.so"),
 )
 # Debian's libblas-dev. An archive, linked by its path: what is linked by the name blas becomes at
@@ -92,7 +95,8 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
     """Make the programs that `words` names, beside variables of make, in a scratch folder and put all of them into
     `folder`, unless they are there, made from the same sources, words and compiler."""
     programs = [word for word in words if "=" not in word]
-    code = [_HERE / "build.py", _HERE / "hpl_source.py", *sorted(_SOURCES.iterdir())]
+    own = [*sorted(_SOURCES.iterdir()), *sorted(_EXAMPLES.glob("*.c"))]
+    code = [_HERE / "build.py", _HERE / "hpl_source.py", *own]
     wrappers = mpi_functions.wrappers(compiler)  # of the header that is installed now
     texts = [wrappers, *words, *(path.read_text("utf-8") for path in code)]
     parts = [_answer(compiler, "--version"), *texts]

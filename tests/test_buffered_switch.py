@@ -1,5 +1,6 @@
 """The switch with a buffer, as the program that it is: what one burst loses, to the frame, and what marks and pauses do."""
 
+import re
 import socket
 import struct
 import time
@@ -7,10 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from wired import build, needs_network, run
+from wired import build, needs_network, run, text
 
 import experiment
-from runners.record import FalloffError, Trial, mismatch
+from runners.record import Command, FalloffError, Trial, mismatch
 from runners.testbeds import buffered, netns, programs
 from runners.testbeds.emulated import open_testbed
 from runners.testbeds.graph import Buffer
@@ -238,6 +239,19 @@ def test_marks_replace_drops_where_both_ends_understand_them(testbed):
     assert sum(plain["port_marks"]) == 0 < marked["port_marks"][0]
     assert marked["port_drops"][0] < plain["port_drops"][0]
     assert marked["port_most_queued"][0] <= plain["port_most_queued"][0]
+
+
+def test_a_networks_latency_passes_in_the_switch(tools):
+    """What this machine lacks to it, slowed, beside the switch's own delay; echoes take it both ways."""
+    node = {"dilation": 100, "machine_message_s": 200e-6}
+    networks = {"gige": {**PLAN.interconnects["gige"], "latency_s": 50e-6}}
+    described = {**PLAN.testbed, "nodes": 2, "node": node, "tools": tools}
+    echo = Command(("ping", "-q", "-c", "3", "-i", "0.1", "{node2}"), node=1)
+    with open_testbed(described, networks) as opened:
+        transcript = run(opened, echo, interconnect="gige", buffer_bytes=65536)
+    assert transcript.effective["switch_delay_s"] == pytest.approx(100 * 50e-6 - 200e-6 + 200e-6)
+    fastest = float(re.search(r"= ([\d.]+)/", text(transcript))[1])  # [ms]
+    assert 10 < fastest < 20
 
 
 @pytest.mark.parametrize(

@@ -311,11 +311,10 @@ def test_doctor_tells_what_is_here():
     ("name", "program"), [("hpl_scaling", "xhpl"), ("hpl_paper", "xhpl_simulated")]
 )
 def test_a_trial_that_cannot_end_well_says_why(name, program):
-    """A tool that is there and does not work is found out by running it."""
+    """A tool that is there and does not work is found out by running it; that it works here, the test above shows."""
     plan = experiment.plan_campaign(name)
     if experiment.obstacles(plan):
         pytest.skip("it cannot run here")
-    assert experiment.tried(plan) == ""
     broken = {**plan.testbed.get("tools", {}), program: "/bin/false"}
     assert experiment.tried(replace(plan, testbed={**plan.testbed, "tools": broken}))
 

@@ -45,3 +45,28 @@ def test_only_a_buffer_that_costs_more_than_the_margin_is_named():
     assert {one.words for one in none.statements if one.quantity == "loss"} == {"no"}
     wide = executed("57", hpl_buffers=planted_hpl({}, noise=0.1))
     assert "undecided" in answers(wide)
+
+
+def planted_programs(cost, noise=0.002):
+    """A transpose that takes longer by the cost [1] of each setup on GigE, and a stencil that does not."""
+    plan = experiment.plan_campaign("program_buffers", "", "full", 3)
+    random = np.random.default_rng(7)
+
+    def readings(point, block):
+        is_costly = point["program"] == "transpose" and point["interconnect"] == "gige"
+        longer = 1 / (1 - (cost.get(point["setup"], 0.0) if is_costly else 0.0))
+        return {"program_time": longer * np.exp(random.normal(0, noise))}
+
+    return of_plan(plan, readings)
+
+
+def test_other_programs_are_judged_beside_hpl():
+    """A transpose loses a third through 16 KiB; HPL's answers stay the primary ones."""
+    made = executed(
+        "57", hpl_buffers=planted_hpl({}), program_buffers=planted_programs({"16 KiB": 0.33})
+    )
+    (named,) = (one for one in made.statements if one.words == "yes")
+    assert named.subject.startswith("A transpose on 8 nodes of GigE") and not named.primary
+    assert named.estimate == pytest.approx(0.33, abs=0.02)
+    others = [one for one in made.statements if not one.subject.startswith("HPL")]
+    assert len(others) == 12 and "program_buffers" in made.figures

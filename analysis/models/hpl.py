@@ -1,11 +1,17 @@
 """The time of an HPL run from its own messages, as the rate that HPL prints."""
 
-from functools import lru_cache
+import hashlib
+import io
+from contextlib import suppress
+from functools import cache, lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from analysis.models import Model, _linear
-from analysis.models._hpl_steps import PANELS, paths
+from analysis.models import Model, _hpl_steps, _linear
+from analysis.models._hpl_steps import PANELS
+from analysis.paths import BUILD
+from runners.journal import write_whole
 from runners.record import FalloffError
 from runners.tools.hpl import operations
 
@@ -42,7 +48,23 @@ def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.nda
     return np.stack([_paths(*run, panels) for run in runs])
 
 
-_paths = lru_cache(256)(paths)
+@lru_cache(256)
+def _paths(N: int, NB: int, P: int, Q: int, panels: int) -> np.ndarray:
+    """`hpl_steps.paths`, kept in build/: a run's take half a second, and every figure and fit of the same run needs them."""
+    file = BUILD / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
+    with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged
+        return np.load(file, allow_pickle=False)
+    found, kept = _hpl_steps.paths(N, NB, P, Q, panels), io.BytesIO()
+    np.save(kept, found)
+    with suppress(OSError):  # it is only quicker
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, kept.getvalue())
+    return found
+
+
+@cache
+def _digest_of_code() -> str:
+    return hashlib.sha256(Path(_hpl_steps.__file__).read_bytes()).hexdigest()[:16]
 
 
 def longest(counted, alpha, beta, gamma):

@@ -4,6 +4,8 @@
  *
  *   mpicc -O2 stencil.c -o stencil -lm
  *   falloff profile --keep stencil -- mpirun -np 4 ./stencil
+ *
+ * A number after it is how many steps it makes.
  */
 #include <math.h>
 #include <mpi.h>
@@ -13,7 +15,7 @@ enum { SIDE = 4096, STEPS = 40 };
 
 int main(int argc, char **argv)
 {
-    int rank, ranks;
+    int rank, ranks, steps = argc > 1 ? atoi(argv[1]) : STEPS;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -26,7 +28,7 @@ int main(int argc, char **argv)
         old[i] = new[i] = (double)(i % 1000);
 
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < steps; step++) {
         double change = 0.0, largest;
         MPI_Sendrecv(old + SIDE, SIDE, MPI_DOUBLE, above, 1, old + (size_t)(rows + 1) * SIDE, SIDE, MPI_DOUBLE, below, 1,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);

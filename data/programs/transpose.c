@@ -4,6 +4,8 @@
  *
  *   mpicc -O2 transpose.c -o transpose -lm
  *   falloff profile --keep transpose -- mpirun -np 4 ./transpose
+ *
+ * A number after it is how many steps it makes.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@ enum { SIDE = 2048, STEPS = 40, PASSES = 11 };
 
 int main(int argc, char **argv)
 {
-    int rank, ranks;
+    int rank, ranks, steps = argc > 1 ? atoi(argv[1]) : STEPS;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -25,7 +27,7 @@ int main(int argc, char **argv)
         mine[i] = (double)(i % 1000);
 
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < steps; step++) {
         for (int row = 0; row < rows; row++)
             for (int pass = 0; pass < PASSES; pass++) /* as many as a transform of a row has */
                 for (int column = 0, half = SIDE / 2; column < half; column++) {

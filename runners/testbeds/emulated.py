@@ -206,7 +206,11 @@ class Emulated:
         if "latency_s" in table:
             node = self.description["node"]
             whole = table["latency_s"] * node["dilation"] * slowness
-            table = {**table, "delay_s": max(0.0, whole - node["machine_message_s"])}
+            delay_s = max(0.0, whole - node["machine_message_s"])
+            if buffer:  # its program holds frames back, and delay lines are not needed
+                buffer = {**buffer, "delay_s": round(buffer["delay_s"] + delay_s, 9)}
+            else:
+                table = {**table, "delay_s": delay_s}
         if not _is_path(table):
             slow = self.description.get("slow", {}).get("links", {})
             nodes_there = self.description["nodes"]
