@@ -20,6 +20,7 @@ import pytest
 from analysis.fitting.fit import fit
 from analysis.models import _hpl_steps as hpl_steps
 from analysis.models import find
+from analysis.models import hpl as hpl_law
 from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi
@@ -235,6 +236,28 @@ def main() -> None:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow([*Case._fields, "seconds"])
         rows.writerows([*case, f"{time:.7g}"] for case, time in zip(CASES, times))
+
+
+def test_paths_are_kept_and_made_again_where_the_file_is_damaged(tmp_path, monkeypatch):
+    """What is read from the disk is what was computed; a file that was cut, and a folder that cannot be, change nothing."""
+    monkeypatch.setattr(hpl_law, "HOME", tmp_path)
+    computed = hpl_steps.paths(240, 24, 2, 2)
+
+    def found():
+        hpl_law._paths.cache_clear()
+        return hpl_law._paths(240, 24, 2, 2, hpl_steps.PANELS)
+
+    np.testing.assert_array_equal(found(), computed)
+    (file,) = (tmp_path / "build" / "hpl_paths").iterdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(hpl_steps, "paths", None)
+        np.testing.assert_array_equal(found(), computed)
+    for content in (file.read_bytes()[:90], b"", b"no array"):
+        file.write_bytes(content)
+        np.testing.assert_array_equal(found(), computed)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(hpl_law, "HOME", tmp_path / "file")
+    np.testing.assert_array_equal(found(), computed)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.models import Model, _hpl_steps, _linear
 from analysis.models._hpl_steps import PANELS
-from analysis.paths import BUILD
+from runners.executables import HOME
 from runners.journal import write_whole
 from runners.record import FalloffError
 from runners.tools.hpl import operations
@@ -51,7 +51,7 @@ def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.nda
 @lru_cache(256)
 def _paths(N: int, NB: int, P: int, Q: int, panels: int) -> np.ndarray:
     """`hpl_steps.paths`, kept in build/: a run's take half a second, and every figure and fit of the same run needs them."""
-    file = BUILD / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
+    file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
     with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged
         return np.load(file, allow_pickle=False)
     found, kept = _hpl_steps.paths(N, NB, P, Q, panels), io.BytesIO()
