@@ -44,11 +44,10 @@ static inline int64_t now_ns(void)
 }
 
 /* Run before all ordinary work, where the system lets us: else a frame of a fraction of a millisecond may wait 4 ms for
- * the scheduler's next tick. Ranks of paced nodes come after it, too: theirs is PRIORITY of runners/testbeds/network.py.
- * Not for who carries so many that nobody else would run. */
+ * the scheduler's next tick. Not for who carries so many that nobody else would run. */
 static inline void run_in_real_time(void)
 {
-    sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 11});
+    sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 10});
 }
 
 /* From here on signals only set `ended`, and only during ppoll with the set that is returned: none is missed. */
