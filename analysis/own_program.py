@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from analysis import paths
+from analysis import attributes, paths
 from runners import executables
 from runners.journal import write_whole
 from runners.record import FalloffError
@@ -59,8 +59,9 @@ def described(argv: Sequence[str], name: str, folder: Path) -> str:
 
 
 def is_one(dataset: xr.Dataset) -> bool:
-    """Whether a campaign ran a program between emulated nodes."""
-    return CAMPAIGN in dataset.runner.values
+    """Whether a campaign ran one program between emulated nodes, over networks and numbers of nodes alone."""
+    factors = attributes.factors(dataset)
+    return CAMPAIGN in dataset.runner.values and {*factors} <= {"interconnect", "nodes", "program"}
 
 
 def _text(argv: Sequence[str], name: str, folder: Path) -> str:
