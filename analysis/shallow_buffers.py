@@ -153,8 +153,9 @@ def over_setups(runs: xr.Dataset, speed: xr.DataArray) -> Figure:
                 drawing.runs(axes, LOOKS[rank], places - 0.1, values.transpose("block", "setup"))
                 ends = (means[name].values for name in ("mean", "low", "high"))
                 drawing.interval(axes, LOOKS[rank], places, *ends, program)
-            axes.set_xticks(range(len(setups)), setups, rotation=20)
-        panels[0].set_ylabel(f"share of the rate through {baseline(runs)} [%]")
+            labels = [setup.replace(", ", ",\n") for setup in setups]
+            axes.set_xticks(range(len(setups)), labels)
+        panels[0].set_ylabel(f"rate [%], {baseline(runs)}: 100")
         panels[0].set_ylim(bottom=0)
         drawing.legend_below(figure, panels, 2)
     return figure
