@@ -244,7 +244,7 @@ def _figures(file: Path) -> Iterator[str]:
             # exhibit.figure("share", ...), comparison.figure(found, "compare", ...)
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".figure"):
                 words = [one.value for one in node.args if isinstance(one, ast.Constant)]
-                yield from words[:1]
+                yield from [word for word in words[:1] if word.isidentifier()]
 
 
 def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:

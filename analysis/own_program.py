@@ -59,9 +59,10 @@ def described(argv: Sequence[str], name: str, folder: Path) -> str:
 
 
 def is_one(dataset: xr.Dataset) -> bool:
-    """Whether a campaign ran one program between emulated nodes, over networks and numbers of nodes alone."""
-    factors = attributes.factors(dataset)
-    return CAMPAIGN in dataset.runner.values and {*factors} <= {"interconnect", "nodes", "program"}
+    """Whether a campaign ran a program between emulated nodes and varied only the network and the number of nodes."""
+    if CAMPAIGN not in dataset.runner.values:
+        return False
+    return {*attributes.factors(dataset)} <= {"interconnect", "nodes", "program"}
 
 
 def _text(argv: Sequence[str], name: str, folder: Path) -> str:

@@ -34,13 +34,13 @@ def efficiency(runs: xr.Dataset) -> xr.DataArray:
 
 
 def speeds(runs: xr.Dataset) -> xr.DataArray:
-    """How often programs could run in a second at full speed [1/s], over (block, interconnect, program, setup, nodes).
-    Raises FalloffError if no program ran."""
+    """The runs per second of each program at full speed [1/s], over (block, interconnect, program, setup, nodes). Raises
+    FalloffError if no program ran."""
     return 1 / over_factors(runs, "program", time=runs.program_time).time
 
 
 def loss_through_buffer(rate: xr.DataArray, endless: str) -> xr.Dataset:
-    """The share of a rate that is lost [1] with each setup against the one called `endless`, all else equal: `loss` with the
+    """The share of a rate that is lost [1] with each setup against the setup `endless`, all else being equal: `loss` with the
     ends `low` and `high` of its 95 % t interval over the `blocks`, over all dims of `rate` but block."""
     means = over_blocks(rate / rate.sel(setup=endless, drop=True), "ratio")
     return xr.Dataset(
@@ -53,26 +53,24 @@ def loss_through_buffer(rate: xr.DataArray, endless: str) -> xr.Dataset:
     )
 
 
-def at_the_switch(runs: xr.Dataset, runner: str = "hpl") -> xr.Dataset:
-    """What the switch counted in the runner's trials, over (block, *factors): `queued` [B], the most bytes that waited at any
+def at_the_switch(runs: xr.Dataset) -> xr.Dataset:
+    """What the switch counted, over (block, interconnect, setup, nodes): `queued` [B], the most bytes that waited at any
     port; `dropped`, the share of frames that it dropped [1]; and `pauses`, how often it paused a node."""
     carried = runs.port_frames.sum("node", min_count=1)
     drops = runs.port_drops.sum("node", min_count=1)
     return over_factors(
         runs,
-        runner,
+        "hpl",
         queued=runs.port_most_queued.max("node"),
         dropped=drops / (carried + drops),
         pauses=runs.port_pauses.sum("node", min_count=1),
     )
 
 
-def costly(
-    runs: xr.Dataset, lost: xr.Dataset, program: str = "HPL", primary: bool = True
-) -> Iterator[Statement]:
-    """Whether a program loses more than the margin through each buffer on the most nodes of each network, over
-    (interconnect, setup, nodes); those on the first network, Gigabit Ethernet, are primary if any is. Nothing is stated
-    where the machine was the limit in every block."""
+def costly(runs: xr.Dataset, lost: xr.Dataset, program: str = "HPL") -> Iterator[Statement]:
+    """Whether a program loses more than the margin through each buffer on the most nodes of each network; `lost` is over
+    (interconnect, setup, nodes). Statements on the first network, Gigabit Ethernet, are primary. Nothing is stated where
+    the machine was the limit in every block."""
     names, limit, most = attributes.names_in_text(runs), margin(runs), int(lost.nodes.max())
     endless = baseline(runs)
     for network in lost.interconnect.values.tolist():
@@ -90,7 +88,7 @@ def costly(
                 estimate,
                 int(place.blocks),
                 words=above(estimate[1:], limit) or UNDECIDED,
-                primary=primary and network == lost.interconnect.values[0],
+                primary=network == lost.interconnect.values[0],
                 margin=limit,
                 series=network,
             )

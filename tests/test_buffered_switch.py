@@ -246,7 +246,7 @@ def test_a_networks_latency_passes_in_the_switch(tools):
     node = {"dilation": 100, "machine_message_s": 200e-6}
     networks = {"gige": {**PLAN.interconnects["gige"], "latency_s": 50e-6}}
     described = {**PLAN.testbed, "nodes": 2, "node": node, "tools": tools}
-    echo = Command(("ping", "-q", "-c", "3", "-i", "0.1", "{node2}"), node=1)
+    echo = Command(("ping", "-q", "-c", "10", "-i", "0.02", "{node2}"), node=1)
     with open_testbed(described, networks) as opened:
         transcript = run(opened, echo, interconnect="gige", buffer_bytes=65536)
     assert transcript.effective["switch_delay_s"] == pytest.approx(100 * 50e-6 - 200e-6 + 200e-6)

@@ -222,22 +222,6 @@ def test_of_a_long_run_a_part_stands_for_the_whole():
     assert part == pytest.approx(whole, rel=0.01) and part != whole
 
 
-def main() -> None:
-    """Simulate all cases and write their times."""
-
-    def seconds(case):
-        with tempfile.TemporaryDirectory() as folder:
-            (row,) = hpl.rows(simulated(case, Path(folder)))
-        return hpl.operations(case.N) / (1e9 * float(row.rate_text))
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        times = list(pool.map(seconds, CASES))
-    with open(CERTIFIED, "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow([*Case._fields, "seconds"])
-        rows.writerows([*case, f"{time:.7g}"] for case, time in zip(CASES, times))
-
-
 def test_paths_are_kept_and_made_again_where_the_file_is_damaged(tmp_path, monkeypatch):
     """What is read from the disk is what was computed; a file that was cut, and a folder that cannot be, change nothing."""
     monkeypatch.setattr(hpl_law, "HOME", tmp_path)
@@ -258,6 +242,22 @@ def test_paths_are_kept_and_made_again_where_the_file_is_damaged(tmp_path, monke
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(hpl_law, "HOME", tmp_path / "file")
     np.testing.assert_array_equal(found(), computed)
+
+
+def main() -> None:
+    """Simulate all cases and write their times."""
+
+    def seconds(case):
+        with tempfile.TemporaryDirectory() as folder:
+            (row,) = hpl.rows(simulated(case, Path(folder)))
+        return hpl.operations(case.N) / (1e9 * float(row.rate_text))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        times = list(pool.map(seconds, CASES))
+    with open(CERTIFIED, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow([*Case._fields, "seconds"])
+        rows.writerows([*case, f"{time:.7g}"] for case, time in zip(CASES, times))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.nda
 
 @lru_cache(256)
 def _paths(N: int, NB: int, P: int, Q: int, panels: int) -> np.ndarray:
-    """`hpl_steps.paths`, kept in build/: a run's take half a second, and every figure and fit of the same run needs them."""
+    """`hpl_steps.paths`, kept in build/: they take up to half a second, and every figure and fit of the same run needs them."""
     file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
     with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged
         return np.load(file, allow_pickle=False)
