@@ -315,7 +315,8 @@ def _shared_settings(transcripts: list[Transcript]) -> dict:
 def _caveat(testbed: Mapping, factors: Mapping) -> str:
     """The caveat for every number from a testbed, in a sentence; empty if there is none."""
     # Older campaigns had a quota, a share of the processors.
-    own_pace = "share" in testbed.get("cpu", {}) or "flop_s" in testbed.get("node", {})
+    paced = {"flop_s", "stretched"} & testbed.get("node", {}).keys()
+    own_pace = paced or "share" in testbed.get("cpu", {})
     if testbed.get("kind") == "emulated" and not own_pace and "interconnect" in factors:
         return "The nodes were not paced: they shared the machine's cores, so that part of a fall may be the machine's."
     return ""

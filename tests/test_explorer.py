@@ -20,7 +20,7 @@ from marks import the_rest_is_long
 from undisturbed import within
 
 import experiment
-from analysis import importing, payoff, prices, store
+from analysis import importing, paths, payoff, prices, store
 from analysis.contrasts import contrasts
 from analysis.derive import points
 from analysis.explorer import cases, data, pieces, plot, server, whatif
@@ -388,3 +388,13 @@ def test_command_refuses_in_a_line(arguments, tmp_path):
     done = run("explore", str(tmp_path / folder), option, *(str(tmp_path / name) for name in file))
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert done.stderr.startswith("falloff: ") and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("campaign", "quantity"),
+    [("program", "program_time"), ("programs", "replay_time"), ("congestion", "p99_loaded")],
+)
+def test_a_page_opens_with_what_its_tool_measures(campaign, quantity):
+    """Not with the time that a trial took on this machine; nodes in slow motion are paced."""
+    shown = first_of(data.experiments(paths.REFERENCE)[campaign])
+    assert shown.view.y == quantity and "not paced" not in shown.trials.dataset.attrs["caveat"]

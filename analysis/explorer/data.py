@@ -26,9 +26,10 @@ from analysis.statistics.intervals import Kind
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript
+from runners.tools import all_tools
 
 FIRST = "hpl_scaling"  # the page opens with this experiment
-# The vertical axis when a page opens: the first of these that a dataset has.
+# The vertical axis when a page opens: the first of these that a dataset has, else its tool's first reading.
 FOREMOST = (
     "efficiency", "share", "hpl_rate", "aggregate_goodput", "goodput", "token_throughput",
     "message_bandwidth", "message_time", "packets_received_per_s", "frame_bytes_largest", "flow_makespan",
@@ -298,7 +299,9 @@ def trials(dataset: xr.Dataset) -> Trials:
         frame["efficiency"] = 100 * frame.trial_id.map(study.runs.set_index("trial_id").y)
         label = "efficiency, Rmax / Rpeak" if study.of == PEAK else f"HPL rate over {study.of}"
         quantities["efficiency"] = Quantity("efficiency", label, "%")
-    foremost = [name for name in FOREMOST if name in quantities]
+    ran = set(chosen.runner.values.tolist())
+    of_tools = [name for tool in all_tools() if tool.name in ran for name in tool.readings]
+    foremost = [name for name in (*FOREMOST, *of_tools) if name in quantities]
     quantities = {name: quantities[name] for name in dict.fromkeys([*foremost, *quantities])}
     return Trials(dataset, frame.copy(), quantities, by_size, factors, repeats)
 

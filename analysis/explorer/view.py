@@ -29,6 +29,7 @@ from runners.record import FalloffError
 
 # The first view of a campaign where the design's own contrast is not the best one: axes, series, and levels of other factors.
 FIRST: dict[str, dict] = {
+    "congestion": {"y": "p99_loaded"},
     "hpl_payload": {"y": "payload_messages", "x": "size", "series": "nodes"},
     "hpl_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36},
     "tcp_cost": {"y": "cpu_time"},
