@@ -99,26 +99,6 @@ static void ask_for_short_slices(void)
 
 static volatile sig_atomic_t is_in_real_time;
 
-/* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
-   processor on which they are to read what has come. */
-static void run_in_real_time(void)
-{
-    struct sched_param priority = {(int)number("PACE_REAL_TIME")};
-    struct dirent *entry;
-    if (is_in_real_time || priority.sched_priority <= 0)
-        return;
-    DIR *threads = opendir("/proc/self/task");
-    while (threads != NULL && (entry = readdir(threads)) != NULL)
-        if (atoi(entry->d_name) > 0 && sched_setscheduler(atoi(entry->d_name), SCHED_FIFO, &priority) != 0 &&
-            errno != ESRCH) { /* it may have ended meanwhile */
-            perror("pace: real time");
-            abort();
-        }
-    if (threads != NULL)
-        closedir(threads);
-    is_in_real_time = 1;
-}
-
 /* The kernel says so when a rank with real-time priority has computed so long without a wait. */
 static void give_way(int signal)
 {
@@ -134,6 +114,27 @@ static void limit_real_time(void)
     struct sigaction action = {.sa_handler = give_way, .sa_flags = SA_RESTART};
     sigaction(SIGXCPU, &action, NULL);
     setrlimit(RLIMIT_RTTIME, &limit);
+}
+
+/* All threads: a rank that waits looks at the sockets of Open MPI's own threads, too, and would keep from them the
+   processor on which they are to read what has come. */
+static void run_in_real_time(void)
+{
+    struct sched_param priority = {(int)number("PACE_REAL_TIME")};
+    struct dirent *entry;
+    if (is_in_real_time || priority.sched_priority <= 0)
+        return;
+    limit_real_time(); /* as late as this: Fortran's runtime has its own handler when a program begins */
+    DIR *threads = opendir("/proc/self/task");
+    while (threads != NULL && (entry = readdir(threads)) != NULL)
+        if (atoi(entry->d_name) > 0 && sched_setscheduler(atoi(entry->d_name), SCHED_FIFO, &priority) != 0 &&
+            errno != ESRCH) { /* it may have ended meanwhile */
+            perror("pace: real time");
+            abort();
+        }
+    if (threads != NULL)
+        closedir(threads);
+    is_in_real_time = 1;
 }
 
 /* ---- pace ---- */
@@ -165,8 +166,6 @@ static void start_pacing(void)
     is_paced = 1;
     prctl(PR_SET_TIMERSLACK, 1000UL);
     ask_for_short_slices();
-    if (number("PACE_REAL_TIME") > 0.0)
-        limit_real_time();
 }
 
 /* How long this process was fit to run and had no processor [s]; -1 where the kernel does not count it. */
