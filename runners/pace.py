@@ -14,7 +14,8 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from runners.record import Command, Execution, Settings
 
 KEPT = "kept"
-# Share of the charged time: a later rank measures the machine, not the node.
+# Share of the charged time, or of the whole time of a program in slow motion, which mostly waits: a later rank measures
+# the machine, not the node.
 _MOST_LATE = 0.005
 
 _LINE = re.compile(r"pace: rank (\d+)((?: [A-Za-z_]\w* [-+.\deE]+)*)")
@@ -87,14 +88,17 @@ def kept(jobs: Jobs, nodes: int) -> str:
             if "late" not in said.get(rank, {}):
                 return f"unknown: rank {rank} did not report"
     found, worst, where = counters(jobs, nodes), 0.0, 0
-    columns = found.get("pace_late", []), found.get("pace_charged", [])
-    for node, (late, charged) in enumerate(zip(*columns), start=1):
-        share = late / charged if charged else math.inf
+    whole, of_what = "pace_charged", "what was charged"
+    if "pace_elapsed" in found:
+        whole, of_what = "pace_elapsed", "its time"
+    columns = found.get("pace_late", []), found.get(whole, [])
+    for node, (late, time) in enumerate(zip(*columns), start=1):
+        share = late / time if time else math.inf
         if late > 0 and share > worst:
             worst, where = share, node
     if worst <= _MOST_LATE:
         return KEPT
-    return f"host-bound: late by {100 * worst:.1f} % of what was charged on node {where}"
+    return f"host-bound: late by {100 * worst:.1f} % of {of_what} on node {where}"
 
 
 def _number(word: str) -> float:

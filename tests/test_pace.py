@@ -42,6 +42,10 @@ def test_counters_are_sums_over_a_nodes_ranks():
     assert pace.counters([job((0, 0), said=others)], 1)["pace_charged"] == [7.123456]
 
 
+# A program in slow motion that computed for 1 s and waited for 9
+SLOW = "pace: rank 0 calls 9 charged 1.0 computed 0.01 late {late} stretch 100 elapsed 10.0"
+
+
 @pytest.mark.parametrize(
     ("job", "verdict"),
     [
@@ -50,10 +54,16 @@ def test_counters_are_sums_over_a_nodes_ranks():
         (job((0.0, 0.0)), KEPT),
         (job((0.0, 0.1)), "host-bound: late by inf % of what was charged on node 1"),
         (job((7.0, 0.0), said="pace: rank 0 calls 12"), "unknown: rank 0 did not report"),
+        (job((1.0, 0.0), said=SLOW.format(late=0.04)), KEPT),
+        (
+            job((1.0, 0.0), said=SLOW.format(late=0.06)),
+            "host-bound: late by 0.6 % of its time on node 1",
+        ),
     ],
 )
 def test_a_late_node_is_named(job, verdict):
-    """More than half a percent of what was charged, or a rank of which nobody knows, and the pace was not kept."""
+    """More than half a percent of what was charged, of the whole time in slow motion, or a rank of which nobody knows, and the
+    pace was not kept."""
     assert pace.kept([job], 4) == verdict
 
 
