@@ -12,9 +12,18 @@ from matplotlib.figure import Figure
 
 from analysis import attributes, drawing, exhibit, style
 from analysis.derive import at_only_level, over_factors, slowed
-from analysis.statements import Statement, above, bullets, estimated, evidence_of, origin
+from analysis.statements import (
+    Statement,
+    above,
+    bullets,
+    estimated,
+    evidence_of,
+    judged_ratio,
+    origin,
+)
+from analysis.statistics import design as designs
 from analysis.statistics.intervals import over_blocks, t_interval
-from analysis.statistics.judgement import UNDECIDED
+from analysis.statistics.judgement import UNDECIDED, judge_control
 from analysis.wire import wire_limit
 from analysis.wording import UNKNOWN, byte_size, counted, fixed, micro, number
 
@@ -173,6 +182,31 @@ def short_timeouts(runs: xr.Dataset, share: xr.DataArray) -> Statement:
         primary=True,
         margin=COLLAPSED,
     )
+
+
+def at_two_dilations(runs: xr.Dataset, share: xr.DataArray) -> list[Statement]:
+    """Whether incast is the same at another scale of time: the senders at which goodput collapses with long timeouts, and the
+    share of the link with short ones, as ratios of the design's second dilation to its first.
+
+    `share` is over (block, dilation, rto_min_s, senders). With short timeouts a block's ratio is the geometric mean over the
+    senders.
+    """
+    first, second = attributes.design(runs)["factors"]["dilation"]
+    margin = designs.read(runs).margin
+
+    def ratio(values: xr.DataArray) -> xr.DataArray:
+        return np.log(values.sel(dilation=second) / values.sel(dilation=first))
+
+    onset = ratio(collapses_at(share).sel(rto_min_s=LONG))
+    filled = ratio(share.sel(rto_min_s=SHORT)).mean("senders")
+    return [
+        judged_ratio(origin(runs), f"{what} at dilation {second} over {first}", control)
+        for what, values in (
+            ("Senders at which goodput collapses with long timeouts", onset),
+            ("Goodput with short timeouts", filled),
+        )
+        for control in [judge_control(values.values, margin)]
+    ]
 
 
 def in_words(

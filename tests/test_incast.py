@@ -60,6 +60,26 @@ def test_a_short_timeout_that_does_not_help_is_told(short, answer):
     assert stated(made, "A least timeout of 1 ms").words == answer
 
 
+@pytest.mark.parametrize(("later", "answer"), [(1.0, "the same"), (1.6, "different")])
+def test_another_scale_of_time_is_compared(later, answer):
+    """It collapses `later` where time is 20 instead of 10 times slower; with short timeouts it fills the link at both."""
+    plan = experiment.plan_campaign("incast_dilation", "", "full", 3)
+    random = np.random.default_rng(6)
+
+    def readings(point, block):
+        slowed, short = point["dilation"], point["rto_min_s"] == 0.001
+        at = 8 * (later if slowed == 20 else 1)
+        share = 0.95 if short else 0.1 + 0.85 / (1 + (point["senders"] / at) ** 6 * (0.45 / 0.4))
+        noise = np.exp(random.normal(0, 0.01))
+        return {"goodput": wire_limit(1e9 / slowed, 1500) * share * noise, "block_time": [0.1]}
+
+    made = executed("56", incast=planted_incast(), incast_dilation=of_plan(plan, readings))
+    onset = stated(made, "Senders at which goodput collapses with long timeouts at dilation 20")
+    filled = stated(made, "Goodput with short timeouts at dilation 20")
+    assert onset.words == answer and onset.estimate == pytest.approx(later, rel=0.05)
+    assert filled.words == "the same" and filled.estimate == pytest.approx(1, abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("shares", "senders"),
     [
