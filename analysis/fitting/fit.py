@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import lmfit
 import numpy as np
@@ -65,11 +66,12 @@ def fit(model: Model, x, y) -> Fit:
     x, y = np.asarray(x, float), np.asarray(y, float)
     distinct = np.unique(x, axis=-1).shape[-1]
     _require_points(model, x, y, distinct)
-    result, estimates, at_bounds = _minimise(model, x, y)
+    found = _minimise(model, x, y)
+    estimates, at_bounds = dict(found.estimates), found.at_bounds
     residuals = y - model.function(x, **estimates)
     freedom = len(y) - len(estimates)
     sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
-    errors = _standard_errors(model, result, sigma)
+    errors = _standard_errors(model, found, sigma)
     exact = np.max(np.abs(residuals)) <= EXACT * np.max(np.abs(y))
     quantile = float(stats.t.ppf(0.975, freedom)) if freedom else math.nan
     half = {name: quantile * error for name, error in errors.items()}
@@ -102,7 +104,7 @@ def fit_rows(model: Model, x, table) -> np.ndarray:
     `fit` does for the mean row."""
     x = np.asarray(x, float)
     fit(model, x, table.mean(axis=0))  # refuses a model that these x do not allow
-    return np.array([[*_minimise(model, x, row)[1].values()] for row in table])
+    return np.array([[*_minimise(model, x, row).estimates.values()] for row in table])
 
 
 def _require_points(model, x, y, distinct):
@@ -122,8 +124,26 @@ def _require_points(model, x, y, distinct):
         breakpoint.require_turn(model, x, y)
 
 
-def _minimise(model, x, y) -> tuple[lmfit.minimizer.MinimizerResult, dict, tuple[str, ...]]:
-    """lmfit's result, the estimates, and the names of the parameters on a bound."""
+@dataclass(frozen=True)
+class _Minimum:
+    """The estimates and lmfit's standard errors by parameter (None where it has none), the parameters on a bound, and the
+    derivatives of the residuals, shape (points, parameters)."""
+
+    estimates: Mapping[str, float]
+    errors: Mapping[str, float | None]
+    at_bounds: tuple[str, ...]
+    slopes: np.ndarray
+
+
+def _minimise(model, x, y) -> _Minimum:
+    y = np.asarray(y, float)
+    return _minimised(model, x.shape, x.tobytes(), y.tobytes())
+
+
+# A notebook, the claims and the report fit the same points.
+@lru_cache(maxsize=10_000)
+def _minimised(model, shape: tuple[int, ...], x: bytes, y: bytes) -> _Minimum:
+    x, y = np.frombuffer(x).reshape(shape), np.frombuffer(y)
     unit = np.max(np.abs(y)) or 1.0  # the solver's threshold is absolute, so y is scaled
     parameters = lmfit.Parameters()
     # the solver itself shrinks a step to where the curve is not finite
@@ -150,7 +170,9 @@ def _minimise(model, x, y) -> tuple[lmfit.minimizer.MinimizerResult, dict, tuple
         raise FalloffError(
             f"The fit of the {model.title} model did not converge; does y look like the curve at all?"
         )
-    return result, *_on_bounds(model, x, y, result.params.valuesdict())
+    errors = {name: result.params[name].stderr for name in model.parameters}
+    estimates, at_bounds = _on_bounds(model, x, y, result.params.valuesdict())
+    return _Minimum(estimates, errors, at_bounds, result.jac)
 
 
 def _slopes(model, x, values) -> np.ndarray:
@@ -200,21 +222,20 @@ def _sse(model, x, y, estimates):
     return float(np.sum((y - model.function(x, **estimates)) ** 2))
 
 
-def _standard_errors(model, result, sigma: float) -> dict[str, float]:
+def _standard_errors(model, found: _Minimum, sigma: float) -> dict[str, float]:
     """lmfit's standard errors by parameter; NaN if a parameter has no effect at all (the exponent
     of a curve that is 0).
 
     Raises FalloffError if parameters have the same effect, so that they can run away together.
     """
-    sizes = np.linalg.norm(result.jac, axis=0)
-    if sizes.all() and np.linalg.cond(result.jac / sizes) > INSEPARABLE:
+    sizes = np.linalg.norm(found.slopes, axis=0)
+    if sizes.all() and np.linalg.cond(found.slopes / sizes) > INSEPARABLE:
         raise FalloffError(
             f"The data do not tell the parameters of the {model.title} model apart; measure at other x, or "
             "fit a model with fewer parameters."
         )
-    stderr = {name: result.params[name].stderr for name in model.parameters}
-    known = math.isfinite(sigma) and sizes.all() and None not in stderr.values()
-    return {name: float(error) if known else math.nan for name, error in stderr.items()}
+    known = math.isfinite(sigma) and sizes.all() and None not in found.errors.values()
+    return {name: float(error) if known else math.nan for name, error in found.errors.items()}
 
 
 def _aicc(residuals, parameters):

@@ -10,7 +10,7 @@ import numpy as np
 from runners.record import unknown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is itself alone, so that its fits can be remembered
 class Model:
     """A curve: `function(x, ...)`, whose further arguments name the parameters.
 
