@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from analysis import exhibit, parallel_efficiency
+from analysis import exhibit, parallel_efficiency, programs
 from analysis.attributes import short_names
 from analysis.derive import at_only_level, over_factors
 from analysis.statements import (
@@ -36,14 +36,45 @@ def times(runs: xr.Dataset) -> xr.Dataset:
 
     Raises FalloffError for several programs, or without the links that have no rate.
     """
+    return at_only_level(_laid_out(runs), "program")
+
+
+def _laid_out(runs: xr.Dataset) -> xr.Dataset:
+    """`times` over (program, block, interconnect, nodes)."""
     names = {"time": "program_time", "mean": "computing_mean", "most": "computing_most"}
     columns = {name: runs[reading] for name, reading in names.items()}
     laid = over_factors(runs, runner="program", **columns).assign_attrs(runs.attrs)
-    laid = at_only_level(laid, "program")
     if IDEAL not in laid.interconnect.values:
         remedy = f"add {IDEAL} to the campaign's interconnects"
         raise FalloffError(f"the program did not run on {IDEAL} links: {remedy}")
-    return laid.transpose("block", "interconnect", "nodes")
+    return laid.transpose("program", "block", "interconnect", "nodes")
+
+
+def by_program(*campaigns: xr.Dataset | None) -> dict[str, xr.Dataset]:
+    """The runs of each program in these campaigns, by its name; None is a campaign that did not run."""
+    return {
+        name: runs.isel(trial=(runs.program == name).values)
+        for runs in campaigns
+        if runs is not None
+        for name in dict.fromkeys(runs.program.values.tolist())
+    }
+
+
+def times_of_each(campaigns: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """`times` of each program, over (program, block, interconnect, nodes), from its runs (`by_program`).
+
+    Raises FalloffError for a program that did not run on links without a rate.
+    """
+    each = [_laid_out(runs).sel(program=[name]) for name, runs in campaigns.items()]
+    return xr.concat(each, "program", join="outer", combine_attrs="drop")
+
+
+def replays_of_each(times: xr.Dataset, runs: xr.Dataset | None) -> xr.Dataset:
+    """`programs.replays` of a campaign, over the programs, networks and nodes of `times`; NaN where there is none."""
+    like = times.isel(block=0, drop=True)
+    if runs is None:
+        return like.where(False)
+    return programs.replays(runs).drop_vars("block", errors="ignore").reindex_like(like)
 
 
 def slower(times: xr.Dataset, recorded: Mapping[int, Recording]) -> dict[str, float]:
@@ -171,7 +202,7 @@ def agreement(
     """How far the replay is from the emulation at most; nothing without a replay."""
     if replayed is None:
         return []
-    off = (replayed / times.time.mean("block") - 1).drop_sel(interconnect=IDEAL, errors="ignore")
+    off = off_by(times, replayed)
     known = abs(off.values[np.isfinite(off.values)])
     if not len(known):
         return []
@@ -192,20 +223,97 @@ def agreement(
     ]
 
 
+def off_by(times: xr.Dataset, replayed: xr.DataArray) -> xr.DataArray:
+    """How much longer a replay takes than the emulated program in the mean over the blocks [1], over (interconnect, nodes)
+    without the links that have no rate; NaN where either is unknown."""
+    off = replayed / times.time.mean("block") - 1
+    return off.drop_sel(interconnect=IDEAL, errors="ignore")
+
+
+def network_off_by(times: xr.Dataset, replayed: xr.DataArray) -> xr.DataArray:
+    """By how much more a network adds in a replay than it adds in the emulated program [1], as a share of the emulated time, over
+    (interconnect, nodes); a network adds the time on it less the time on links without a rate."""
+
+    def added(time: xr.DataArray) -> xr.DataArray:
+        return time.drop_sel(interconnect=IDEAL) - time.sel(interconnect=IDEAL, drop=True)
+
+    emulated = times.time.mean("block")
+    return (added(replayed) - added(emulated)) / emulated
+
+
+def missed_term(times: xr.Dataset, replays: xr.Dataset) -> tuple[float, str, int, str] | None:
+    """Where a replay is furthest off, and what differs most there: by how much it is off [1], the network, the number of
+    nodes, and the factor of the parallel efficiency with both its values. None without a point that both have.
+
+    `times` and `replays` are of one program. Ranks of the replay compute as long as the emulated ones did, so that the factors
+    of both have the ratio of the times as their product.
+    """
+    off = off_by(times, replays.time)
+    if off.isnull().all():
+        return None
+    at = off.isel(abs(off).argmax(...))
+    network, nodes = at.interconnect.item(), at.nodes.item()
+    ours = factors(times).sel(interconnect=network, nodes=nodes)
+    theirs = parallel_efficiency.factors(replays.time, replays["mean"], replays.most)
+    theirs = theirs.sel(interconnect=network, nodes=nodes)
+    parts = [name for name in parallel_efficiency.FACTORS if name != "parallel"]
+    most = max(parts, key=lambda name: abs(np.log(theirs[name].item() / ours[name].item())))
+    both = f"{percent(ours[most].item())} emulated, {percent(theirs[most].item())} replayed"
+    return at.item(), network, nodes, f"{most.replace('_', ' ')}: {both}"
+
+
+def agreement_table(
+    campaigns: Mapping[str, xr.Dataset], times: xr.Dataset, replays: xr.Dataset
+) -> exhibit.Table:
+    """How far each program's replay is from its emulation, where most, and which factor differs most there. `times` and
+    `replays` are over (program, ...); `campaigns` are the runs of each program."""
+    rows = []
+    for program, runs in campaigns.items():
+        at, replay = times.sel(program=program), replays.sel(program=program)
+        missed = missed_term(at, replay)
+        if missed is None:
+            continue
+        most, network, nodes, term = missed
+        of_network = network_off_by(at, replay.time)
+        rows.append(
+            (
+                program,
+                _within(off_by(at, replay.time)),
+                f"{_signed(most)} ({short_names(runs)[network]}, {nodes} nodes)",
+                term,
+                _within(of_network),
+                _signed(of_network.isel(abs(of_network).argmax(...)).item())
+                if of_network.notnull().any()
+                else "",
+            )
+        )
+    return exhibit.Table(
+        "replays-agreement",
+        (
+            "Program",
+            f"Within {percent(MOST_OFF, 0)}",
+            "Most off [%]",
+            "What differs most there",
+            f"Network's part within {percent(MOST_OFF, 0)}",
+            "Network's part, most off [%]",
+        ),
+        "lrllrr",
+        rows,
+        "Replays against the emulated programs: points of network and nodes whose times are as close, the largest difference, and the "
+        "factor of the parallel efficiency that differs most there. The network's part is what a network adds to the time on links "
+        "without a rate, as a share of the emulated time. Emulated are means over the blocks",
+        None,
+    )
+
+
+def _within(off: xr.DataArray) -> str:
+    return f"{int((abs(off) <= MOST_OFF).sum())} of {int(off.notnull().sum())}"
+
+
 def times_table(
     runs: xr.Dataset, times: xr.Dataset, replayed: xr.DataArray | None
 ) -> exhibit.Table:
     """The time on each network and number of nodes with its interval, and the replay's beside it."""
-    names, rows = short_names(runs), []
-    for network in times.interconnect.values.tolist():
-        for nodes in times.nodes.values.tolist():
-            values = times.time.sel(interconnect=network, nodes=nodes).dropna("block").values
-            if not len(values):
-                continue
-            mean, low, high = (float(value) for value in t_interval(values, LEVEL))
-            spread = f"{number(low)} to {number(high)}" if len(values) > 1 else ""
-            row = (names[network], str(nodes), number(mean), spread, str(len(values)))
-            rows.append((*row, *_beside(replayed, network, nodes, mean)))
     columns = (
         "Network",
         "Nodes",
@@ -219,10 +327,53 @@ def times_table(
         f"{runs.attrs['campaign'].replace('_', '-')}-times",
         columns,
         "lrrrrrr",
-        rows,
+        list(_time_rows(runs, times, replayed)),
         f"Time of {times.program.item()} at full speed: in slow motion, over the dilation; and by a replay of its recording",
         exhibit.Basis.of_dataset(runs, INTERVALS),
     )
+
+
+def each_times_table(
+    campaigns: Mapping[str, xr.Dataset], times: xr.Dataset, replays: xr.Dataset
+) -> exhibit.Table:
+    """`times_table` of several programs: `times` and `replays` are over (program, ...), `campaigns` are the runs of each."""
+    rows = []
+    for program, runs in campaigns.items():
+        at = {"program": program}
+        for network, nodes, mean, spread, n, *beside in _time_rows(
+            runs, times.sel(at), replays.time.sel(at)
+        ):
+            rows.append((program, network, nodes, mean, f"{spread} ({n})".strip(), *beside))
+    return exhibit.Table(
+        "programs-times",
+        (
+            "Program",
+            "Network",
+            "Nodes",
+            "Emulated [s]",
+            "Interval [s] (blocks)",
+            "Replayed [s]",
+            "Replay off [%]",
+        ),
+        "llrrrrr",
+        rows,
+        f"Time of each program at full speed: in slow motion, over the dilation, with {INTERVALS} over the blocks; and by a replay of its recording",
+        None,
+        long=True,
+    )
+
+
+def _time_rows(runs: xr.Dataset, times: xr.Dataset, replayed: xr.DataArray | None):
+    names = short_names(runs)
+    for network in times.interconnect.values.tolist():
+        for nodes in times.nodes.values.tolist():
+            values = times.time.sel(interconnect=network, nodes=nodes).dropna("block").values
+            if not len(values):
+                continue
+            mean, low, high = (float(value) for value in t_interval(values, LEVEL))
+            spread = f"{number(low)} to {number(high)}" if len(values) > 1 else ""
+            row = (names[network], str(nodes), number(mean), spread, str(len(values)))
+            yield (*row, *_beside(replayed, network, nodes, mean))
 
 
 def _beside(replayed: xr.DataArray | None, network: str, nodes: int, emulated: float):
@@ -230,8 +381,12 @@ def _beside(replayed: xr.DataArray | None, network: str, nodes: int, emulated: f
         value = replayed.sel(interconnect=network, nodes=nodes).item()
     except (AttributeError, KeyError):
         return "", ""
-    off = 100 * (value / emulated - 1)
-    return (number(value), f"{'+' * (off > 0)}{fixed(off, 1)}") if np.isfinite(off) else ("", "")
+    off = value / emulated - 1
+    return (number(value), _signed(off)) if np.isfinite(off) else ("", "")
+
+
+def _signed(off: float) -> str:
+    return f"{'+' * (off > 0)}{fixed(100 * off, 1)}"
 
 
 def spent(runs: xr.Dataset, factors: xr.Dataset) -> str:

@@ -47,7 +47,8 @@ BY_WEIGHT = (
     *("10_switch_mtu", "11_frames", "20_token_exchange", "30_link_bonding", "43_hpl_blas"),
     *("50_long_path", "51_fan_out", "52_parallel_streams"),
     # Other programs, and the design of a network
-    *("59_program", "54_programs", "55_twin", "60_topology", "61_payoff", "70_top500"),
+    *("59_program", "62_real_programs", "54_programs", "55_twin"),
+    *("60_topology", "61_payoff", "70_top500"),
     *(CLAIMS, "95_methods", *TESTS_OF_TOOLS),
 )
 # What a notebook raises where campaigns are missing, or a short run lacks levels.

@@ -59,10 +59,11 @@ def described(argv: Sequence[str], name: str, folder: Path) -> str:
 
 
 def is_one(dataset: xr.Dataset) -> bool:
-    """Whether a campaign ran a program between emulated nodes and varied only the network and the number of nodes."""
+    """Whether a campaign ran one program between emulated nodes and varied only the network and the number of nodes."""
     if CAMPAIGN not in dataset.runner.values:
         return False
-    return {*attributes.factors(dataset)} <= {"interconnect", "nodes", "program"}
+    factors = attributes.factors(dataset)
+    return {*factors} <= {"interconnect", "nodes", "program"} and len(factors["program"]) == 1
 
 
 def _text(argv: Sequence[str], name: str, folder: Path) -> str:
