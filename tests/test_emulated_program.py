@@ -143,8 +143,9 @@ def test_several_programs_are_compared_with_their_replays():
     (rows,) = (one.rows for one in made.tables if one.label == "replays-agreement")
     found = {row[0]: row[1:] for row in rows}
     assert set(found) == {"peptide", "espresso", "openfoam"}
-    assert found["peptide"][0] == "6 of 6" and found["openfoam"][0] == "3 of 6"
-    assert "transfer" in found["openfoam"][-1]
+    for column in (0, 3):  # the whole time, and the network's part of it
+        assert found["peptide"][column] == "6 of 6" and found["openfoam"][column] == "3 of 6"
+    assert found["openfoam"][2].startswith("transfer: ")
 
 
 def test_a_replay_computes_as_long_as_the_emulated_program():
