@@ -299,10 +299,11 @@ def agreement_table(
         ),
         "lrllrr",
         rows,
-        "Replays against the emulated programs: points of network and nodes whose times are as close, the largest difference, and the "
-        "factor of the parallel efficiency that differs most there. The network's part is what a network adds to the time on links "
-        "without a rate, as a share of the emulated time. Emulated are means over the blocks",
+        f"Replays against the emulated programs: at how many points of network and nodes the times differ by at most {percent(MOST_OFF, 0)}, "
+        "the largest difference, and the factor of the parallel efficiency that differs most there. The network's part is what a network "
+        "adds to the time on links without a rate, as a share of the emulated time. Emulated times are means over the blocks",
         None,
+        widths=(11, 8, 20, 26, 14, 14),
     )
 
 
