@@ -63,7 +63,9 @@ def is_one(dataset: xr.Dataset) -> bool:
     if CAMPAIGN not in dataset.runner.values:
         return False
     factors = attributes.factors(dataset)
-    return {*factors} <= {"interconnect", "nodes", "program"} and len(factors.get("program", ())) == 1
+    return {*factors} <= {"interconnect", "nodes", "program"} and len(
+        factors.get("program", ())
+    ) == 1
 
 
 def _text(argv: Sequence[str], name: str, folder: Path) -> str:

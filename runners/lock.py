@@ -60,6 +60,9 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
             os.pwrite(descriptor, line.encode(), 0)
         yield
     finally:
+        # A child between fork and exec has the descriptor, and with it the lock, for a moment longer.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 

@@ -56,6 +56,21 @@ def another_run(testbed=MACHINE, python=sys.executable, preexec_fn=None):
         process.communicate()
 
 
+def test_a_lock_is_gone_although_a_child_still_has_its_file(tmp_path):
+    """As between fork and exec of a thread's program, when another thread ends the run."""
+    with lock.writing(tmp_path):
+        child = os.fork()
+        if not child:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with lock.writing(tmp_path):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def test_a_second_run_waits_until_the_first_is_gone():
     """It says who is at work, once; a kill -9 lets go; a cluster's hosts are no part of this machine."""
     messages = []
