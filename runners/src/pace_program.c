@@ -89,7 +89,7 @@ static void went_out(int is_ours, const char *name)
     }
 }
 
-/* The program's own clock: one that decides by it how much to do, as HPCC does, decides as on nodes of full speed. */
+/* The program's own clock: one that decides by it how much to do decides as on nodes of full speed. */
 double MPI_Wtime(void)
 {
     return stretch > 0.0 ? now() / stretch : now();
