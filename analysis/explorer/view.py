@@ -32,6 +32,7 @@ FIRST: dict[str, dict] = {
     "congestion": {"y": "p99_loaded"},
     "hpl_payload": {"y": "payload_messages", "x": "size", "series": "nodes"},
     "hpl_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36},
+    "incast_dilation": {"x": "senders", "series": "dilation", "rto_min_s": 0.2},
     "tcp_cost": {"y": "cpu_time"},
     "token_exchange": {"token_bytes": 8192},
     "topology": {"x": "pattern", "series": "interconnect", "nodes": 960, "placement": "shuffled"},
