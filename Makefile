@@ -65,7 +65,8 @@ test-cluster: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
 
-# Damaged inputs for every parser and every reader of folders, descriptions and archives.\n# FALLOFF_FUZZ=100000 make fuzz takes a night.
+# Damaged inputs for every parser and every reader of folders, descriptions and archives.
+# FALLOFF_FUZZ=100000 make fuzz takes a night.
 fuzz: setup
 	@FALLOFF_FUZZ=$${FALLOFF_FUZZ:-2000} $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 tests/test_fuzz*.py
 
