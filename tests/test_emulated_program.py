@@ -163,6 +163,19 @@ def test_a_replay_computes_as_long_as_the_emulated_program():
             assert by == pytest.approx(stated_[f"{name} {at}"]["computing"], rel=0.01), (name, at)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [("nowhere", "no folder of data"), ("../tests", "no folder of data"), ("binary", "a.out is no text")],
+)  # fmt: skip
+def test_inputs_that_cannot_be_copied_are_refused(tmp_path, monkeypatch, inputs, said):
+    """Only a folder of text files of data/ is."""
+    monkeypatch.setattr(program, "DATA", tmp_path)
+    (tmp_path / "binary").mkdir()
+    (tmp_path / "binary" / "a.out").write_bytes(b"\x7fELF\xff")
+    with pytest.raises(FalloffError, match=said):
+        program.commands({"command": "./a.out", "inputs": inputs, "nodes": 2, "timeout_s": 1})
+
+
 TESTBED = experiment.read_testbed("program_model")
 # s and B on GigE, whose payload is 110 MB/s: as long again. Longer than a rank may compute in real time at once.
 COMPUTED, BYTES, TIMES = 10e-3, 1_100_000, 4

@@ -49,9 +49,14 @@ def _inputs(name: str) -> Dict[str, str]:
     folder = DATA / name
     if not folder.is_dir() or DATA not in folder.resolve().parents:
         raise FalloffError(f"inputs = {name!r} is no folder of data/")
-    return {
-        file.name: file.read_text("utf-8") for file in sorted(folder.iterdir()) if file.is_file()
-    }
+    texts = {}
+    for file in sorted(one for one in folder.iterdir() if one.is_file()):
+        try:
+            texts[file.name] = file.read_text("utf-8")
+        except UnicodeDecodeError:
+            remedy = "name a program or its data by its path in `command`"
+            raise FalloffError(f"inputs = {name!r}: {file.name} is no text; {remedy}") from None
+    return texts
 
 
 def parse(transcript: Transcript) -> List[Reading]:
