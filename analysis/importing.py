@@ -338,20 +338,22 @@ def summary(dataset: xr.Dataset) -> str:
     files = dataset.file.values.tolist()
     results, of = counted(len(files), "result"), counted(len(set(files)), "file")
     lines = [f"{results} in {of}: measured evidence, imported"]
-    for trial, file in enumerate(files):
-        row = dataset.isel(trial=trial)
-        readings = ", ".join(filter(None, (_reading(row[name]) for name in schema()["variables"])))
-        lines.append(f"  {file}: {readings or row.reason.item()}")
+    readings = [_readings(dataset[name]) for name in schema()["variables"]]
+    for file, reason, *found in zip(files, dataset.reason.values.tolist(), *readings):
+        lines.append(f"  {file}: {', '.join(filter(None, found)) or reason}")
     return "\n".join(lines).replace(HARD_SPACE, " ")
 
 
-def _reading(values: xr.DataArray) -> str:
-    """The name and value of a reading, for a list its two ends; empty if it has none."""
-    if values.dtype.kind != "f" or values.name in _NO_READINGS or not values.notnull().any():
-        return ""
-    ends = np.atleast_1d(values)[np.isfinite(np.atleast_1d(values))][[0, -1]]
-    text = " ... ".join(f"{value:.9g}" for value in dict.fromkeys(ends.tolist()))
-    return f"{values.name} {text}" + (f" {values.units}" if values.units != "1" else "")
+def _readings(values: xr.DataArray) -> list[str]:
+    """The name and value of a reading for each trial, for a list its two ends; empty where there is none."""
+    rows = values.values.reshape(values.sizes["trial"], -1)
+    if values.dtype.kind != "f" or values.name in _NO_READINGS:
+        return [""] * len(rows)
+    unit = f" {values.units}" if values.units != "1" else ""
+    known = [row[np.isfinite(row)] for row in rows]
+    ends = [dict.fromkeys(row[[0, -1]].tolist()) if len(row) else () for row in known]
+    texts = [" ... ".join(f"{value:.9g}" for value in each) for each in ends]
+    return [text and f"{values.name} {text}{unit}" for text in texts]
 
 
 def settings_in_words(words: Iterable[str]) -> Settings:

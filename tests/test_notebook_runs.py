@@ -59,9 +59,14 @@ def first_block(dataset):
 
 def lost(dataset):
     """The dataset as if every trial of the design had failed."""
-    is_point = dataset.role == "point"
-    numbers = {name: one for name, one in dataset.items() if one.dtype.kind == "f"}
-    numbers = {name: values.where(~is_point) for name, values in numbers.items()}
+    is_point = (dataset.role == "point").values
+    numbers = {}
+    for name in dataset.data_vars:
+        one = dataset.variables[name]
+        if one.dtype.kind == "f" and one.dims[:1] == ("trial",):
+            values = one.values.copy()
+            values[is_point] = np.nan
+            numbers[name] = (one.dims, values, one.attrs)
     status = dataset.status.copy(data=np.where(is_point, "failed", dataset.status))
     reason = dataset.reason.copy(data=np.where(is_point, "lost", dataset.reason))
     return dataset.assign(numbers).assign(status=status, reason=reason)
