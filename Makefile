@@ -41,12 +41,12 @@ report: setup
 
 test: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 -m "not alone and not long"
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "not alone and not long"
 
 test-all: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@./install-packages debian-packages-programs.txt build/apt-programs.log
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3
 
 # With the rules of pyproject.toml.
 lint: $(VENV)/.installed

@@ -258,7 +258,7 @@ def missed_term(times: xr.Dataset, replays: xr.Dataset) -> tuple[float, str, int
     theirs = theirs.sel(interconnect=network, nodes=nodes)
     parts = [name for name in parallel_efficiency.FACTORS if name != "parallel"]
     most = max(parts, key=lambda name: abs(np.log(theirs[name].item() / ours[name].item())))
-    both = f"{percent(ours[most].item())} emulated, {percent(theirs[most].item())} replayed"
+    both = f"{percent(ours[most].item())}, replayed {percent(theirs[most].item())}"
     return at.item(), network, nodes, f"{most.replace('_', ' ')}: {both}"
 
 
@@ -300,7 +300,7 @@ def agreement_table(
         "lrllrr",
         rows,
         f"Replays against the emulated programs: at how many points of network and nodes the times differ by at most {percent(MOST_OFF, 0)}, "
-        "the largest difference, and the factor of the parallel efficiency that differs most there. The network's part is what a network "
+        "the largest difference, and the factor of the parallel efficiency that differs most there, emulated and replayed. The network's part is what a network "
         "adds to the time on links without a rate, as a share of the emulated time. Emulated times are means over the blocks",
         None,
         widths=(11, 8, 20, 26, 14, 14),
