@@ -346,11 +346,10 @@ def summary(dataset: xr.Dataset) -> str:
 
 def _readings(values: xr.DataArray) -> list[str]:
     """The name and value of a reading for each trial, for a list its two ends; empty where there is none."""
-    rows = values.values.reshape(values.sizes["trial"], -1)
     if values.dtype.kind != "f" or values.name in _NO_READINGS:
-        return [""] * len(rows)
+        return [""] * values.sizes["trial"]
     unit = f" {values.units}" if values.units != "1" else ""
-    known = [row[np.isfinite(row)] for row in rows]
+    known = [row[np.isfinite(row)] for row in map(np.atleast_1d, values.values)]
     ends = [dict.fromkeys(row[[0, -1]].tolist()) if len(row) else () for row in known]
     texts = [" ... ".join(f"{value:.9g}" for value in each) for each in ends]
     return [text and f"{values.name} {text}{unit}" for text in texts]
