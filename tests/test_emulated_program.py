@@ -224,7 +224,9 @@ def test_large_messages_both_ways_share_a_connection_with_their_acknowledgements
     description, took = {**experiment.read_testbed("emulated"), "nodes": 2}, {}
     with emulated.open_testbed(description, plan.interconnects) as testbed:
         for eager in (65536, 4194304):
-            limits = f"OMPI_MCA_btl_tcp_eager_limit={eager} OMPI_MCA_btl_tcp_rndv_eager_limit={eager}"
+            limits = (
+                f"OMPI_MCA_btl_tcp_eager_limit={eager} OMPI_MCA_btl_tcp_rndv_eager_limit={eager}"
+            )
             point = {"command": f"env {limits} {made} pairs 40 0 2000000", "timeout_s": 60}
             point |= {"interconnect": "gige", "nodes": 2}
             transcript = run(testbed, *program.commands(point), runner="program", **point)
