@@ -13,6 +13,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import xarray as xr
@@ -208,14 +209,14 @@ def campaign_of(file: Path) -> str:
 
 
 def stated(
-    data: Mapping[str, xr.Dataset], beside: Mapping[str, xr.Dataset] | None = None
+    data: Mapping[str, xr.Dataset], beside: Mapping[str, xr.Dataset] = MappingProxyType({})
 ) -> dict[Path, Executed]:
     """The notebooks that state something on datasets by campaign, each run on them; what else they need they read from the
     datasets `beside` them, such as the references."""
     executed = {}
     for file in of_experiments():
         with suppress(*INSUFFICIENT):
-            executed[file] = run(file, ChainMap(dict(data), beside or {}), about=data.keys())
+            executed[file] = run(file, ChainMap(dict(data), beside), about=data.keys())
     return {
         file: one
         for file, one in executed.items()

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import xarray as xr
 from scipy import stats
@@ -77,7 +78,7 @@ def verdicts(
     again: Mapping[str, xr.Dataset],
     today: Mapping[str, xr.Dataset],
     not_run: Mapping[str, tuple[str, str]],
-    references: Mapping[str, xr.Dataset] | None = None,
+    references: Mapping[str, xr.Dataset] = MappingProxyType({}),
 ) -> list[Verdict]:
     """A verdict on every statement on the archive's datasets `archived`, by campaign.
 
@@ -87,7 +88,7 @@ def verdicts(
     """
     told: list[Verdict] = []
     for file, executed in stated.items():
-        beside = {name: (references or {})[name] for name in executed.read if name not in archived}
+        beside = {name: references[name] for name in executed.read if name not in archived}
         lacking = [not_run[name] for name in executed.read if name in not_run]
         same, new, why = {}, {}, "Not all campaigns behind it were run."
         if today.keys() & set(executed.read):

@@ -103,7 +103,7 @@ def _state(folder: Path) -> tuple:
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
-    """Write a dataset as netCDF-4 by the CF conventions, without the matrices that no trial has, which may be many gigabytes.
+    """Write a dataset as netCDF-4 by the CF conventions, without the variables that no trial has: `load` adds them again.
     The file is replaced in one step and never left half-written.
 
     Raises FalloffError if it cannot be written there.
@@ -146,12 +146,18 @@ def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _never_read(dataset: xr.Dataset) -> list[str]:
-    """The variables over further dims than the trial that are NaN throughout."""
-    known = schema()["variables"]
-    several = (
-        name for name, array in dataset.data_vars.items() if name in known and array.ndim > 1
-    )
-    return [str(name) for name in several if np.isnan(dataset[name].values).all()]
+    """The variables that are NaN throughout: most of them, and matrices of them may have many gigabytes."""
+    known = _measured()
+    return [
+        str(name)
+        for name, array in dataset.variables.items()
+        if name in known and array.dtype.kind == "f" and np.isnan(array.values).all()
+    ]
+
+
+def _measured() -> dict[str, dict]:
+    """The schema's variables that are NaN where a trial does not have them."""
+    return {name: row for name, row in schema()["variables"].items() if row["type"] == "number"}
 
 
 def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
@@ -168,8 +174,8 @@ def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
     found = dataset.assign(
         {
             name: _empty(wanted, sizes)
-            for name, wanted in schema()["variables"].items()
-            if name not in dataset and len(wanted["dims"]) > 1 and {*wanted["dims"]} <= {*sizes}
+            for name, wanted in _measured().items()
+            if name not in dataset and {*wanted["dims"]} <= {*sizes}
         }
     )
     found.attrs.pop("Conventions", None)

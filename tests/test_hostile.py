@@ -103,7 +103,12 @@ def kinds(held):
 
 def hostile(held, way, is_name):
     """The same with a hostile string there."""
-    changed = table = copy.deepcopy(held)
+    return planted(copy.deepcopy(held), way, is_name)
+
+
+def planted(held, way, is_name):
+    """The same, changed in place."""
+    table = held
     for part in way[:-1]:
         table = table[part]
     if is_name:
@@ -112,7 +117,7 @@ def hostile(held, way, is_name):
         table.update(called)
     else:
         table[way[-1]] = HOSTILE
-    return changed
+    return held
 
 
 def renamed(value, old):
@@ -238,8 +243,9 @@ def places(held, raw):
 
 def together(held, places):
     """The files with hostile strings at all of these places; names last, as the way to others leads through them."""
+    held = copy.deepcopy(held)
     for way, is_name in sorted(places, key=lambda place: (place[1], -len(place[0]))):
-        held = hostile(held, way, is_name)
+        planted(held, way, is_name)
     return held
 
 
