@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from runners import archive, executables, extrapolation, recorded_bytes
 from runners.calls import (
@@ -204,39 +204,46 @@ def _require_known(lines: Sequence[str]) -> None:
 def _call(line: str) -> Call:
     """The call of a line; raises Contradictory if the line is none."""
     nanoseconds, _, rest = line.partition(" ")
-    name, *words = rest.split() or [""]
     try:
-        if not all(map(_NUMBER.fullmatch, words)):
+        seconds = int(nanoseconds) / 1e9
+        if seconds < 0:
             raise ValueError
-        return _parsed(int(nanoseconds) / 1e9, name, list(map(int, words)))
+        return Call(seconds, *_arguments(rest))
     except (ValueError, IndexError):
         raise Contradictory(
             f"the recording has a line that is not its own: {line[:60]!r}"
         ) from None
 
 
-def _parsed(seconds: float, name: str, numbers: List[int]) -> Call:
-    """Raises ValueError if a call has other arguments."""
-    if seconds < 0:
+@lru_cache(maxsize=100_000)  # a program makes the same calls again and again
+def _arguments(text: str) -> Tuple[Any, ...]:
+    """The fields of a call behind its seconds; raises ValueError or IndexError if the text has none."""
+    name, *words = text.split() or [""]
+    if not all(map(_NUMBER.fullmatch, words)):
         raise ValueError
+    return _parsed(name, list(map(int, words)))[1:]
+
+
+def _parsed(name: str, numbers: List[int]) -> Call:
+    """Of no seconds; raises ValueError if a call has other arguments."""
     if name in POINT_TO_POINT:
         if len(numbers) != POINT_TO_POINT[name]:
             raise ValueError
         request = numbers.pop(0) if len(numbers) == 5 else 0
-        return Call(seconds, name, *numbers, request)
+        return Call(0.0, name, *numbers, request)
     if name == "wait" and len(numbers) == 1:
-        return Call(seconds, name, request=numbers[0])
+        return Call(0.0, name, request=numbers[0])
     if name == "end" and len(numbers) in (0, 3) or name == "comm" and len(numbers) > 1:
         label = numbers.pop(0) if name == "comm" else 0
-        return Call(seconds, name, label=label, parts=tuple(numbers))
+        return Call(0.0, name, label=label, parts=tuple(numbers))
     if name in ("cut", "lost") and not numbers:
-        return Call(seconds, name)
+        return Call(0.0, name)
     if name in COLLECTIVES or name in NON_BLOCKING:
         request = numbers.pop(0) if name in NON_BLOCKING else 0
         label, size, root, *parts = numbers
         if parts and NON_BLOCKING.get(name, name) not in WITH_PARTS:
             raise ValueError
-        return Call(seconds, name, root, label, 0, size, request, tuple(parts))
+        return Call(0.0, name, root, label, 0, size, request, tuple(parts))
     raise ValueError
 
 
