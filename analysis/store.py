@@ -86,7 +86,7 @@ def read(folder: Path) -> xr.Dataset:
     return _read(folder.resolve(), _state(folder)).copy(deep=True)
 
 
-@lru_cache(maxsize=32)  # datasets of about a megabyte each
+@lru_cache(maxsize=96)  # all references, of one or two megabytes each, and some runs
 def _read(folder: Path, state: tuple) -> xr.Dataset:
     return assemble(folder)
 

@@ -310,8 +310,6 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_is_plain, value))
-    return value is None or isinstance(value, (str, int, float)) and abs(_number(value)) < 2**63
-
-
-def _number(value: Any) -> float:
-    return 0.0 if isinstance(value, str) or value != value else value
+    if value is None or isinstance(value, str):
+        return True
+    return isinstance(value, (int, float)) and (value != value or abs(value) < 2**63)

@@ -34,6 +34,7 @@ def stated(report: Path) -> list[dict]:
     return json.loads((report / "summary.json").read_text())["statements"]
 
 
+@pytest.mark.long  # tests/test_own_report.py runs the same commands in one process
 def test_files_become_a_published_verdict(tmp_path):
     """Three commands and less than a minute from 45 outputs of HPL to a PDF that says of each network what was planted."""
     truth = own_results.write_hpl(tmp_path / "results")

@@ -39,13 +39,13 @@ OPEN = {
 }
 
 
-def contents(folder):
-    """What is in a campaign's files."""
-    read = {name: (folder / name).read_text() for name in ("trials.json", "provenance.json")}
-    notes = (folder / "journal.jsonl").read_text().splitlines()
+def contents():
+    """What is in the campaign's files, up to its first block."""
+    read = {name: (REFERENCE / name).read_text() for name in ("trials.json", "provenance.json")}
+    notes = (REFERENCE / "journal.jsonl").read_text().splitlines()
     return {name: json.loads(text) for name, text in read.items()} | {
         "journal.jsonl": [json.loads(note) for note in notes],
-        "transcripts": [json.loads(text) for _, text in Folder(folder).texts()],
+        "transcripts": [json.loads(text) for text in TEXTS.values()],
     }
 
 
@@ -61,7 +61,11 @@ TURNING = (
     "PDI",
 )  # the direction of writing
 LOADING = "script img iframe object embed svg form base meta link audio video style".split()
-NAMES = [name for name, _ in Folder(REFERENCE).texts()]
+TEXTS = {
+    name: text
+    for name, text in Folder(REFERENCE).texts()
+    if json.loads(text)["trial"]["block"] <= 1
+}
 
 
 def write(held, folder):
@@ -72,7 +76,7 @@ def write(held, folder):
         (folder / name).write_text(json.dumps(held[name]))
     notes = (json.dumps(note) + "\n" for note in held["journal.jsonl"])
     (folder / "journal.jsonl").write_text("".join(notes))
-    for name, transcript in zip(NAMES, held["transcripts"]):
+    for name, transcript in zip(TEXTS, held["transcripts"]):
         (folder / "transcripts" / f"{name}.json").write_text(json.dumps(transcript))
 
 
@@ -226,7 +230,7 @@ def raw(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def held():
-    return contents(REFERENCE)
+    return contents()
 
 
 @pytest.fixture(scope="module")

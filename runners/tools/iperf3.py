@@ -264,11 +264,13 @@ def _refuse_an_error(report: Report) -> None:
 
 def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
     """A JSON object; of --bidir iperf3 3.7 to 3.10 wrote the sums of both ways under one name."""
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
     sums = [name for name, _ in pairs if name.startswith("sum")]
     if len(set(sums)) < len(sums):
         remedy = "use iperf3 3.12, or run each way by itself"
         raise Unsupported(f"iperf3's report of --bidir gives both ways one name: {remedy}")
-    found = dict(pairs)
     if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Contradictory("iperf3's report has two values for one name: reports are mixed")
     return found
