@@ -405,7 +405,7 @@ NAME, OTHER = f'10G "fast" `x` $$y$$ {RUNS}', "a|b <lab> \\(z\\) @x"
 
 def test_names_and_outputs_are_shown_as_they_are_and_run_nothing(chromium, tmp_path):
     """In the title, the sentence, the legend, a tip, the tables and a transcript, of the server's page and of the file."""
-    text = json.dumps(test_hostile.contents(test_hostile.REFERENCE))
+    text = json.dumps(test_hostile.contents())
     for name, odd in (("GigE", NAME), ("10GE", OTHER)):
         text = text.replace(json.dumps(name), json.dumps(odd))
     held = json.loads(text)
