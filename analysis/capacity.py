@@ -1,9 +1,11 @@
 """How much a path of data/paths.toml can carry between its nodes, from the rates and delays of its
 parts."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -92,8 +94,8 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
 def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:
     """All shortest ways that pass through no other node, since nodes do not forward. Raises
     ValueError when there is none."""
-    net = graph(path)
-    hops, seen = _hops(net), {name(start)}
+    net, hops = _net(json.dumps(path))
+    seen = {name(start)}
     begun: list[tuple[Hop, ...]] = [(hop,) for hop in hops[name(start)]]
     while begun:
         if arrived := [Way(way) for way in begun if way[-1].end == name(end)]:
@@ -102,6 +104,13 @@ def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:
         seen |= {way[-1].end for way in begun}
         begun = [(*way, hop) for way in begun for hop in hops[way[-1].end]]
     raise ValueError(f"no way leads from {start} to {end}")
+
+
+@lru_cache(maxsize=64)
+def _net(path: str) -> tuple[Graph, Mapping[str, list[Hop]]]:
+    """The graph of a path's table in JSON, with the hops that leave each place."""
+    net = graph(json.loads(path))
+    return net, _hops(net)
 
 
 def _hops(net: Graph) -> Mapping[str, list[Hop]]:

@@ -86,6 +86,7 @@ def _row(quantity: Quantity) -> dict:
     return row | ({"values": list(quantity.values)} if quantity.values else {})
 
 
+@cache
 def settings() -> dict[str, dict]:
     """The coordinates that state a trial's settings, not its identity or origin."""
     return {
