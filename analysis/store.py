@@ -146,7 +146,7 @@ def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _never_read(dataset: xr.Dataset) -> list[str]:
-    """The variables that are NaN throughout: most of them, and matrices of them may have many gigabytes."""
+    """The variables that are NaN throughout, as most are; a matrix among them may have many gigabytes."""
     known = _measured()
     return [
         str(name)

@@ -99,7 +99,6 @@ def complaint(text: str) -> str:
     return found[0].strip()[:_LONGEST_QUOTE] if found else ""
 
 
-@lru_cache(maxsize=4)  # one tool after another is asked about the same text
 def _kind(text: str) -> Tuple[str, str]:
     """The tool whose output a text is, or none, and what it is; both empty when it is unknown."""
     for owner, mark in _marks():

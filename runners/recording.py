@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from runners import archive, executables, extrapolation, recorded_bytes
 from runners.calls import (
@@ -65,11 +65,14 @@ def read(text: str) -> Recording:
     lines, count = _lines(text)
     _require_known(lines)
     ranks: List[List[Call]] = []
+    arguments = lru_cache(maxsize=None)(
+        _arguments
+    )  # a program makes the same calls again and again
     for line in lines:
         if line == f"rank {len(ranks)}":
             ranks.append([])
         elif ranks:
-            ranks[-1].append(_call(line))
+            ranks[-1].append(_call(line, arguments))
         else:
             raise Contradictory(f"the recording has a line that is not its own: {line[:60]!r}")
     if len(ranks) != count or not all(calls and calls[-1].name == "end" for calls in ranks):
@@ -201,23 +204,22 @@ def _require_known(lines: Sequence[str]) -> None:
         raise Unsupported(f"a rank makes too many calls to be recorded: {few}")
 
 
-def _call(line: str) -> Call:
-    """The call of a line; raises Contradictory if the line is none."""
+def _call(line: str, arguments: Callable[[str], Tuple[Any, ...]]) -> Call:
+    """The call of a line, what follows its time read by `arguments`; raises Contradictory if the line is none."""
     nanoseconds, _, rest = line.partition(" ")
     try:
         seconds = int(nanoseconds) / 1e9
         if seconds < 0:
             raise ValueError
-        return Call(seconds, *_arguments(rest))
+        return Call(seconds, *arguments(rest))
     except (ValueError, IndexError):
         raise Contradictory(
             f"the recording has a line that is not its own: {line[:60]!r}"
         ) from None
 
 
-@lru_cache(maxsize=100_000)  # a program makes the same calls again and again
 def _arguments(text: str) -> Tuple[Any, ...]:
-    """The fields of a call behind its seconds; raises ValueError or IndexError if the text has none."""
+    """The fields of a call after its seconds; raises ValueError or IndexError if the text has none."""
     name, *words = text.split() or [""]
     if not all(map(_NUMBER.fullmatch, words)):
         raise ValueError
@@ -225,7 +227,7 @@ def _arguments(text: str) -> Tuple[Any, ...]:
 
 
 def _parsed(name: str, numbers: List[int]) -> Call:
-    """Of no seconds; raises ValueError if a call has other arguments."""
+    """The call, without its seconds; raises ValueError if it has other arguments."""
     if name in POINT_TO_POINT:
         if len(numbers) != POINT_TO_POINT[name]:
             raise ValueError

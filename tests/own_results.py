@@ -5,9 +5,11 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import pytest
 from foreign_hpl import output
 
 from analysis import paths, store
+from analysis.statistics.judgement import FALLS_OFF, FLAT
 from runners import archive
 
 NODES = (1, 2, 4, 8, 16)
@@ -34,6 +36,21 @@ def write_hpl(folder, runs=3, seed=README, laws=LAWS, nodes=NODES, scatter=SCATT
                 N = 40000 * int(np.sqrt(n) * 4) // 4
                 (place / "HPL.out").write_text(output(rate, N=N, NB=192, P=4, Q=4 * n))
     return {network: 1 - law(nodes[-1]) / law(nodes[0]) for network, law in laws.items()}
+
+
+def require_planted(statements, planted) -> None:
+    """Of each network the fall that was planted is stated, with its answer, from all runs."""
+    falls = {
+        one["subject"].split("'s efficiency")[0]: one
+        for one in statements
+        if one["quantity"] == "fall" and "against" not in one["subject"]
+    }
+    names = {"1gbe": "GigE", "10gbe": "10GE", "100gbe": "100GE"}
+    for network, fall in planted.items():
+        found = falls[names[network]]
+        assert found["words"] == (FALLS_OFF if fall > 0.1 else FLAT)
+        assert found["estimate"] == pytest.approx(fall, abs=0.02)
+        assert found["n"] == 3 and found["evidence"] == "measured"
 
 
 def write_cluster(folder, networks=("gige", "10gige"), nodes=(2, 4, 8, 16), blocks=3) -> None:

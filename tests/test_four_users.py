@@ -24,7 +24,6 @@ from own_pages import of_emulation, words
 
 import own_reporting
 from analysis import paths
-from analysis.statistics.judgement import FALLS_OFF, FLAT
 
 MINUTE = 60  # seconds of a processor, which other work does not stretch
 
@@ -52,17 +51,7 @@ def test_files_become_a_published_verdict(tmp_path):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < MINUTE
     assert (tmp_path / "report" / "report.pdf").read_bytes().startswith(b"%PDF")
-    falls = {
-        one["subject"].split("'s efficiency")[0]: one
-        for one in stated(tmp_path / "report")
-        if one["quantity"] == "fall" and "against" not in one["subject"]
-    }
-    names = {"1gbe": "GigE", "10gbe": "10GE", "100gbe": "100GE"}
-    for network, fall in truth.items():
-        found = falls[names[network]]
-        assert found["words"] == (FALLS_OFF if fall > 0.1 else FLAT)
-        assert found["estimate"] == pytest.approx(fall, abs=0.02)
-        assert found["n"] == 3 and found["evidence"] == "measured"
+    own_results.require_planted(stated(tmp_path / "report"), truth)
     page = words((tmp_path / "report" / "report.html").read_text())
     assert "GigE falls off" in page and not of_emulation(tmp_path / "report")
 

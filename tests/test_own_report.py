@@ -68,6 +68,9 @@ def test_the_report_says_what_the_data_say_and_how_sure_that_is(hpl):
     assert not re.findall(r"(?<![\w.])\d+\.\d+ %", body)
     assert "The order of the runs is not known" in text and "GigE falls off" in text
     assert not of_emulation(hpl.report)
+    stated = json.loads((hpl.report / "summary.json").read_text())["statements"]
+    own_results.require_planted(stated, hpl.truth)
+    assert (hpl.report / "report.pdf").read_bytes().startswith(b"%PDF")
     heads = [words(head).strip() for head in re.findall(r"<h1.*?</h1>", page, re.S)]
     titles = [re.sub(r"^\d+ ", "", head) for head in heads]
     ours = [
