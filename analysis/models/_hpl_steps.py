@@ -363,12 +363,22 @@ def panel_splits(width: int) -> tuple[tuple[int, int, int], ...]:
 
 def panel_flops(step: Panel) -> float:
     """The flops of a panel's matrix products and triangular solves, on the rank with the most."""
-    total = np.zeros(len(step.below))
-    for done, columns, inner in panel_splits(step.width):
-        rows = step.below.astype(float)
-        rows[step.row] += step.width - done
-        total += inner**2 * columns + 2 * rows * columns * inner
+    solves, each_row, own_rows = _split_flops(step.width)
+    total = solves + each_row * step.below.astype(float)
+    total[step.row] += own_rows
     return float(total.max())
+
+
+@cache
+def _split_flops(width: int) -> tuple[int, int, int]:
+    """The flops of a panel's splits: of the solves, of the products for each row below the panel,
+    and of the products with the panel's own rows."""
+    splits = [
+        (inner**2 * columns, 2 * columns * inner, 2 * columns * inner * (width - done))
+        for done, columns, inner in panel_splits(width)
+    ]
+    solves, each_row, own_rows = map(sum, zip(*splits)) if splits else (0, 0, 0)
+    return solves, each_row, own_rows
 
 
 def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANELS) -> np.ndarray:
@@ -413,9 +423,12 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
             meet(ring, (step.column + a) % Q, (step.column + b) % Q, passed)
         for columns, met in swaps(step, P, NB, first, pivots):
             ranks, row = list(clock[:, columns]), step.right[columns, None] * number
-            for a, b, there, back in met:
-                rows, more = max(there, back)
-                meet(ranks, a, b, rows * row + (alpha + more * number))
+            sizes = [max(there, back) for _, _, there, back in met]
+            costs = {
+                (rows, more): rows * row + (alpha + more * number) for rows, more in set(sizes)
+            }
+            for (a, b, _, _), size in zip(met, sizes):
+                meet(ranks, a, b, costs[size])
             clock[:, columns] = ranks
         flops = step.width**2 * step.right + 2.0 * step.width * np.outer(step.below, step.right)
         clock += flops[:, :, None] * gamma
