@@ -103,12 +103,12 @@ def _state(folder: Path) -> tuple:
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
-    """Write a dataset as netCDF-4 by the CF conventions, without the variables that no trial has: `load` adds them again.
+    """Write a dataset as netCDF-4 by the CF conventions, without the variables and settings that no trial has: `load` adds them again.
     The file is replaced in one step and never left half-written.
 
     Raises FalloffError if it cannot be written there.
     """
-    dataset = _by_conventions(dataset.drop_vars(_never_read(dataset)))
+    dataset = _by_conventions(dataset.drop_vars(_unset(dataset)))
     part = file.with_name(file.name + ".part")
     compressed = {
         name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
@@ -145,39 +145,42 @@ def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
     return found
 
 
-def _never_read(dataset: xr.Dataset) -> list[str]:
-    """The variables that are NaN throughout, as most are; a matrix among them may have many gigabytes."""
-    known = _measured()
+def _unset(dataset: xr.Dataset) -> list[str]:
+    """The variables and settings that no trial has, as most are; a matrix among them may have many gigabytes."""
+    known = _optional()
     return [
         str(name)
         for name, array in dataset.variables.items()
-        if name in known and array.dtype.kind == "f" and np.isnan(array.values).all()
+        if name in known
+        and (array.values == "" if known[name]["type"] == "text" else np.isnan(array.values)).all()
     ]
 
 
-def _measured() -> dict[str, dict]:
-    """The schema's variables that are NaN where a trial does not have them."""
-    return {name: row for name, row in schema()["variables"].items() if row["type"] == "number"}
+def _optional() -> dict[str, dict]:
+    """The schema's rows that are NaN, or an empty text, where a trial does not have them."""
+    rows = {**schema()["coordinates"], **schema()["variables"]}
+    return {
+        name: row for name, row in rows.items() if row["type"] != "whole" and row["dims"] != [name]
+    }
 
 
 def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
     """A variable that no trial has, as (dims, values, attributes), which takes no memory."""
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
-    dims = wanted["dims"]
-    return dims, np.broadcast_to(np.nan, [sizes[dim] for dim in dims]), attributes
+    dims, absent = wanted["dims"], "" if wanted["type"] == "text" else np.nan
+    return dims, np.broadcast_to(absent, [sizes[dim] for dim in dims]), attributes
 
 
 def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
     """What `save` was given."""
     sizes = {str(dim): size for dim, size in dataset.sizes.items()}
     # At once: xarray compares all coordinates for each variable that is added alone.
-    found = dataset.assign(
-        {
-            name: _empty(wanted, sizes)
-            for name, wanted in _measured().items()
-            if name not in dataset and {*wanted["dims"]} <= {*sizes}
-        }
-    )
+    lacking = {
+        name: _empty(wanted, sizes)
+        for name, wanted in _optional().items()
+        if name not in dataset.variables and {*wanted["dims"]} <= {*sizes}
+    }
+    found = dataset.assign(lacking).set_coords([*(schema()["coordinates"].keys() & lacking)])
     found.attrs.pop("Conventions", None)
     for array in found.variables.values():
         if unit := array.attrs.pop(_SHOWN, None):
