@@ -108,7 +108,7 @@ def save(dataset: xr.Dataset, file: Path) -> None:
 
     Raises FalloffError if it cannot be written there.
     """
-    dataset = _by_conventions(dataset.drop_vars(_unset(dataset)))
+    dataset = _by_conventions(without_empty(dataset))
     part = file.with_name(file.name + ".part")
     compressed = {
         name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
@@ -145,15 +145,19 @@ def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
     return found
 
 
-def _unset(dataset: xr.Dataset) -> list[str]:
-    """The variables and settings that no trial has, as most are; a matrix among them may have many gigabytes."""
+def without_empty(dataset: xr.Dataset) -> xr.Dataset:
+    """The dataset without the variables and settings that no trial has, as most are; a matrix among
+    them may have many gigabytes."""
     known = _optional()
-    return [
+    return dataset.drop_vars(
         str(name)
         for name, array in dataset.variables.items()
-        if name in known
-        and (array.values == "" if known[name]["type"] == "text" else np.isnan(array.values)).all()
-    ]
+        if name in known and _is_empty(array.values, known[name]["type"])
+    )
+
+
+def _is_empty(values: np.ndarray, kind: str) -> bool:
+    return bool((values == "" if kind == "text" else np.isnan(values)).all())
 
 
 def _optional() -> dict[str, dict]:
