@@ -126,11 +126,21 @@ def _title(source: Source, others: Iterable[Source]) -> str:
 def source(path: Path) -> Source:
     """The source at a path, with its fault if it is not a dataset."""
     try:
+        stat = (path if path.suffix == ".nc" else path / "trials.json").stat()
+    except OSError:
+        return _source(path, None)
+    return _source(path, (stat.st_ino, stat.st_size, stat.st_ctime_ns))
+
+
+@lru_cache(maxsize=1000)  # each page lists all of them
+def _source(path: Path, state: tuple[int, int, int] | None) -> Source:
+    """As `source`; `state` changes with the file."""
+    try:
         if path.suffix == ".nc":
-            with store.opened(path) as dataset:
-                about, ran_on = dataset.attrs, testbed(dataset)
-                name, title = str(about["campaign"]), as_written(str(about["title"]))
-                return Source(path, name, title, *map(str, (ran_on["kind"], ran_on["name"])))
+            about = xr.Dataset(attrs=store.attributes(path))
+            name, title = str(about.attrs["campaign"]), as_written(str(about.attrs["title"]))
+            ran_on = testbed(about)
+            return Source(path, name, title, *map(str, (ran_on["kind"], ran_on["name"])))
         plan = Folder(path).plan()
     except (FalloffError, OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
