@@ -183,8 +183,9 @@ def _slopes(model, x, values) -> np.ndarray:
     """
 
     def slope(name, size):
-        low, high = np.clip(
-            [values[name] - STEP * size, values[name] + STEP * size], *model.bounds[name]
+        low, high = (
+            min(max(end, model.bounds[name][0]), model.bounds[name][1])
+            for end in (values[name] - STEP * size, values[name] + STEP * size)
         )
         rise = model.function(x, **values | {name: high}) - model.function(
             x, **values | {name: low}
@@ -193,9 +194,12 @@ def _slopes(model, x, values) -> np.ndarray:
 
     curve, columns = np.linalg.norm(model.function(x, **values)), []
     for name, value in values.items():
-        effect = np.linalg.norm(slope(name, max(abs(value), 1.0)))
+        tried = max(abs(value), 1.0)
+        found = slope(name, tried)
+        effect = np.linalg.norm(found)
         least = LEAST_EFFECT * curve / effect if effect > 0 else 1.0
-        columns.append(slope(name, max(abs(value), least if 0 < least < np.inf else 1.0)))
+        size = max(abs(value), least if 0 < least < np.inf else 1.0)
+        columns.append(found if size == tried else slope(name, size))
     return np.stack(columns, axis=1)
 
 
