@@ -44,10 +44,15 @@ def pytest_collection_finish():
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
+def pytest_runtest_protocol(item, nextitem):
     """A test marked `alone` waits for all others that run, and those that come later wait for it."""
-    with _turn(item.config, fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH):
-        return (yield)
+    try:
+        kind = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
+        with _turn(item.config, kind):
+            return (yield)
+    finally:
+        if nextitem and nextitem.path != item.path:
+            gc.freeze()  # references that were read stay, too
 
 
 @contextmanager
