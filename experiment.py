@@ -47,6 +47,7 @@ from runners.record import FalloffError, faulty, unknown, unknown_key
 from runners.testbeds import emulated
 
 _TINY = 240  # the order of a matrix that is solved almost at once
+_TRIES = 3  # of a trial that other work on the machine may have disturbed for a moment
 TODAY = "-today"  # suffix of a run's dataset that stands beside the reference's
 _CHECKED = "_parameters_were_checked"  # a name among a notebook's own
 PRESETS = ("stored", "quick", "full", "bonding")  # "bonding" exists only for campaigns on links
@@ -574,12 +575,15 @@ def tried(plan: Plan) -> str:
     def listen(event: engine.Event) -> None:
         if event.kind == "waiting":
             raise lock.Taken(event.message.partition(":")[0])
-        outcomes.append(event.outcome)
+        if event.outcome:
+            outcomes.append(event.outcome)
 
-    with tempfile.TemporaryDirectory() as folder:
-        session.run(tiny, Folder(Path(folder) / plan.name), listen)
-    (outcome,) = filter(None, outcomes)
-    return "" if outcome.status == "ok" else outcome.reason
+    for _ in range(_TRIES):
+        with tempfile.TemporaryDirectory() as folder:
+            session.run(tiny, Folder(Path(folder) / plan.name), listen)
+        if outcomes[-1].status != "invalid":
+            break
+    return "" if outcomes[-1].status == "ok" else outcomes[-1].reason
 
 
 def decided(folder: Folder) -> bool:

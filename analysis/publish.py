@@ -63,7 +63,9 @@ def _converted(
     arguments = [*COMMON, *read, *stated, *options]
     # After a name that does not end in a letter, Pandoc would take an apostrophe for an opening quotation mark.
     text = re.sub(r"(?<=[^\x00-\x7f])'(?=s\b)", "\u2019", markdown)
-    return pypandoc.convert_text(text, to, READ, extra_args=arguments, cworkdir=str(folder))
+    return pypandoc.convert_text(
+        text, to, READ, extra_args=arguments, cworkdir=str(folder), verify_format=False
+    )
 
 
 @contextmanager
