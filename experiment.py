@@ -569,7 +569,10 @@ def tried(plan: Plan) -> str:
     """
     two = next(trial for trial in plan.blocks[0] if trial.point["nodes"] == 2)
     trial = replace(two, point={**two.point, "N": _TINY})
-    tiny = replace(plan, preamble=(), blocks=((trial,),), stopping=Stopping(blocks=1))
+    machine = {**plan.testbed, "nodes": 2}  # all of them would take seconds to make
+    tiny = replace(
+        plan, testbed=machine, preamble=(), blocks=((trial,),), stopping=Stopping(blocks=1)
+    )
     outcomes = []
 
     def listen(event: engine.Event) -> None:
