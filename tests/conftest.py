@@ -29,9 +29,11 @@ atexit.register(shutil.rmtree, LOCKS, ignore_errors=True)
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
 # What takes longest begins first, so that no process is left alone with it at the end.
-LONG = ("test_notebooks", "test_explorer_page", "test_suspects", "test_network", "test_experiments")
+LONG = ["test_notebooks", "test_explorer_page", "test_network"]
+LONG += ["test_four_users", "test_transcripts", "test_suspects", "test_switch", "test_twin"]
 
 
+@pytest.hookimpl(trylast=True)  # when the tests that are not asked for are gone
 def pytest_collection_modifyitems(items):
     """Long files first, those with tests that run alone last; all others stay in their order."""
     waiting = {item.path for item in items if item.get_closest_marker("alone")}
