@@ -1,6 +1,7 @@
 # make report   set up if necessary, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
-# make test-all also whole campaigns, and tests that need the machine to themselves
+# make test-more further cases of them, which CI runs, too
+# make test-all both, also whole campaigns, and tests that need the machine to themselves
 # make test-processors   the numerical tests with another processor's rounding
 # make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
 # make bench    time the parts           make reference  run and pack the reference campaigns again
@@ -29,7 +30,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
+.PHONY: help report test test-more test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # Print the lines at the top without their comment marks.
@@ -41,7 +42,11 @@ report: setup
 
 test: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "not alone and not long"
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "not alone and not long and not more"
+
+test-more: setup
+	@./install-packages debian-packages-browser.txt build/apt-browser.log
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "more and not alone and not long"
 
 test-all: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import defaultdict
 from contextlib import contextmanager
 
 import pytest
@@ -33,11 +34,22 @@ LONG = ["test_notebooks", "test_explorer_page", "test_network"]
 LONG += ["test_four_users", "test_transcripts", "test_suspects", "test_switch", "test_twin"]
 
 
-@pytest.hookimpl(trylast=True)  # when the tests that are not asked for are gone
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
-    """Long files first, those with tests that run alone last; all others stay in their order."""
+    """Long files first, those with tests that run alone last; all others stay in their order. Of a test marked `few` some
+    cases, spread over all of them, are asked for by `make test`."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("few"):
+            cases[item.nodeid.split("[")[0]].append(item)
+    for own in cases.values():
+        (most,) = own[0].get_closest_marker("few").args
+        for item in set(own) - {own[place * len(own) // most] for place in range(most)}:
+            item.add_marker("more")
+    done = yield  # the tests that are not asked for are gone
     waiting = {item.path for item in items if item.get_closest_marker("alone")}
     items.sort(key=lambda item: (item.path in waiting, item.path.stem not in LONG))
+    return done
 
 
 def pytest_collection_finish():

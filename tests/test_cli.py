@@ -269,6 +269,7 @@ def test_tab_completes(tmp_path):
     assert found == COMPLETED
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "statement"),
     [
@@ -319,6 +320,7 @@ def test_a_trial_that_cannot_end_well_says_why(name, program):
     assert experiment.tried(replace(plan, testbed={**plan.testbed, "tools": broken}))
 
 
+@pytest.mark.more
 def test_all_is_written_below_falloff_home(tmp_path):
     """Whatever letters its path has, without a locale: what is kept, drawn and verified lies there alone."""
     home = tmp_path / f'mé "it\'s" 50% {200 * "x"}'

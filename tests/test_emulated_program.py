@@ -148,6 +148,7 @@ def test_several_programs_are_compared_with_their_replays():
     assert found["openfoam"][2].startswith("transfer: ")
 
 
+@pytest.mark.more
 def test_a_replay_computes_as_long_as_the_emulated_program():
     """What the campaigns of replays state is the processor time in the emulated ones over that of the recordings."""
     names = ("program", "real_programs_emulated", "hpcc_emulated")

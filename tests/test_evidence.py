@@ -97,6 +97,7 @@ def test_what_is_unpacked_verifies_itself(archived):
     assert not (folder / ".venv").exists() and not (folder / "build/tools").exists()
 
 
+@pytest.mark.more
 def test_nothing_is_packed_that_was_not_kept_here(place, tmp_path):
     """A file of somebody's below data/, and links to files and folders elsewhere; what is packed is printed."""
     secret = tmp_path / "secret"
@@ -175,6 +176,7 @@ def test_only_a_report_of_what_is_packed_is_packed(tmp_path, monkeypatch):
     assert not (tmp_path / "a.zip").exists()
 
 
+@pytest.mark.more
 def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
     """Whatever the moment; what can be executed stays so."""
     again = tmp_path / "again.zip"

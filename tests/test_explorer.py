@@ -350,6 +350,7 @@ def test_the_key_is_kept_in_a_file_that_nobody_else_can_read(tmp_path, monkeypat
     assert server.stable_key() not in (other, "../ a")
 
 
+@pytest.mark.more
 def test_command_ends_quietly_when_interrupted(tmp_path):
     """It prints an address, and Ctrl+C ends it with nothing more said."""
     command = [sys.executable, str(ROOT / "falloff.py"), "explore", str(tmp_path), "--no-browser"]

@@ -116,6 +116,7 @@ def test_first_page_says_what_the_study_says(page):
     assert page.locator(".bk-label").all_inner_texts() == ["GigE", "10GE", "control"]
 
 
+@pytest.mark.more
 def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
     """The verdict changes; Back, a reload and another tab, a view of its own, know of it, and so does who comes back."""
     before = sentence(page).inner_text()
@@ -152,6 +153,7 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
     tab.close()
 
 
+@pytest.mark.more
 def test_points_and_means_tell_what_they_are(page):
     """The mouse on a trial shows its block, on a mean its interval and n; a click opens what HPL printed."""
     trials = first_of(data.experiments()["hpl_scaling"]).points
@@ -175,6 +177,7 @@ def test_points_and_means_tell_what_they_are(page):
     page.get_by_text("Click a point").wait_for()
 
 
+@pytest.mark.more
 def test_what_an_address_asks_for_and_is_not_there_is_said(page, served):
     """Another experiment is shown under a sentence that names the missing one; a missing trial is named, too."""
     page.goto(f"{served.address}?experiment=gone&trial=b9")
@@ -186,6 +189,7 @@ def test_what_an_address_asks_for_and_is_not_there_is_said(page, served):
     assert not page.locator(".notice:visible").count()
 
 
+@pytest.mark.more
 def test_the_legend_hides_and_lists_change_what_is_shown(page):
     """A hidden curve; an axis that changes places with the other; two series that are compared when the third is hidden; a
     simulated dataset beside the emulated one of its campaign."""
@@ -222,6 +226,7 @@ def test_the_view_can_be_taken_away(page):
             compile(download.value.path().read_text(), "view.py", "exec")
 
 
+@pytest.mark.more
 def test_what_if_answers_and_is_in_the_address(page):
     """With the shipped prices GigE stops paying at 8 nodes; less bandwidth moves the number, also for who gets the address."""
     page.get_by_role("button", name="What if?").click()

@@ -67,6 +67,7 @@ def test_an_uplink_is_shared_fairly_and_the_rest_is_used():
     assert found["flow_makespan"] == [after(3)] and found["flow_mean"] == [after((3 * 3 + 1.5) / 4)]
 
 
+@pytest.mark.few(2)
 @needs_simgrid
 @pytest.mark.parametrize("placement", ["in_order", "shuffled"])
 @pytest.mark.parametrize(("uplink", "card"), [(0.3 * RATE, math.inf), (2 * RATE, 3 * RATE)])

@@ -106,6 +106,7 @@ def test_a_student_changes_a_notebook_and_the_report_follows(tmp_path, monkeypat
     assert "GigE" in one["subject"] and one["words"] == "falls off" and one["n"] >= 4
 
 
+@pytest.mark.more
 def test_a_reviewer_verifies_an_archive_and_refuses_a_changed_one(tmp_path):
     """What is unpacked verifies itself with its own code. With one bit changed in any file of the evidence it is refused, and the
     file is named."""

@@ -195,6 +195,7 @@ def told(number, read, counts, whole):
     return found
 
 
+@pytest.mark.more
 def test_transcripts_are_read_as_they_were_written(tmp_path, whole, counts):
     """Of a damaged archive all files, each with its name, or a line; the campaign's record tells of all that is not the same."""
     source = (REFERENCE / archive.NAME).read_bytes()

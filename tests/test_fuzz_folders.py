@@ -148,6 +148,7 @@ def read_in_every_way(folder):
             assert str(error)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("which", ["packed", "loose"])
 def test_a_damaged_folder_is_told_of_and_never_ok(folders, tmp_path, which):
     """No reader ends with a traceback, and verify calls no folder ok whose files are not as they were."""

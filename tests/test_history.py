@@ -26,6 +26,7 @@ def kernel(night):
     return "6.1.0-31" if night < 74 else "6.1.0-32"
 
 
+@pytest.mark.more
 def test_a_year_with_two_changes_and_a_bad_night():
     """Exactly these are told, with their dates, sizes, places and the kernel."""
     found = judging.judge(year(3, plant=planted, kernel=kernel))

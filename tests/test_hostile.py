@@ -253,6 +253,7 @@ def together(held, places):
     return held
 
 
+@pytest.mark.more
 def test_what_is_refused_is_told_of_in_words(held, raw, places):
     """In the terminal and in the explorer, without what the string would have done."""
     refused, live = places[1], []
@@ -337,6 +338,7 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     assert live == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

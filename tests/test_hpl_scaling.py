@@ -102,6 +102,7 @@ def compared(today):
     return todays_run.compare(file, {"hpl_scaling": planted()}, "hpl_scaling", today)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("truth", "verdict"),
     [

@@ -116,6 +116,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.few(2)
 def test_a_change_behind_its_back_is_named_and_mended(testbed, kind):
     """A command that changes an end on node 2 makes its trial a mismatch that says where; the next is right again."""
     net = testbed.use("it")
@@ -210,6 +211,7 @@ def undertakers(owner: int) -> list[int]:
     ]
 
 
+@pytest.mark.few(2)
 def test_the_next_start_clears_what_both_left(testbed, kind, owner):
     """The owner was killed, and who was to clear up after it, too, as when the memory is full."""
     process, state = owner
@@ -229,6 +231,7 @@ def test_the_next_start_clears_what_both_left(testbed, kind, owner):
     echoes(testbed, kind, 1, 2)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("number", "code"),
     [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -signal.SIGINT)],

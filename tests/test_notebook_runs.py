@@ -10,7 +10,6 @@ from itertools import combinations, cycle, product
 import numpy as np
 import pytest
 from executed import words
-from marks import the_rest_is_long
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from odd_names import ODD
@@ -83,7 +82,15 @@ def shown(name, change):
     return notebooks.run(FILES[name], data_of(change))
 
 
-@pytest.mark.parametrize(("name", "change"), [*product(FILES, [whole, first_block, lost])])
+CHANGES = [
+    # One of the two for each notebook; the other in `make test-more`.
+    pytest.param(name, change, marks=[pytest.mark.more] if number % 2 == other else [])
+    for number, name in enumerate(FILES)
+    for other, change in ((2, whole), (0, first_block), (1, lost))
+]
+
+
+@pytest.mark.parametrize(("name", "change"), CHANGES)
 def test_no_number_is_made_up(name, change):
     """However few the data, words, captions, tables and figures are whole, and what is not known is none of them."""
     try:
@@ -183,7 +190,8 @@ def called(names):
 AS_PLAIN, AS_ODD = called(PLAIN), called(ODD)
 
 
-@pytest.mark.parametrize("name", the_rest_is_long(FILES, [*FILES][::6]))
+@pytest.mark.few(3)
+@pytest.mark.parametrize("name", FILES)
 def test_names_are_shown_as_they_are_written(name, tmp_path):
     """Whatever the letters of a name mean to Markdown, HTML, a figure or a terminal: what is said of odd names is what is said of
     plain ones, word for word."""

@@ -101,6 +101,7 @@ def test_a_student_can_go_on_writing(hpl):
     assert source.read_text().startswith("<!--")
 
 
+@pytest.mark.more
 def test_comparisons_and_fits_take_the_folder(hpl, tmp_path):
     """`compare` knows that nothing of the machines is recorded; `fit` answers with a law, and as JSON."""
     laws = {**own_results.LAWS, "1gbe": lambda n: 0.8 * own_results.LAWS["1gbe"](n)}
@@ -130,6 +131,7 @@ def test_comparisons_and_fits_take_the_folder(hpl, tmp_path):
     assert sigma[0]["estimate"] == pytest.approx(0.02, rel=0.2)
 
 
+@pytest.mark.more
 def test_messages_and_streams_have_sections(tmp_path, monkeypatch):
     """Outputs of OSU, IMB and iperf3: a figure, a statement and a section each, and nothing of HPL."""
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")

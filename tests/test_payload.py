@@ -152,6 +152,7 @@ def test_a_simulated_run_has_its_payload(tail, expected):
     assert ("simulator_memory" in found) == bool(expected)
 
 
+@pytest.mark.few(1)
 @needs_built
 @pytest.mark.parametrize(
     ("argv", "code", "said"),

@@ -64,6 +64,7 @@ def test_sequences_go_as_a_whole():
     assert printable("\x1b]" * 100_000).count("]") == 100_000  # at once
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_name_is_shown_as_it_is_written(name, tmp_path):
     """In words, in bold, before an apostrophe, in code and in a table; on the page, in the PDF's source and in a notebook."""

@@ -47,6 +47,7 @@ def false_kinds(case, damaged, true_ones):
     return strange - own
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_cut_off_is_called_cut(case):
     """At places all over the output, in the middle of lines and of numbers."""
@@ -55,6 +56,7 @@ def test_what_is_cut_off_is_called_cut(case):
         assert not false_kinds(case, text[:end], ["cut"]), text[:end][-80:]
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("case", CASES)
 def test_what_lacks_a_line_is_called_cut_or_contradictory(case):
     """Whichever line is lost, or printed twice: nothing else is wrong with it."""
@@ -64,6 +66,7 @@ def test_what_lacks_a_line_is_called_cut_or_contradictory(case):
             assert not false_kinds(case, "".join(damaged), ["cut", "contradictory"]), lines[place]
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("case", CASES)
 def test_what_has_another_number_is_called_contradictory(case):
     """Whichever number is another one: where others contradict it, that is said."""

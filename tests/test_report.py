@@ -290,6 +290,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_somebody_wrote_runs_and_reads_nothing(text, tmp_path):
     """Names of networks, reasons and notes come from files that anybody may hand over: of these nothing is executed, no file

@@ -118,6 +118,7 @@ def test_a_notebook_of_a_run_that_failed_is_counted(book, tmp_path):
         assert "trials gave no reading: no library." in told and kernel.failed == [told, told]
 
 
+@pytest.mark.more
 def test_an_interrupted_notebook_says_nothing(book, tmp_path):
     """Ctrl+C while a cell runs: no traceback, neither of the kernel's nor of ours."""
     slow = book(

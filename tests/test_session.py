@@ -144,6 +144,7 @@ def looks(folder: Folder) -> bool:
     return True
 
 
+@pytest.mark.more
 def test_a_thread_may_have_a_session_that_looks_at_its_data(not_root, tmp_path):
     """A notebook is a program of many threads; whether all is decided is asked inside, and what ended it is heard."""
     dgemm, _ = plan().blocks[0]

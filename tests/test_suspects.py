@@ -163,6 +163,7 @@ def judged(of_nodes, of_pairs):
 KINDS = "normal; heavy tails; one node jitters; uneven within the tolerance; a round is interrupted"
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("sd", [0.002, 0.02])
 @pytest.mark.parametrize("kind", KINDS.split("; "))
 def test_a_healthy_cluster_is_rarely_accused(kind, sd):
@@ -283,6 +284,7 @@ def test_what_cannot_be_compared_is_refused():
             testbeds.checked({**testbed, "slow": slow})
 
 
+@pytest.mark.more
 def test_a_thousand_nodes_with_four_faults():
     """A slow processor, memory and two links among 1,000 nodes that meet 20 others a block: exactly these are named."""
     random, nodes, blocks = np.random.default_rng(11), 1000, 5

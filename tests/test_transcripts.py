@@ -54,6 +54,7 @@ def test_every_result_of_a_foreign_output_is_listed(case):
             assert recorded.kinds(tool(case), dressed) == [expected["kind"]]
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize("case", CASES)
 def test_a_cut_output_gives_no_other_number(case):
     """Cut after any line, or at every eleventh byte: no trial is ok, and a foreign output has only rows of the whole.
@@ -221,6 +222,7 @@ def require_proportion(name, noise, begin="", end=""):
     ), noise
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", names())
 def test_time_grows_in_proportion_to_noise(name):
     """One character, or a line of the tool's own, over and over."""

@@ -134,6 +134,7 @@ def test_hpl_is_predicted_and_what_if_is_asked():
     assert "12 of 12" in prediction.text(study) and len(made.figures["twin"].figure.axes) == 2
 
 
+@pytest.mark.more
 def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     """The twin as written and read back is within 3 % of HPL on 2 nodes; another of its name is kept."""
     if reasons := simulated.unavailable({}):
