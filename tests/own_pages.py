@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 # What no page of measured data says, but for where it stands beside the shipped reference.
-OF_EMULATION = r"[^\n]*\b(?:emulat|simulat|paced|namespace|slowed|dilat|TOP500|unlimited|unshaped|planted|ten times slower)[^\n]*"
+OF_EMULATION = r"\b(?:emulat|simulat|paced|namespace|slowed|dilat|TOP500|unlimited|unshaped|planted|ten times slower)"
 BESIDE = r"<h1[^>]*>(?:(?!</h1>).)*Beside the shipped reference.*?(?=<h1)"
 
 
@@ -17,4 +17,6 @@ def words(page: str) -> str:
 def of_emulation(report: Path) -> list[str]:
     """What a report says of emulation or simulation, but where it stands beside the shipped reference."""
     page = (report / "report.html").read_text()
-    return re.findall(OF_EMULATION, words(re.sub(BESIDE, "", page, flags=re.S)), re.I)
+    text = words(re.sub(BESIDE, "", page, flags=re.S))
+    found = re.finditer(OF_EMULATION, text, re.I)
+    return [text[max(match.start() - 80, 0) : match.end() + 80] for match in found]

@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from curves import HPL_X, TRUTHS, noisy
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
 from analysis.fitting.adequacy import LEVEL, follows
 from analysis.fitting.block_fit import fit_blocks
@@ -61,7 +61,7 @@ def test_the_constant_is_the_mean_with_its_t_interval_and_aicc():
     assert found.standard_errors["c"] == pytest.approx(stats.sem(y))
     interval = stats.t.interval(0.95, n - 1, y.mean(), stats.sem(y))
     assert found.intervals["c"] == pytest.approx(interval) and found.interval_kind == "t interval"
-    likelihood = sm.OLS(y, np.ones(n)).fit().llf
+    likelihood = OLS(y, np.ones(n)).fit().llf
     aicc = -2 * likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1) - n * (1 + np.log(2 * np.pi))
     assert found.aicc == pytest.approx(aicc)
     # It needs more distinct x than parameters and one, and more points than that.

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import own_results
@@ -133,11 +134,16 @@ def imported(file) -> set[str]:
     return found
 
 
-IMPORTS = {
-    str(file.relative_to(ROOT)): imported(file)
-    for folder in ("runners", "analysis", "commands")
-    for file in sorted((ROOT / folder).rglob("*.py"))
-}
+@cache
+def imports() -> dict[str, set[str]]:
+    """What each file of the project imports, by its name."""
+    return {
+        str(file.relative_to(ROOT)): imported(file)
+        for folder in ("runners", "analysis", "commands")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
 LIBRARY = {*sys.stdlib_module_names, "runners"}
 TOOLS = {f"runners.tools.{name}" for name in tools.names()}
 ENGINE = {"runners.campaign", "runners.plan", "runners.journal"}
@@ -163,7 +169,7 @@ EXECUTING = r"(runners\.(campaign|testbeds(?!\.graph\b))|falloff|experiment|comm
 )  # fmt: skip
 def test_imports_keep_their_direction(within, but, is_allowed):
     """What each part of the project may import."""
-    files = {file: found for file, found in IMPORTS.items() if file.startswith(within)}
+    files = {file: found for file, found in imports().items() if file.startswith(within)}
     strange = {
         (file, name)
         for file, found in files.items()
@@ -180,7 +186,7 @@ def test_runners_run_on_python_3_9():
     vermin = Path(sys.executable).with_name("vermin")
     done = subprocess.run([vermin, *options, ROOT / "runners"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    for file in [*(ROOT / name for name in IMPORTS), *ROOT.glob("*.py")]:
+    for file in [*(ROOT / name for name in imports()), *ROOT.glob("*.py")]:
         assert "sys.path" not in file.read_text(encoding="utf-8"), file
 
 

@@ -259,14 +259,16 @@ def slower(text):
     return json.dumps(transcript)
 
 
-def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
+@pytest.mark.few(1)
+@pytest.mark.parametrize("further", [(), ("hpl_sensitivity-smith",)])
+def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own, further):
     """End to end: 4 to 8 nodes are simulated again, and where 10GE pays comes out; an archive with other rates says
     otherwise, of the very trials that were run."""
     if missing := experiment.obstacles(experiment.plan_campaign("hpl_paper")):
         pytest.skip(missing[0])
     rows, first = {}, None
     for name, change in {"true": str, "planted": slower}.items():
-        file, within = packed(own / name, "hpl_paper-smith", "hpl_sensitivity-smith", change=change)
+        file, within = packed(own / name, "hpl_paper-smith", *further, change=change)
         kept = paths.REPRODUCED / reproducing.digest(within.iterdir())[:8]
         if first:
             shutil.copytree(first, kept)
