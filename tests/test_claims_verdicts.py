@@ -225,6 +225,7 @@ def test_verdicts_on_hpl_follow_the_rates(altered, claim, evidence, before, afte
     assert judged(claim, altered, evidence).verdict == after
 
 
+@pytest.mark.more
 def test_every_variant_of_the_model_is_judged():
     """Its numbers as they are and each of nine at both ends; one variant outside leaves the claim undecided."""
     assert judged("smith_slow_drops", PLANTED_CASES, "simulated").n == 1 + 2 * 9

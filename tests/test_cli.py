@@ -308,8 +308,9 @@ def test_doctor_tells_what_is_here():
         ), re.findall(".* a trial of .*", done.stdout)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("name", "program"), [("hpl_scaling", "xhpl"), ("hpl_paper", "xhpl_simulated")]
+    ("name", "program"), [("hpl_paper", "xhpl_simulated"), ("hpl_scaling", "xhpl")]
 )
 def test_a_trial_that_cannot_end_well_says_why(name, program):
     """A tool that is there and does not work is found out by running it; that it works here, the test above shows."""

@@ -305,6 +305,7 @@ def test_dark_on_a_phone_and_large_on_a_desk(chromium, served):
     page.context.close()
 
 
+@pytest.mark.more
 def test_broken_single_very_many_and_gone(chromium, folder):
     """A broken file: what and the remedy. A single point: nothing to compare. Thousands of trials: they answer. A server
     that has gone: a banner, before somebody believes a verdict that no longer changes."""

@@ -269,6 +269,7 @@ def test_what_is_refused_is_told_of_in_words(held, raw, places):
     assert in_typst(publish.to_typst(text, {"title": "t"}, raw)) == []
 
 
+@pytest.mark.more
 def test_what_is_accepted_is_shown_and_not_obeyed(held, raw, places):
     """Some strings at once, in every command that reads a campaign and in the explorer."""
     accepted, live = places[0], []

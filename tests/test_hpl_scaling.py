@@ -132,6 +132,7 @@ def test_today_is_silent_on_what_it_did_not_run():
     assert others == {"too short to tell"} and "to 16 nodes" not in told.text
 
 
+@pytest.mark.more
 def test_todays_run_that_failed_is_a_result_of_its_own():
     """How many trials failed and why, not that it is too short; where some failed it is judged all the same."""
     quick = sequential_campaign(noise=0.003, seed=5, **SHORT)

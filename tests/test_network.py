@@ -88,6 +88,7 @@ def echoes(testbed, kind, node, other, size=56, count=1):
     return transcript.counters
 
 
+@pytest.mark.few(2)
 def test_what_was_asked_for_is_found(testbed, kind):
     """Every setting of every end, for each of two MTUs in turn."""
     for mtu in (1500, 1400):
@@ -134,6 +135,7 @@ def test_a_change_behind_its_back_is_named_and_mended(testbed, kind):
     assert mismatch(after.requested, after.effective) == []
 
 
+@pytest.mark.few(2)
 def test_bytes_prove_the_way(testbed, kind):
     """Twenty large echoes from node 1 to node 2: what they pass counts them, and what they do not pass does not. All that
     are joined reach each other; in a line node 2 passes nothing on."""
@@ -190,6 +192,7 @@ def owner(kind, tmp_path):
     process.wait()
 
 
+@pytest.mark.few(2)
 def test_nothing_stays_behind_kill_9(testbed, kind, owner):
     """Processes, mounts, threads and folder of the dead owner go by themselves; a living testbed is not touched."""
     process, state = owner

@@ -155,6 +155,7 @@ def test_a_schema_that_grows_changes_no_digest(packed):
     assert content.digest(dataset) != digest
 
 
+@pytest.mark.more
 def test_all_references_are_what_they_were():
     """Every stored campaign has its record, and neither differs; else `falloff evidence verify --renew FOLDER` after a review."""
     references = verify.folders([paths.REFERENCE])
