@@ -42,7 +42,7 @@ report: setup
 
 test: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "not alone and not long and not more"
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 4 -m "not alone and not long and not more"
 
 test-more: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log

@@ -30,8 +30,11 @@ atexit.register(shutil.rmtree, LOCKS, ignore_errors=True)
 collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
 
 # What takes longest begins first, so that no process is left alone with it at the end.
-LONG = ["test_notebooks", "test_explorer_page", "test_network"]
-LONG += ["test_four_users", "test_transcripts", "test_suspects", "test_switch", "test_twin"]
+LONG = [
+    f"test_{name}"
+    for name in """notebooks reproduce notebook_runs cli hostile explorer_page own_report hpl_scaling
+    claims_verdicts session network cluster explorer switch four_users transcripts""".split()
+]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,7 +51,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker("more")
     done = yield  # the tests that are not asked for are gone
     waiting = {item.path for item in items if item.get_closest_marker("alone")}
-    items.sort(key=lambda item: (item.path in waiting, item.path.stem not in LONG))
+    place = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: (item.path in waiting, place.get(item.path.stem, len(LONG))))
     return done
 
 
