@@ -161,12 +161,12 @@ def without_empty(dataset: xr.Dataset) -> xr.Dataset:
     return dataset.drop_vars(
         str(name)
         for name, array in dataset.variables.items()
-        if name in known and _is_empty(array.values, known[name]["type"])
+        if name in known and _is_empty(array.values)
     )
 
 
-def _is_empty(values: np.ndarray, kind: str) -> bool:
-    return bool((values == "" if kind == "text" else np.isnan(values)).all())
+def _is_empty(values: np.ndarray) -> bool:
+    return bool((np.isnan(values) if values.dtype.kind == "f" else values == "").all())
 
 
 def _optional() -> dict[str, dict]:
