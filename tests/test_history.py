@@ -200,6 +200,7 @@ def test_the_stored_rates_keep_the_goal_and_are_the_codes():
     assert again.found.tolist() == pytest.approx(same.found.tolist(), abs=0.15)
 
 
+@pytest.mark.more
 def test_the_intervals_are_right():
     """Those of size and date contain what was planted in 93 of 100 cases at least; one cell is computed again."""
     rates = pd.read_csv(calibration.FOLDER / "history_intervals.csv")
@@ -211,6 +212,7 @@ def test_the_intervals_are_right():
     assert again["size"].item() >= 0.86 and again["date"].item() >= 0.86
 
 
+@pytest.mark.more
 def test_a_strange_distribution_raises_no_more_alarms():
     """Of 128 courses in a year, with heavy tails and with frequent bad nights."""
     random = np.random.default_rng(5)

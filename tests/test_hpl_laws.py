@@ -68,6 +68,7 @@ def test_more_nodes_are_foretold(shown):
     assert "For 256 nodes the law of HPL's messages predicts" in words(shown)
 
 
+@pytest.mark.more
 def test_without_a_simulation_or_a_law_nothing_is_made_up(runs):
     """No word on 256 nodes; where runs scatter by a third no law is quoted."""
     alone = executed("40", hpl_scaling=runs)

@@ -69,6 +69,7 @@ def test_a_model_that_misses_its_data_gives_no_answer():
     assert planned.answer == "undecided" and "misses its data" in planned.reason
 
 
+@pytest.mark.more
 def test_buffers_that_no_trial_got_are_left_out():
     """A machine that grants 1 MiB at most still has knees, and its largest buffer is 1 MiB."""
     dataset = long_path_campaign(blocks=3)

@@ -190,7 +190,7 @@ def called(names):
 AS_PLAIN, AS_ODD = called(PLAIN), called(ODD)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", FILES)
 def test_names_are_shown_as_they_are_written(name, tmp_path):
     """Whatever the letters of a name mean to Markdown, HTML, a figure or a terminal: what is said of odd names is what is said of

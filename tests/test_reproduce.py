@@ -259,7 +259,7 @@ def slower(text):
     return json.dumps(transcript)
 
 
-@pytest.mark.few(1)
+@pytest.mark.more
 @pytest.mark.parametrize("further", [(), ("hpl_sensitivity-smith",)])
 def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own, further):
     """End to end: 4 to 8 nodes are simulated again, and where 10GE pays comes out; an archive with other rates says

@@ -119,6 +119,7 @@ def test_means_of_today_are_marks_where_today_ran():
     assert not np.isfinite(np.concatenate(marks[0] + marks[1])).any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("share", "verdict"), [(1.0, "reproduced"), (0.9, "not reproduced")])
 def test_todays_run_is_compared_by_the_lowest_share(share, verdict):
     """A path that the machine limits today and not in the reference is told."""

@@ -47,6 +47,7 @@ def test_what_wires_carry_together(path, pairs, wires):
     assert limit == pytest.approx(wires * 1e7 / 2)
 
 
+@pytest.mark.more
 def test_more_than_the_wire_is_left_out():
     """A trial whose pairs write ten times too much is no reading anywhere, and it is said."""
     made = run(token_campaign(only=TWO, excess={CROWDED}))

@@ -13,7 +13,7 @@ eager limit is small (tests/test_hpl_steps.py).
 """
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -381,6 +381,26 @@ def _split_flops(width: int) -> tuple[int, int, int]:
     return solves, each_row, own_rows
 
 
+_Exchanges = list[tuple[np.ndarray, list[tuple[int, int, Size]]]]
+
+
+@lru_cache(maxsize=1)  # `paths` times a run twice
+def _steps(N: int, NB: int, P: int, Q: int, panels: int) -> list[tuple[Panel, _Exchanges]]:
+    """The panels of a run, at most `panels` of them, and their row swaps: grid columns, and two
+    ranks with the larger message of each meeting in them."""
+    blocks = -(-N // NB)
+    stride = -(-blocks // panels) // 2 * 2 + 1 if blocks > panels else 1
+    pivots, found = drawn_pivots(N), []
+    for turn, first in enumerate(range(stride // 2 * NB, N, stride * NB)):
+        step = panel(N, NB, P, Q, first, turn)
+        exchanges = [
+            (columns, [(a, b, max(there, back)) for a, b, there, back in met])
+            for columns, met in swaps(step, P, NB, first, pivots)
+        ]
+        found.append((step, exchanges))
+    return found
+
+
 def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANELS) -> np.ndarray:
     """The time at which the last rank is done.
 
@@ -392,10 +412,7 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
     alpha, beta, gamma = np.broadcast_arrays(*(np.asarray(v, float) for v in (alpha, beta, gamma)))
     shape = alpha.shape
     alpha, number, gamma = alpha.ravel(), DOUBLE * beta.ravel(), gamma.ravel()
-    blocks = -(-N // NB)
-    stride = -(-blocks // panels) // 2 * 2 + 1 if blocks > panels else 1
-    walked = range(stride // 2 * NB, N, stride * NB)
-    pivots = drawn_pivots(N)
+    steps = _steps(N, NB, P, Q, panels)
     clock = np.zeros((P, Q, len(alpha)))  # when each rank has finished the steps so far
 
     def meet(ranks, a, b, cost):
@@ -411,8 +428,7 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
                 meet(ranks, a, b, alpha + max(there, back)[1] * number)
         return np.stack(ranks)
 
-    for turn, first in enumerate(walked):
-        step = panel(N, NB, P, Q, first, turn)
+    for step, exchanges in steps:
         factors = clock[:, step.column]
         # The whole column meets for every pivot.
         factors[:] = factors.max(axis=0) + panel_flops(step) * gamma
@@ -421,21 +437,21 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
         for a, b in broadcast_hops(Q):
             ring = clock.swapaxes(0, 1)
             meet(ring, (step.column + a) % Q, (step.column + b) % Q, passed)
-        for columns, met in swaps(step, P, NB, first, pivots):
+        for columns, met in exchanges:
             ranks, row = list(clock[:, columns]), step.right[columns, None] * number
-            sizes = [max(there, back) for _, _, there, back in met]
             costs = {
-                (rows, more): rows * row + (alpha + more * number) for rows, more in set(sizes)
+                (rows, more): rows * row + (alpha + more * number)
+                for rows, more in {size for _, _, size in met}
             }
-            for (a, b, _, _), size in zip(met, sizes):
+            for a, b, size in met:
                 meet(ranks, a, b, costs[size])
             clock[:, columns] = ranks
         flops = step.width**2 * step.right + 2.0 * step.width * np.outer(step.below, step.right)
         clock += flops[:, :, None] * gamma
     # HPL_pdtrsv: a block of the solution goes up to the next row, and what it takes off there to the next column.
-    up, aside = P > 1, Q > 1
+    up, aside, blocks = P > 1, Q > 1, -(-N // NB)
     solve = (blocks - 1) * ((up + aside) * alpha + (up + aside * (Q - 1) / P) * NB * number)
-    return (blocks / len(walked) * clock.max(axis=(0, 1)) + solve).reshape(shape)
+    return (blocks / len(steps) * clock.max(axis=(0, 1)) + solve).reshape(shape)
 
 
 # Grid of costs for latency and bandwidth, in units of a run's computing time; the longest path is found for each.
