@@ -73,7 +73,7 @@ SWITCH = {"path": "remote_switch_10m", "pairs": 7}
 ROUTER = {"path": "remote_router_10m", "pairs": 1}
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("claim", "altered", "reading", "factor", "levels", "before", "after"),
     [
@@ -202,7 +202,7 @@ def altered():
     return smith(**other, hpl_beyond=scaled(SMITH["hpl_beyond"], "hpl_rate", 0.9, **large))
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("claim", "evidence", "before", "after"),
     [

@@ -247,6 +247,7 @@ def test_what_if_answers_and_is_in_the_address(page):
     assert not numbers.is_visible() and "page=" not in page.url
 
 
+@pytest.mark.more
 def test_an_expired_page_says_so_and_a_reload_mends_it(chromium, served):
     """A page that connects only after its token has expired is not blank: it says what to do, and that helps. Ours holds for
     months."""

@@ -81,6 +81,7 @@ def test_what_no_single_change_relieves_is_undecided_and_another_limit_is_no():
     assert answers(ports) == {"no"}
 
 
+@pytest.mark.more
 def test_failed_trials_are_left_out_of_the_ratios():
     """A block without its baseline does not count, the others do; without any nothing is judged."""
     dataset = fan_out_campaign(blocks=6)

@@ -100,7 +100,7 @@ def by_letters(draw, tool):
     return text
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("tool", FOREIGN)
 @fuzzed
 @given(data=st.data())
@@ -112,7 +112,7 @@ def test_digits_that_were_not_touched_give_no_other_number(tool, data):
             assert row in own or any(row <= other for other in own), sorted(row)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("tool", TOOLS)
 @fuzzed
 @given(data=st.data())

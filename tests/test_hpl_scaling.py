@@ -53,6 +53,7 @@ def test_planted_falls_come_back_in_words_and_as_data():
     assert [one.words for one in controls] == ["the same"] * 2
 
 
+@pytest.mark.more
 def test_a_gain_has_the_interval_of_the_gain():
     """A fall of -1 % from -2 to -0.5 % is a gain of 1 % from 0.5 to 2 %."""
     gain = re.search(
@@ -78,6 +79,7 @@ def test_open_statements_have_no_numbers():
     assert "% interval" not in alone.text
 
 
+@pytest.mark.more
 def test_left_out_runs_stand_beside_the_verdict():
     """How many runs are invalid, how many blocks that leaves, and by how much every valid run changes a fall."""
     text = words(with_a_failure())
@@ -118,6 +120,7 @@ def test_today_agrees_only_where_it_could_have_disagreed(truth, verdict):
     assert FALL in as_written(told.text).replace("\u00a0", " ")
 
 
+@pytest.mark.more
 def test_today_is_silent_on_what_it_did_not_run():
     """A run on 2 and 8 nodes has no statement on 16."""
     quick = sequential_campaign(noise=0.003, seed=5, **SHORT)

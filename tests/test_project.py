@@ -53,6 +53,7 @@ def test_binder_and_container_have_what_is_needed():
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
 
 
+@pytest.mark.more
 def test_a_wheel_is_refused_with_the_remedy(tmp_path):
     """It would lack notebooks and data; what `make setup` installs is the checkout itself."""
     wheel = [sys.executable, "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "-w"]

@@ -105,6 +105,7 @@ def test_notebooks_share_a_kernel_and_nothing_else(book):
     assert [cell.execution_count for cell in executed.cells] == [1, 2, 3]
 
 
+@pytest.mark.more
 def test_a_notebook_of_a_run_that_failed_is_counted(book, tmp_path):
     """Whether the run stands beside a reference, or would have been all that there is."""
     kept = tmp_path / "kept.nc"
