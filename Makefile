@@ -1,7 +1,7 @@
 # make report   set up if necessary, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
-# make test-more further cases of them, which CI runs, too
-# make test-all both, also whole campaigns, and tests that need the machine to themselves
+# make test-more   the remaining cases, as CI runs them
+# make test-all all of these, whole campaigns, and tests that need the machine to themselves
 # make test-processors   the numerical tests with another processor's rounding
 # make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
 # make bench    time the parts           make reference  run and pack the reference campaigns again
