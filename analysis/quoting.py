@@ -20,6 +20,7 @@ _STAND_INS = {ord(letter): chr(_FIRST + ord(letter)) for letter in string.punctu
 _LETTERS = {ord(stand_in): chr(letter) for letter, stand_in in _STAND_INS.items()}
 STAND_INS = "".join(_STAND_INS.values())
 _ESCAPED = {stand_in: f"\\{letter}" for stand_in, letter in _LETTERS.items()}
+_CODE = re.compile(rf"`[\w {''.join(_STAND_INS[ord(letter)] for letter in '_-.+=/,')}]+`")
 
 
 def quoted(text: object) -> str:
@@ -37,8 +38,9 @@ def as_written(text: str) -> str:
 
 
 def as_markdown(text: str) -> str:
-    """Markdown in which quoted parts are escaped instead."""
-    return text.translate(_ESCAPED)
+    """Markdown in which quoted parts are escaped instead. In code, where a backslash would be seen, letters that end nothing
+    and begin nothing are as they were."""
+    return _CODE.sub(lambda code: code[0].translate(_LETTERS), text).translate(_ESCAPED)
 
 
 def as_data(value: Any) -> Any:

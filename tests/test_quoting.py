@@ -83,6 +83,18 @@ def test_an_honest_name_is_shown_as_it_is_written(name, tmp_path):
     assert shown.strip() == f"On {name} it is."
 
 
+def test_a_name_in_code_has_no_backslash():
+    """As in a table's caption in a notebook; what could end the code or become a link stays escaped."""
+    for name, shown in {
+        "hpl_scaling": "hpl_scaling",
+        "my-prog.x": "my-prog.x",
+        "a`b": r"a\`b",
+    }.items():
+        assert as_markdown(f"On `{quoted(name)}` and `b_c`: {quoted('d_e')}.") == (
+            rf"On `{shown}` and `b_c`: d\_e."
+        )
+
+
 def test_a_stream_shows_text():
     """Codes of a terminal do not arrive, and what is quoted is shown as it was written."""
     stream = StringIO()
