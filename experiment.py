@@ -561,8 +561,8 @@ def obstacles(plan: Plan) -> list[str]:
 
 
 def tried(plan: Plan) -> str:
-    """Run one tiny HPL trial on 2 nodes of a plan's testbed, in seconds, and keep nothing. Returns
-    why it gave no reading, empty if it did.
+    """Run one tiny HPL trial on 2 nodes of a plan's testbed, in seconds, and keep nothing; again if
+    other work disturbed it. Returns why it gave no reading, empty if it did.
 
     Raises lock.Taken if another run is measuring, and FalloffError if the testbed is not available
     here.

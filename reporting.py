@@ -138,7 +138,7 @@ class _Engine(Engine):
 
 class _Client(PapermillNotebookClient):
     def papermill_execute_cells(self) -> None:
-        # What stays after a reset are modules: IPython would look through them for garbage each time.
+        # Modules stay after a reset. IPython would search them for garbage each time.
         begin = "get_ipython().reset(); import gc; gc.freeze(); del gc"
         self.wait_for_reply(self.kc.execute(begin, silent=True))
         super().papermill_execute_cells()

@@ -38,8 +38,8 @@ def as_written(text: str) -> str:
 
 
 def as_markdown(text: str) -> str:
-    """Markdown in which quoted parts are escaped instead. In code, where a backslash would be seen, letters that end nothing
-    and begin nothing are as they were."""
+    """Markdown in which quoted parts are escaped instead. In code, where a backslash would be visible, harmless letters stay
+    unescaped."""
     return _CODE.sub(lambda code: code[0].translate(_LETTERS), text).translate(_ESCAPED)
 
 

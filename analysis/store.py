@@ -137,8 +137,7 @@ def opened(file: Path) -> Iterator[xr.Dataset]:
 
 
 def attributes(file: Path) -> dict[str, Any]:
-    """The attributes of a netCDF-4 file, without its variables, which take ten times as long to open; raises OSError if it is not
-    one."""
+    """The attributes of a netCDF-4 file, read without its variables; raises OSError if it is not one."""
     with _NETCDF, netCDF4.Dataset(file) as found:
         return {name: found.getncattr(name) for name in found.ncattrs()}
 
@@ -155,8 +154,8 @@ def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def without_empty(dataset: xr.Dataset) -> xr.Dataset:
-    """The dataset without the variables and settings that no trial has, as most are; a matrix among
-    them may have many gigabytes."""
+    """The dataset without the variables and settings that no trial has. Most have no value in a
+    campaign, and an empty matrix over nodes would take many gigabytes."""
     known = _optional()
     return dataset.drop_vars(
         str(name)

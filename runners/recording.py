@@ -65,9 +65,8 @@ def read(text: str) -> Recording:
     lines, count = _lines(text)
     _require_known(lines)
     ranks: List[List[Call]] = []
-    arguments = lru_cache(maxsize=None)(
-        _arguments
-    )  # a program makes the same calls again and again
+    # A program makes the same calls again and again.
+    arguments = lru_cache(maxsize=None)(_arguments)
     for line in lines:
         if line == f"rank {len(ranks)}":
             ranks.append([])

@@ -39,8 +39,8 @@ LONG = [
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
-    """Long files first, those with tests that run alone last; all others stay in their order. Of a test marked `few` some
-    cases, spread over all of them, are asked for by `make test`."""
+    """Long files first, those with tests that run alone last; all others stay in their order. Of a test marked `few`,
+    all cases but some, spread over the whole list, are marked `more`."""
     cases = defaultdict(list)
     for item in items:
         if item.get_closest_marker("few"):
