@@ -138,8 +138,11 @@ def opened(file: Path) -> Iterator[xr.Dataset]:
 
 def attributes(file: Path) -> dict[str, Any]:
     """The attributes of a netCDF-4 file, read without its variables; raises OSError if it is not one."""
-    with _NETCDF, netCDF4.Dataset(file) as found:
-        return {name: found.getncattr(name) for name in found.ncattrs()}
+    try:
+        with _NETCDF, netCDF4.Dataset(file) as found:
+            return {name: found.getncattr(name) for name in found.ncattrs()}
+    except (RuntimeError, AttributeError) as error:  # netCDF's own, for damage inside the file
+        raise OSError(str(error)) from None
 
 
 def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:

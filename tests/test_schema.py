@@ -17,6 +17,7 @@ from synthetic import campaign
 import runners.campaign as engine
 from analysis import paths, schema, store
 from analysis.derive import by_trial
+from analysis.explorer import data
 from runners.journal import Folder
 from runners.manifest import pack
 from runners.record import FalloffError, Reading
@@ -50,6 +51,21 @@ def test_transcripts_become_a_dataset_that_survives_its_file(folder, tmp_path):
     store.save(dataset, tmp_path / "small.nc")
     assert store.load(tmp_path / "small.nc").identical(dataset)
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_damaged_file_is_listed_with_its_fault(tmp_path):
+    """Wherever its bytes are changed, the explorer lists it, with what is wrong if it cannot be read."""
+    store.save(campaign(blocks=2), tmp_path / "whole.nc")
+    raw, random = (tmp_path / "whole.nc").read_bytes(), np.random.default_rng(1)
+    faults = 0
+    for number in range(120):
+        damaged = np.frombuffer(raw, np.uint8).copy()
+        near = min(len(raw), 2000) if number % 2 else len(raw)
+        damaged[random.integers(near, size=40)] = random.integers(256, size=40)
+        file = tmp_path / f"{number}.nc"
+        file.write_bytes(damaged.tobytes())
+        faults += bool(data.source(file).fault)
+    assert faults > 40
 
 
 def test_files_keep_the_cf_conventions(tmp_path):
