@@ -6,7 +6,6 @@ metadata.
 """
 
 import base64
-import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -109,9 +108,7 @@ class Exhibit:
 
     def svg(self) -> str:
         """The figure as SVG; the same figure gives the same text."""
-        text = io.StringIO()
-        style.save(self.figure, text)
-        return text.getvalue()
+        return style.svg(self.figure)
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         svg = self.svg()

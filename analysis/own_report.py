@@ -29,7 +29,6 @@ from analysis import (
     summary,
 )
 from analysis.document import Section
-from analysis.evidence import content
 from analysis.exhibit import Table
 from analysis.notebooks import OF_OWN_FILES
 from analysis.paths import BIBLIOGRAPHY
@@ -195,7 +194,6 @@ def _provenance(parts: Sequence[Part]) -> str:
                 what,
                 f"{failed}" if failed else "none",
                 _span(dataset),
-                _first(content.digest(dataset)),
                 _first(about.get("transcripts_sha256")),
             )
         )
@@ -206,11 +204,10 @@ def _provenance(parts: Sequence[Part]) -> str:
         "Made of",
         "Without result",
         "Run",
-        "Values",
         "Transcripts",
     )
-    caption = "The data, with the beginnings of the SHA-256 of values and transcripts. `falloff evidence verify FOLDER` recomputes them."
-    table = Table("campaigns", columns, "llllrlll", rows, caption)
+    caption = "The data, with the beginnings of the SHA-256 of their transcripts. `falloff evidence verify FOLDER` recomputes them."
+    table = Table("campaigns", columns, "llllrll", rows, caption)
     return f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}\n\n:::"
 
 

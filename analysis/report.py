@@ -14,7 +14,7 @@ import yaml
 
 from analysis import attributes, document, publish, statements, store
 from analysis.document import Section
-from analysis.evidence import chain, content
+from analysis.evidence import chain
 from analysis.exhibit import Table
 from analysis.notebooks import SUMMARY, TESTS_OF_TOOLS, in_order
 from analysis.paths import DATA, ROOT
@@ -224,20 +224,20 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
         ]
         commit = host["git_commit"][:7] if host.get("git_commit") else "—"
         commit += "+" if host.get("git_dirty") else ""
-        digests = (about["campaign_hash"], content.digest(dataset), about.get("transcripts_sha256"))
+        digests = about["campaign_hash"], about.get("transcripts_sha256")
         begun = about["started"][:10] or "—"
         rows.append(
             (_target(about["campaign"]), *where, trials, begun, commit, *map(_first, digests))
         )
     columns = (
-        "Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Values", "Transcripts"
+        "Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Transcripts"
     )  # fmt: skip
     caption = (
-        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan, values and transcripts. `falloff evidence verify` recomputes "
+        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan and transcripts. `falloff evidence verify` recomputes "
         "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
         "the code had changes that no commit has."
     )
-    table = Table("campaigns", columns, "lllrlllll", rows, caption)
+    table = Table("campaigns", columns, "lllrllll", rows, caption)
     files = [
         f"{_target(name)} ({_first(manifest.digest((DATA / name).read_bytes()))})"
         for name in used

@@ -1,10 +1,12 @@
 """The look of figures: one colour, marker and line per series, distinguishable in black and white,
 too."""
 
+import re
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from itertools import cycle
 from pathlib import Path
 
@@ -14,6 +16,10 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
 from analysis.quoting import as_written
+from runners.journal import write_whole
+
+# As matplotlib names what is used several times: behind id=", href="# or url(#.
+_HASHED = re.compile(r'(?<=["(#])[a-zA-Z][0-9a-f]{10}(?=[")])')
 
 
 @dataclass(frozen=True)
@@ -141,11 +147,25 @@ def styled():
         yield
 
 
-def save(figure: mpl.figure.Figure, file) -> None:
-    """Write a figure as SVG; its bytes depend only on its content."""
+def svg(figure: mpl.figure.Figure) -> str:
+    """A figure as SVG; the same figure gives the same text.
+
+    Matplotlib names clip paths and markers by hashes of coordinates, whose last digits differ between processors. Here they
+    are numbered in their order.
+    """
     write_out(figure)
+    text = StringIO()
     with mpl.rc_context(RULES):
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    numbers: dict[str, str] = {}
+    return _HASHED.sub(
+        lambda name: numbers.setdefault(name[0], f"p{len(numbers)}"), text.getvalue()
+    )
+
+
+def save(figure: mpl.figure.Figure, file: Path) -> None:
+    """Write a figure as SVG."""
+    write_whole(file, svg(figure))
 
 
 def write_out(figure: mpl.figure.Figure) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import xarray as xr
 
 from analysis import attributes, paths, store
-from analysis.evidence import content
 from analysis.exhibit import Exhibit
 from runners import archive, manifest
 from runners.journal import Folder, read_transcript
@@ -93,7 +92,6 @@ def text(
             lines += [
                 f"  campaign   {chain.about}: {chain.plan.title}",
                 f"    trials     sha256 {chain.plan.digest}",
-                f"    dataset    sha256 {content.digest(chain.dataset)}",
                 f"    raw        sha256 {chain.raw_sha256}, {len(chain.transcripts)} transcripts",
                 f"    kept in    {shown(chain.folder)}",
                 f"    made by    {command(chain.dataset)}{changed}",

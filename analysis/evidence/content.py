@@ -1,5 +1,4 @@
-"""A dataset's content as plain text: kept beside the transcripts, hashed, and compared value by
-value.
+"""A dataset's content as plain text: kept beside the transcripts, and compared value by value.
 
     a line of JSON for each variable: {"name": ..., "dims": [...], "values": [...]}, in order of their names
 
@@ -7,9 +6,9 @@ Variables without any known value are left out, with the dims that only they hav
 grows does not change earlier texts.
 """
 
-import hashlib
 import json
 import lzma
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from runners.journal import write_whole
 from runners.record import FalloffError
 
 Content = Mapping[str, Mapping[str, Any]]
+PRECISION = 1e-9  # relative, of two computations of one number
 
 
 def of(dataset: xr.Dataset) -> Content:
@@ -40,12 +40,6 @@ def text(content: Content) -> str:
     """The content as stored text: the same values always give the same text."""
     lines = ({"name": name, **array} for name, array in content.items())
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-
-
-def digest(dataset: xr.Dataset) -> str:
-    """The SHA-256 of a dataset's content as text. Another file format or schema version does not
-    change it."""
-    return hashlib.sha256(text(of(dataset)).encode()).hexdigest()
 
 
 def keep(dataset: xr.Dataset, folder: Path) -> None:
@@ -113,9 +107,18 @@ def differences(earlier: Content, now: Content) -> list[str]:
     old, new = _cells(earlier, rows, rows_now), _cells(now, rows_now, rows)
     for place in dict.fromkeys([*old, *new]):
         was, value = old.get(place), new.get(place)
-        if was != value:
+        if not _is_same(was, value):
             lines.append(f"{place}: {_shown(was)} was recorded, it is {_shown(value)}")
     return lines
+
+
+def _is_same(was: Any, value: Any) -> bool:
+    """Whether two values are equal, numbers to print precision: another Python sums with other last digits."""
+    if isinstance(was, list) and isinstance(value, list):
+        return len(was) == len(value) and all(map(_is_same, was, value))
+    if isinstance(was, float) and isinstance(value, float):
+        return math.isclose(was, value, rel_tol=PRECISION)
+    return was == value
 
 
 def _plain(array: xr.DataArray) -> dict[str, Any]:
