@@ -176,7 +176,8 @@ class Table:
     @property
     def said(self) -> str:
         """The caption with the basis, as Markdown."""
-        return f"{self.caption.removesuffix('.')} ({self.basis})." if self.basis else self.caption
+        basis = f" ({self.basis})" if self.basis else ""
+        return f"{self.caption.removesuffix('.')}{basis}."
 
     @property
     def body(self) -> str:
