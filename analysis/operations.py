@@ -25,7 +25,7 @@ from analysis.statements import Statement, estimated, evidence_of, judged_fall, 
 from analysis.statistics.design import LEVEL
 from analysis.statistics.intervals import average
 from analysis.statistics.unordered import judge_unordered
-from analysis.wording import byte_size, counted, estimate, number
+from analysis.wording import byte_size, counted, estimate
 from runners.record import FalloffError
 
 _COUNTS = ("nodes", "processes", "ranks_per_node")
