@@ -24,7 +24,10 @@ from analysis.wording import counted, of_sessions, percent
 from runners.record import FalloffError
 
 # Counts, which have no unit.
-COUNTS = ("nodes", "pairs", "receivers", "senders", "streams", "systems", "flows", "connections")
+COUNTS = (
+    *("nodes", "ranks", "processes", "pairs", "receivers", "senders", "streams", "systems"),
+    *("flows", "connections"),
+)
 WITHOUT_SCATTER = ("simulated", "published")
 
 

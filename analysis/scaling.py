@@ -65,17 +65,13 @@ def method(points: xr.Dataset) -> str:
     return " ".join(sentences)
 
 
-def limits(points: xr.Dataset) -> str:
-    """What the runs do not say, by kind of evidence (Markdown)."""
+def limits(points: xr.Dataset, simulated: xr.DataArray | None = None) -> str:
+    """What the runs do not say, by kind of evidence, where more nodes were `simulated` or not (Markdown)."""
     of_evidence = {
         "emulated": "No switch of this emulated network has queues of its own, there is no RDMA, and TCP costs its nodes no processor time.",
         "simulated": "The simulated network is a fluid: nothing is lost, repeated or queued.",
     }.get(points.evidence.item(), "What was measured holds for this cluster, its MPI and its BLAS.")
-    beyond = (
-        ", but for what the laws foretell beside the simulation"
-        if points.evidence.item() == "emulated"
-        else ""
-    )
+    beyond = "" if simulated is None else ", but for what the laws foretell beside the simulation"
     return f"**What it does not say.** {of_evidence} Nothing here holds for more nodes than were run{beyond}."
 
 
