@@ -24,10 +24,7 @@ from analysis.wording import counted, of_sessions, percent
 from runners.record import FalloffError
 
 # Counts, which have no unit.
-COUNTS = (
-    *("nodes", "ranks", "processes", "pairs", "receivers", "senders", "streams", "systems"),
-    *("flows", "connections"),
-)
+COUNTS = ("nodes", "pairs", "receivers", "senders", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
 
@@ -210,7 +207,7 @@ def _axes_without_unit(figure: Figure) -> list[str]:
         for label in dict.fromkeys(labels)
         if label
         and not re.search(r"\[[^]]+\]", label)
-        and not label.split(" ")[-1].startswith(COUNTS)
+        and not label.split(" ")[-1].startswith((*COUNTS, "ranks", "processes"))
     ]
 
 
