@@ -13,6 +13,7 @@ from analysis import (
     own_report,
     paths,
     report_facts,
+    statements,
     store,
 )
 from analysis.evidence import verify
@@ -106,12 +107,16 @@ def _shown_by(dataset: xr.Dataset) -> list[str]:
     if dataset.attrs["campaign"] in own_data.FORETOLD:
         return [own_data.TWIN] if dataset.attrs["campaign"] == what_if else []
     own = [] if own_methods.is_import(dataset) else _experiments(dataset)
-    return own or [name for name in own_data.NOTEBOOKS if own_data.has(dataset, name)]
+    return own or own_data.sections(dataset)
 
 
 def _experiments(dataset: xr.Dataset) -> list[str]:
     """The notebooks about a dataset's campaign; of a program of one's own, that of emulated programs."""
     campaign = own_program.CAMPAIGN if own_program.is_one(dataset) else dataset.attrs["campaign"]
+    evidence = statements.evidence_of(dataset)
     return [
-        file.stem for file in notebooks.of_experiments() if notebooks.campaign_of(file) == campaign
+        file.stem
+        for file in notebooks.of_experiments()
+        if notebooks.campaign_of(file) == campaign
+        and notebooks.OF_ONE_KIND.get(file.stem, evidence) == evidence
     ]

@@ -12,7 +12,8 @@ import xarray as xr
 from analysis.quoting import quoted
 from runners.plan import WITHOUT_MESSAGES
 
-UNLIMITED = "unshaped"  # the interconnect without a rate limit
+UNLIMITED = "unshaped"  # the interconnect without a rate limit, under whatever name it was recorded
+UNLIMITED_LINKS = "unlimited links"  # what every text, table and figure calls it
 NOT_RUN = "HPL without messages"  # what WITHOUT_MESSAGES is called
 _WORDS = ("short", "source", "switch")  # no program reads what these say
 
@@ -20,7 +21,10 @@ _WORDS = ("short", "source", "switch")  # no program reads what these say
 def interconnects(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     """The description of each interconnect of a dataset, by name. It also works for what is derived
     from a dataset. Free text is quoted."""
-    return _quoted(json.loads(dataset.attrs["interconnects"]), (*_WORDS, "name"))
+    described = _quoted(json.loads(dataset.attrs["interconnects"]), (*_WORDS, "name"))
+    if UNLIMITED in described:
+        described[UNLIMITED] |= {"name": UNLIMITED_LINKS, "short": UNLIMITED_LINKS}
+    return described
 
 
 def short_names(dataset: xr.Dataset) -> dict[str, str]:
@@ -33,9 +37,7 @@ def short_names(dataset: xr.Dataset) -> dict[str, str]:
     return names
 
 
-def names_in_text(dataset: xr.Dataset) -> dict[str, str]:
-    """As `short_names`, but the network without a rate limit is called what it is."""
-    return short_names(dataset) | {UNLIMITED: "unlimited links"}
+names_in_text = short_names
 
 
 def design(dataset: xr.Dataset) -> dict[str, Any]:

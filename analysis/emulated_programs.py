@@ -63,7 +63,7 @@ def by_program(*campaigns: xr.Dataset | None) -> dict[str, xr.Dataset]:
 def times_of_each(campaigns: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """`times` of each program, over (program, block, interconnect, nodes), from its runs (`by_program`).
 
-    Raises FalloffError for a program that did not run on links without a rate.
+    Raises FalloffError for a program that did not run on unlimited links.
     """
     each = [_laid_out(runs).sel(program=[name]) for name, runs in campaigns.items()]
     return xr.concat(each, "program", join="outer", combine_attrs="drop")
@@ -232,7 +232,7 @@ def off_by(times: xr.Dataset, replayed: xr.DataArray) -> xr.DataArray:
 
 def network_off_by(times: xr.Dataset, replayed: xr.DataArray) -> xr.DataArray:
     """By how much more a network adds in a replay than it adds in the emulated program [1], as a share of the emulated time, over
-    (interconnect, nodes); a network adds the time on it less the time on links without a rate."""
+    (interconnect, nodes); a network adds the time on it less the time on unlimited links."""
 
     def added(time: xr.DataArray) -> xr.DataArray:
         return time.drop_sel(interconnect=IDEAL) - time.sel(interconnect=IDEAL, drop=True)
@@ -301,7 +301,7 @@ def agreement_table(
         rows,
         f"Replays against the emulated programs: at how many points of network and nodes the times differ by at most {percent(MOST_OFF, 0)}, "
         "the largest difference, and the factor of the parallel efficiency that differs most there, emulated and replayed. The network's part is what a network "
-        "adds to the time on links without a rate, as a share of the emulated time. Emulated times are means over the blocks",
+        "adds to the time on unlimited links, as a share of the emulated time. Emulated times are means over the blocks",
         None,
         widths=(11, 8, 20, 26, 14, 14),
     )

@@ -176,7 +176,8 @@ class Table:
     @property
     def said(self) -> str:
         """The caption with the basis, as Markdown."""
-        return f"{self.caption.removesuffix('.')} ({self.basis})." if self.basis else self.caption
+        basis = f" ({self.basis})" if self.basis else ""
+        return f"{self.caption.removesuffix('.')}{basis}."
 
     @property
     def body(self) -> str:
@@ -206,7 +207,7 @@ def _axes_without_unit(figure: Figure) -> list[str]:
         for label in dict.fromkeys(labels)
         if label
         and not re.search(r"\[[^]]+\]", label)
-        and not label.split(" ")[-1].startswith(COUNTS)
+        and not label.split(" ")[-1].startswith((*COUNTS, "ranks", "processes"))
     ]
 
 

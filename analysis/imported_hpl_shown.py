@@ -13,7 +13,7 @@ from analysis import own_statements as state
 from analysis.exhibit import Basis, Table
 from analysis.imported_hpl import MARGIN, ONE_NODE, Imported
 from analysis.quoting import anchor, as_written
-from analysis.scaling import NAMES
+from analysis.scaling import CALLED, NAMES
 from analysis.statements import Statement, evidence_of
 from analysis.statistics.intervals import over_blocks
 from analysis.wording import (
@@ -122,7 +122,7 @@ def _laws(study: Imported) -> Iterator[Statement]:
         if law is None:
             continue
         place = (network, law.model.name)
-        follows = f"{study.names[network]}'s efficiency follows {_called(law.model.name)}"
+        follows = f"{study.names[network]}'s efficiency follows {CALLED[law.model.name]}"
         if place not in study.predicted.index or not np.isfinite(study.predicted.error[place]):
             value, subject, sentence = (np.nan,) * 3, follows, f"{follows}."
         else:
@@ -133,10 +133,6 @@ def _laws(study: Imported) -> Iterator[Statement]:
             sentence = f"{follows}; fitted to at most {words}, it predicts {most} with an error of {percent(row.error)}{{}}."
         runs = int(study.efficiency.sizes["block"])
         yield state.estimate(study.points, sentence, subject, "error", value, runs)
-
-
-def _called(law: str) -> str:
-    return {"constant": "a constant", "amdahl": "Amdahl's law"}.get(law, f"the law of {NAMES[law]}")
 
 
 def points_table(study: Imported) -> Table:

@@ -36,13 +36,19 @@ _UNITS = {
 }
 
 
+def display_unit(value: float, unit: str) -> tuple[float, float, str]:
+    """The readable unit of a value: from which value on, its factor, and its name, empty of a pure number."""
+    units = _UNITS.get(unit, ((0, 1, unit.removeprefix("1")),))
+    return next((each for each in units if value >= each[0]), units[-1])
+
+
 def in_words(value: Sequence[float], unit: str) -> tuple[str, str]:
     """A value in a readable unit, and its interval in the same; empty if that is unknown."""
-    least, factor, shown = next(each for each in _UNITS[unit] if value[0] >= each[0])
+    _, factor, shown = display_unit(value[0], unit)
     ends = [factor * end for end in value[1:]]
     known = len(ends) == 2 and np.isfinite(ends).all()
     interval = f"95 % t interval {number(ends[0])} to {number(ends[1])}" if known else ""
-    return f"{number(factor * value[0])} {shown}", interval
+    return f"{number(factor * value[0])} {shown}".strip(), interval
 
 
 def of_messages(messages: xr.Dataset) -> Iterator[Statement]:
@@ -217,7 +223,7 @@ def values_table(dataset: xr.Dataset, values: pd.DataFrame) -> Table:
     found, wires, rows = means(values), limits(dataset), []
     names = networks(dataset, found.network)
     for row in found.itertuples():
-        least, factor, unit = next(each for each in _UNITS[row.unit] if row.mean >= each[0])
+        _, factor, unit = display_unit(row.mean, row.unit)
         wire = wires.get(row.network) if row.unit == "bit/s" else None
         ends = [factor * each for each in (row.mean, row.low, row.high)]
         limit = number(factor * wire) if wire else UNKNOWN
@@ -274,9 +280,7 @@ def draw_values(dataset: xr.Dataset, values: pd.DataFrame) -> Figure:
         figure, panels = drawing.new_figures(1.2 + 0.5 * len(names), len(quantities))
         for axes, quantity in zip(panels, quantities):
             own = values[values.quantity == quantity]
-            factor, unit = next(
-                (f, u) for least, f, u in _UNITS[own.unit.iloc[0]] if own.value.median() >= least
-            )
+            _, factor, unit = display_unit(own.value.median(), own.unit.iloc[0])
             for row, (network, _) in enumerate(names.items()):
                 look, of = style.look(network), own[own.network == network]
                 axes.plot(

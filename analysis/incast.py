@@ -243,7 +243,7 @@ def kept_up(*campaigns: xr.Dataset | None) -> str:
         rates += (runs.port_frames.sum("node") / seconds).values[ok].tolist()
         late += runs.switch_late.values[ok].tolist()
         trials += ok.size
-        refused += sum(reason.startswith("switch ") for reason in runs.reason.values[~ok].tolist())
+        refused += sum(reason.startswith("switch:") for reason in runs.reason.values[~ok].tolist())
     if not (np.isfinite(rates).any() and np.isfinite(late).any()):
         return ""
     most = np.nanmax(rates)

@@ -30,6 +30,7 @@ OF_OWN_FILES = (
     "06_your_own_messages",
     "07_your_own_streams",
     "08_faster_networks",
+    "09_your_own_operations",
 )
 # These state nothing of an experiment's data.
 LESSON = "02_lesson"
@@ -52,6 +53,11 @@ BY_WEIGHT = (
     *("60_topology", "61_payoff", "70_top500"),
     *(CLAIMS, "95_methods", *TESTS_OF_TOOLS),
 )
+# These explain one kind of evidence; a campaign of another kind is shown as a user's own data are.
+OF_ONE_KIND = {
+    **dict.fromkeys(("44_hpl_paper", "54_programs", "55_twin", "61_payoff"), "simulated"),
+    **dict.fromkeys(("46_scale_model", "59_program", "62_real_programs", "86_compare"), "emulated"),
+}
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces

@@ -16,7 +16,7 @@ from analysis.wording import UNKNOWN, counted, number
 from runners.journal import Folder
 from runners.record import FalloffError
 
-HPL, MESSAGES, STREAMS, TWIN = OF_OWN_FILES
+HPL, MESSAGES, STREAMS, TWIN, OPERATIONS = OF_OWN_FILES
 # What `falloff twin` simulates: points that were run, and networks that are not there.
 FORETOLD = ("twin_held_out", "twin_what_if")
 _OF_TWIN = ("token_nodes", "token_load", "suspects", "twin_hpl")  # of the example
@@ -28,12 +28,17 @@ NOTEBOOKS = {
         "goodput", "goodput_reverse", "transaction_rate", "round_trip_time", "half_round_trip",
         "ping_pong_latency_mean", "ping_pong_bandwidth_mean",
     ),
+    OPERATIONS: (
+        "collective_time", "bus_bandwidth", "reported_rate", "reported_time", "dgemm_star_rate",
+        "ptrans_bandwidth", "random_access_rate", "stream_triad_star_bandwidth", "fft_rate", "program_time",
+    ),
 }  # fmt: skip
 # What a notebook shows as long as no data are named: a shipped campaign, and recorded outputs of tools.
 EXAMPLES = {
     HPL: paths.REFERENCE / "hpl_scaling-fortinet_model",
     MESSAGES: paths.ROOT / "tests" / "transcripts" / "osu",
     STREAMS: paths.ROOT / "tests" / "transcripts" / "netperf",
+    OPERATIONS: paths.ROOT / "tests" / "transcripts" / "osu" / "5.6.3-collectives.txt",
 }
 _NOT_SHOWN = ("start", "wall_time", "in_quota", "dilation")
 
@@ -41,6 +46,11 @@ _NOT_SHOWN = ("start", "wall_time", "in_quota", "dilation")
 def has(dataset: xr.Dataset, notebook: str) -> bool:
     """Whether a dataset has readings that this notebook shows."""
     return any(bool(dataset[name].notnull().any()) for name in NOTEBOOKS[notebook])
+
+
+def sections(dataset: xr.Dataset) -> list[str]:
+    """The notebooks that show a dataset's readings; none where a report has nothing to show of it."""
+    return [notebook for notebook in NOTEBOOKS if has(dataset, notebook)]
 
 
 def opened(data: str, notebook: str) -> xr.Dataset:
@@ -119,7 +129,8 @@ def _example(notebook: str) -> xr.Dataset:
     source = EXAMPLES[notebook]
     if (source / "trials.json").exists():
         return store.read(source)
-    found = importing.read(source.name, [source], {"interconnect": "example"})
+    tool = source.name if source.is_dir() else source.parent.name
+    found = importing.read(tool, [source], {"interconnect": "example"})
     return store.read(importing.keep(found, paths.BUILD / "example"))
 
 

@@ -11,6 +11,7 @@ from analysis import (
     imported_network,
     imported_network_shown,
     importing,
+    operations,
     own_data,
     paths,
     store,
@@ -38,7 +39,7 @@ def kept(found: Import, out: Path | None) -> str:
     where = [f"Transcripts: {folder}", f"Dataset: {file}"]
     where += [f"Figure: {figure}" for figure in files.values()]
     parts = [head, importing.structure(found) if not few else "", *said, "\n".join(where)]
-    if out:
+    if out and own_data.sections(dataset):
         parts.append(f"`falloff report --data {out} --out report` makes a report of it.")
     return "\n\n".join(filter(None, parts))
 
@@ -61,6 +62,10 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
         values = imported_network.values(dataset)
         texts.append(_plain(imported_network_shown.of_values(dataset, values)))
         figures["streams"] = imported_network_shown.draw_values(dataset, values)
+    if own_data.has(dataset, own_data.OPERATIONS):
+        others = operations.values(dataset)
+        texts.append(_plain(operations.statements(dataset, others)))
+        figures["operations"] = operations.draw(others)
     return texts, figures
 
 

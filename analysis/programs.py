@@ -32,7 +32,7 @@ def replays(runs: xr.Dataset) -> xr.Dataset:
     ):
         remedy = f"add {IDEAL} to the campaign's interconnects"
         raise FalloffError(
-            f"no program was replayed without a network, which tells what it computes: {remedy}"
+            f"no program was replayed on unlimited links, which tell what it computes: {remedy}"
         )
     return laid.transpose("program", "interconnect", "nodes")
 

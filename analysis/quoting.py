@@ -20,6 +20,11 @@ _STAND_INS = {ord(letter): chr(_FIRST + ord(letter)) for letter in string.punctu
 _LETTERS = {ord(stand_in): chr(letter) for letter, stand_in in _STAND_INS.items()}
 STAND_INS = "".join(_STAND_INS.values())
 _ESCAPED = {stand_in: f"\\{letter}" for stand_in, letter in _LETTERS.items()}
+# What no Markdown takes for a command: these letters anywhere, and those behind a digit or between letters.
+_HARMLESS = re.compile(
+    rf"[{''.join(_STAND_INS[ord(letter)] for letter in '/(),;%')}]"
+    rf"|(?<=\d)[{_STAND_INS[ord('.')]}](?=\w)|(?<=\w){_STAND_INS[ord('-')]}(?=\w)"
+)
 _CODE = re.compile(rf"`[\w {''.join(_STAND_INS[ord(letter)] for letter in '_-.+=/,')}]+`")
 
 
@@ -39,8 +44,10 @@ def as_written(text: str) -> str:
 
 def as_markdown(text: str) -> str:
     """Markdown in which quoted parts are escaped instead. In code, where a backslash would be visible, harmless letters stay
-    unescaped."""
-    return _CODE.sub(lambda code: code[0].translate(_LETTERS), text).translate(_ESCAPED)
+    unescaped, as those do that mean nothing to any Markdown."""
+    for harmless in (_CODE, _HARMLESS):
+        text = harmless.sub(lambda found: found[0].translate(_LETTERS), text)
+    return text.translate(_ESCAPED)
 
 
 def as_data(value: Any) -> Any:

@@ -121,7 +121,8 @@ def _in_supplement(sections: Sequence[Section]) -> str:
     titles = [section.markdown.partition("\n")[0].removeprefix("# ") for section in sections]
     if not titles:
         return ""
-    return f"**Tests of the tools**, in the supplement: {'; '.join(titles)}."
+    end = "" if titles[-1].endswith("?") else "."
+    return f"**Tests of the tools**, in the supplement: {'; '.join(titles)}{end}"
 
 
 def _front(datasets: Iterable[xr.Dataset], columns: int) -> dict[str, str]:

@@ -30,6 +30,13 @@ NAMES = {
     "power_law": "power law",
     OF_MESSAGES: "HPL's messages",
 }
+CALLED = {  # in sentences
+    "constant": "a constant",
+    "amdahl": "Amdahl's law",
+    "universal_scalability": "the universal scalability law",
+    "power_law": "a power law",
+    OF_MESSAGES: "the law of HPL's messages",
+}
 SEEN = 0.5  # a law is fitted to at most this share of the most nodes, and predicts these
 GOOD = 0.05  # a prediction, or a link's rate from HPL's times, is right within this
 
@@ -50,9 +57,7 @@ def method(points: xr.Dataset) -> str:
             'bytes cost as large a share of the time as in the paper (section "The scale model").'
         )
     if designs.read(points).control == UNLIMITED:
-        sentences.append(
-            "Links of the *unlimited* network have no rate limit: it is the control, and shows what HPL loses without one."
-        )
+        sentences.append("*Unlimited links* have no set rate, and show what HPL loses without one.")
     sentences.append(
         "*Flat* and *falls off* are said of one network's rate over another's: a fall of 10 % from 2 to 8 nodes means that "
         "this ratio is 10 % smaller on 8 nodes."
@@ -60,17 +65,13 @@ def method(points: xr.Dataset) -> str:
     return " ".join(sentences)
 
 
-def limits(points: xr.Dataset) -> str:
-    """What the runs do not say, by kind of evidence (Markdown)."""
+def limits(points: xr.Dataset, simulated: xr.DataArray | None = None) -> str:
+    """What the runs do not say, by kind of evidence, where more nodes were `simulated` or not (Markdown)."""
     of_evidence = {
         "emulated": "No switch of this emulated network has queues of its own, there is no RDMA, and TCP costs its nodes no processor time.",
         "simulated": "The simulated network is a fluid: nothing is lost, repeated or queued.",
     }.get(points.evidence.item(), "What was measured holds for this cluster, its MPI and its BLAS.")
-    beyond = (
-        ", but for what the laws foretell beside the simulation"
-        if points.evidence.item() == "emulated"
-        else ""
-    )
+    beyond = "" if simulated is None else ", but for what the laws foretell beside the simulation"
     return f"**What it does not say.** {of_evidence} Nothing here holds for more nodes than were run{beyond}."
 
 
@@ -85,14 +86,11 @@ def levels(points: xr.Dataset) -> str:
         return ""
     reached: list[str] = []
     for name, (start, end) in zip(ends.interconnect.values.tolist(), 100 * ends.values):
-        on = names[name] if name == UNLIMITED else f"on {names[name]}"
         if reached:
-            reached.append(
-                f"{on.removesuffix(' links')} from {fixed(start, 1)} to {percent(end / 100)}"
-            )
+            reached.append(f"on {names[name]} from {fixed(start, 1)} to {percent(end / 100)}")
         else:
             reached.append(
-                f"{on} HPL's efficiency goes from {fixed(start, 1)} % on {counted(first, 'node')} to {percent(end / 100)} on {last}"
+                f"on {names[name]} HPL's efficiency goes from {fixed(start, 1)} % on {counted(first, 'node')} to {percent(end / 100)} on {last}"
             )
     text = "; ".join(reached)
     return f"{text[0].upper()}{text[1:]}."
@@ -225,7 +223,8 @@ def foretold(runs: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
             row = predicted.loc[network, law.model.name]
-            subject = f"The law of {NAMES[law.model.name]}, fitted to {row.seen} nodes or fewer, foretells {names[network]} on {row.most}"
+            called = CALLED[law.model.name]
+            subject = f"{called[0].upper()}{called[1:]}, fitted to {row.seen} nodes or fewer, foretells {names[network]} on {row.most}"
             error = (row.error, row.low, row.high)
             about = {"words": within(error[1:], -GOOD, GOOD), "primary": network != UNLIMITED}
             yield estimated(source, subject, "error", error, int(row.blocks), margin=GOOD, **about)
@@ -251,10 +250,10 @@ def followed_in_words(runs: xr.Dataset, best: Mapping[str, Law]) -> str:
     names = names_in_text(runs)
     networks: dict[str, list[str]] = {}
     for network, law in best.items():
-        networks.setdefault(NAMES[law.model.name], []).append(names[network])
+        networks.setdefault(CALLED[law.model.name], []).append(names[network])
     if not networks:
         return "**Which law the efficiency follows cannot be said**: none follows the points."
-    told = "; ".join(f"{listed(who)} by {law}" for law, who in networks.items())
+    told = "; ".join(f"{law} for {listed(who)}" for law, who in networks.items())
     return f"**The law that the points support best**: {told}."
 
 

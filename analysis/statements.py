@@ -66,8 +66,9 @@ FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation
 NOTHING = 0.0005  # a smaller loss counts as none
 # The first words of a trial's reason, and what they mean.
 REASONS = {
-    "pace is host-bound": "the machine could not hold a node at its set speed",
-    "link is window-bound": "a socket's buffer, and not the link, limited long messages",
+    "pace: host-bound": "the machine could not hold a node at its set speed",
+    "link: window-bound": "a socket's buffer, and not the link, limited long messages",
+    "switch: ": "the program that is the switch handed frames over too late",
 }
 CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
 
@@ -317,6 +318,12 @@ def origin(dataset: xr.Dataset) -> dict:
 def evidence_of(dataset: xr.Dataset) -> str:
     """The kind of a dataset's evidence."""
     return dataset.evidence.values.ravel()[0].item()
+
+
+def by_evidence(*datasets: xr.Dataset | None, **texts: str) -> str:
+    """The texts that hold for a kind of evidence, such as `emulated=`, of the kinds that the datasets have."""
+    kinds = {evidence_of(one) for one in datasets if one is not None}
+    return " ".join(text for kind, text in texts.items() if kind in kinds)
 
 
 def interval_in_words(

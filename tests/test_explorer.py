@@ -96,7 +96,7 @@ def test_the_verdict_is_the_studys_own():
     anew = of(shown.trials, without_blocks=(99,)).judgement
     assert (anew.sentence, anew.word) == (shown.judgement.sentence, shown.judgement.word)
     others = of(shown.trials, shown=("10gige", "unshaped")).judgement
-    assert others.sentence.startswith("10GE stays flat against control")
+    assert others.sentence.startswith("10GE stays flat against unlimited links")
 
 
 def test_leaving_out_changes_the_judgement_and_says_so():

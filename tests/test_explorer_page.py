@@ -113,7 +113,7 @@ def test_first_page_says_what_the_study_says(page):
     assert len(column(page, "means", "low")) == len(shown.summary)
     titles = page.evaluate(f"[{VIEW}.left[0].axis_label, {VIEW}.below[0].axis_label]")
     assert titles == ["HPL rate over the nodes' paced rate [%]", "nodes"]
-    assert page.locator(".bk-label").all_inner_texts() == ["GigE", "10GE", "control"]
+    assert page.locator(".bk-label").all_inner_texts() == ["GigE", "10GE", "unlimited links"]
 
 
 @pytest.mark.more
@@ -198,7 +198,7 @@ def test_the_legend_hides_and_lists_change_what_is_shown(page):
     page.get_by_text("10GE", exact=True).and_(page.locator(".bk-label")).click()
     page.wait_for_function(f"{hidden} > 1")
     page.get_by_role("button", name="GigE", exact=True).click()
-    says(page, "10GE stays flat against control")
+    says(page, "10GE stays flat against unlimited links")
     page.get_by_label("Horizontal").select_option(label="interconnect")
     page.wait_for_function(f"{VIEW}.below[0].axis_label === 'interconnect'")
     assert page.get_by_label("Compare").input_value() == "nodes"

@@ -40,7 +40,7 @@ def test_a_planted_fall_is_found(lost, answer):
     assert fall.words == answer and fall.primary and fall.n == 6
     assert fall.estimate == pytest.approx(lost, abs=0.02)
     assert stated(made, "TCP's fall from 1 stream to 16 on GigE").words == FLAT
-    assert not stated(made, "TCP's fall from 1 stream to 16 on control").primary
+    assert not stated(made, "TCP's fall from 1 stream to 16 on unlimited links").primary
 
 
 def test_lost_runs_give_no_number():

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,10 +17,14 @@ import yaml
 from command_line import run
 
 import commands
-from analysis import catalogue, nightly
+import experiment
+from analysis import catalogue, emulated_programs, nightly, programs
 from analysis.paths import ROOT
+from analysis.wording import number
 from runners import tools
+from runners.testbeds import simulated
 
+LACKING = simulated.unavailable(experiment.read_testbed("smith"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
@@ -226,19 +231,63 @@ def test_pages_name_what_is_there(page):
     assert not [name for name in campaigns if not (ROOT / f"data/campaigns/{name}.toml").exists()]
 
 
-def test_readme_can_be_read_and_its_examples_print_what_it_shows(tmp_path):
-    """In a few minutes. Each shown line is printed, in that order; `...` stands for lines that are left out. `results` are
-    outputs with planted losses."""
+def consoles(page):
+    """Each command of falloff that a page shows with what it prints, `...` for lines that are left out."""
+    return re.findall(
+        r"^ {4}\$ falloff (.+)\n((?:(?: {4}(?!\$|falloff ).+)?\n)+)", page.read_text("utf-8"), re.M
+    )
+
+
+# What takes longer: simulations of 40 seconds, and minutes of measuring, which tests of `reproduce` stand for.
+SIMULATES, MEASURES = ("twin ", "reproduce ")
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        pytest.param(
+            *one, id=one[0].split()[0], marks=[pytest.mark.more] * one[0].startswith(SIMULATES)
+        )
+        for page in PAGES
+        for one in consoles(page)
+        if not one[0].startswith(MEASURES)
+    ],
+)
+def test_a_console_prints_what_its_page_shows(command, shown, tmp_path):
+    """Each shown line is printed, in that order. `results` are outputs with planted losses."""
+    if command.startswith(SIMULATES) and LACKING:
+        pytest.skip("; ".join(LACKING))
     own_results.write_hpl(tmp_path / "results", seed=own_results.README)
+    places = {name: str(tmp_path / name) for name in ("results", "mine")}
+    words = [places.get(word, word) for word in command.split()]
+    if command.startswith(SIMULATES):  # it writes a testbed
+        home = {**os.environ, "FALLOFF_HOME": str(tmp_path)}
+        program = [sys.executable, "-m", "falloff", *words]
+        done = subprocess.run(program, cwd=ROOT, env=home, capture_output=True, text=True)
+    else:
+        done = run(*words)
+    text = f"{done.stderr}\n{done.stdout}".replace(f"{tmp_path}/", "").replace(f"{ROOT}/", "")
+    printed = iter(text.splitlines())
+    for line in shown.splitlines():
+        if line and line != "    ...":
+            assert any(one.strip() == line.strip() for one in printed), line
+
+
+def test_readme_can_be_read_and_its_table_holds():
+    """In a few minutes; LAMMPS's times are those of the commands above them."""
     readme = PAGES[0].read_text(encoding="utf-8")
-    assert len(readme.split()) <= 900
-    examples = re.findall(r"^ {4}\$ falloff (.+)\n((?: {4}(?!\$).+\n)+)", readme, re.M)
-    assert len(examples) == 2
-    for command, shown in examples:
-        places = {name: str(tmp_path / name) for name in ("results", "mine")}
-        printed = iter(run(*(places.get(w, w) for w in command.split())).stdout.splitlines())
-        for line in shown.splitlines():
-            assert line == "    ..." or any(one.strip() == line.strip() for one in printed), line
+    assert len(readme.split()) <= 900 and len(consoles(PAGES[0])) == 2
+    table = dict(re.findall(r"^\| (GigE|10GE) \| (.*) \|$", readme, re.M))
+    ran, replayed = experiment.stored("program"), experiment.stored("real_programs")
+    emulated, replays = emulated_programs.times(ran).time, programs.replays(replayed).time
+    for network, name in (("gige", "GigE"), ("10gige", "10GE")):
+        at = {"interconnect": network, "nodes": 8}
+        mean, replay, _ = (cell.split()[0] for cell in table[name].split(" | "))
+        assert mean == number(emulated.sel(at).mean().item())
+        assert replay == number(replays.sel(program="lammps", **at).item())
+    on_gige = programs.saved(replayed, programs.replays(replayed), "lammps")
+    saves = float(re.search(r"10GE saves ([\d.]+)", on_gige)[1])
+    assert f"the replay says {saves:.0f} %" in readme
 
 
 def test_make_names_tests_that_are_there():
