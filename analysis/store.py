@@ -1,7 +1,6 @@
 """Turn a campaign's folder of raw transcripts into a dataset, and keep datasets on disk."""
 
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +16,7 @@ import xarray as xr
 
 from analysis.schema import check, schema
 from runners import manifest, payload
-from runners.journal import Folder, read_transcript
+from runners.journal import Folder, read_transcript, replacing
 from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
 from runners.tools import token_exchange, tool_named
 
@@ -111,18 +110,14 @@ def save(dataset: xr.Dataset, file: Path) -> None:
     Raises FalloffError if it cannot be written there.
     """
     dataset = _by_conventions(without_empty(dataset))
-    part = file.with_name(file.name + ".part")
     compressed = {
         name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
     }
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with _NETCDF:
+        with _NETCDF, replacing(file) as part:
             dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
-        os.replace(part, file)
     except (OSError, RuntimeError) as error:  # netCDF reports a full disk as "HDF error"
-        with suppress(OSError):
-            part.unlink()
         reason = getattr(error, "strerror", None) or error
         remedy = "may you write there, and has the disk room?"
         raise FalloffError(f"{file} cannot be written ({reason}): {remedy}") from None
@@ -292,7 +287,7 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
             continue
         try:
             arrays[name] = _array(name, wanted, rows, labels)
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, OverflowError, IndexError) as error:
             raise FalloffError(f"{name} of a trial is no {wanted['type']} ({error})") from None
     return xr.Dataset(arrays).set_coords(list(coordinates))
 
@@ -312,7 +307,10 @@ def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping)
     absent, kind = {"text": ("", str), "whole": (None, int), "number": (np.nan, float)}[
         wanted["type"]
     ]
-    return wanted["dims"], np.array([row.get(name, absent) for row in rows], kind), attributes
+    values = np.array([row.get(name, absent) for row in rows], kind)
+    if values.ndim != 1:
+        raise ValueError("it is a list")
+    return wanted["dims"], values, attributes
 
 
 def _sessions(transcripts: list[Transcript], sessions: Mapping[str, int]) -> dict[int, list[int]]:

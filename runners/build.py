@@ -28,6 +28,7 @@ from typing import Optional, Sequence
 
 from runners import hpl_dat, hpl_source, mpi_functions
 from runners.executables import BUILT
+from runners.journal import write_whole
 from runners.record import FalloffError
 from runners.tools import hpl
 
@@ -115,7 +116,7 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
                 require_passing(work / name, work)
         for name in programs:
             os.replace(work / name, folder / name)
-    file.write_text(inputs)
+    write_whole(file, inputs)
     return True
 
 

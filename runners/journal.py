@@ -10,6 +10,7 @@
 A trial is finished when its transcript is there; everything else can be derived from it.
 """
 
+import fcntl
 import json
 import os
 import time
@@ -262,19 +263,32 @@ def write_whole(file: Path, content: Union[str, bytes]) -> None:
 
     Raises OSError that names the file, and leaves no temporary file, if the disk is full.
     """
-    part = file.with_name(file.name + ".part")
+    with replacing(file) as part, _naming(file), open(part, "wb") as stream:
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """The path of a temporary file that replaces `file` when the block ends, and is removed if the block fails.
+
+    Writers in one folder take turns, so that two runs can write the same file, and the next one overwrites what a killed
+    one left. Where the file system has no locks for folders, as NFS, each process has a name of its own.
+    """
+    folder, part = os.open(file.parent, os.O_RDONLY), file.with_name(file.name + ".part")
     try:
-        with _naming(file), open(part, "wb") as stream:
-            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, file)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        except OSError:
+            part = file.with_name(f"{file.name}.{os.getpid()}.part")
+        try:
+            yield part
+            os.replace(part, file)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
         os.fsync(folder)
     finally:
         os.close(folder)
@@ -297,6 +311,8 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
         transcript = kept.record(Transcript, kept.parsed(text))
         if not is_name(transcript.trial.id):
             raise ValueError(f"its trial is called {transcript.trial.id[:40]!r}, which is no name")
+        if any(abs(each.start) + abs(each.wall_s) >= _LATEST for each in transcript.executions):
+            raise ValueError("an execution's start is no time")
         for place, values in (("counters", transcript.counters), ("point", transcript.trial.point)):
             for key, value in values.items():
                 if not _is_plain(value):

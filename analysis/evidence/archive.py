@@ -26,6 +26,7 @@ from analysis.quoting import as_markdown, quoted
 from analysis.wording import UNKNOWN, counted, moment, number
 from runners import manifest, provenance
 from runners.archive import unpacked_at_most
+from runners.journal import replacing
 from runners.record import FalloffError, is_name
 
 DESCRIPTION = "ARTIFACT-DESCRIPTION.md"
@@ -76,15 +77,13 @@ def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], 
     contents[provenance.COMMIT] = json.dumps(code).encode()
     contents[DESCRIPTION] = described(chains, code, references).encode()
     contents |= crate.files(contents, chains, code["git_commit"] or "")
-    part = file.with_name(file.name + ".part")
-    with zipfile.ZipFile(part, "w") as packed:
+    with replacing(file) as part, zipfile.ZipFile(part, "w") as packed:
         for name, source in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, UNDATED)
             executable = isinstance(source, Path) and os.access(source, os.X_OK)
             entry.external_attr = (0o755 if executable else 0o644) << 16
             text = source.read_bytes() if isinstance(source, Path) else source
             packed.writestr(entry, text, zipfile.ZIP_DEFLATED)
-    os.replace(part, file)
     return sorted(contents), left_out
 
 
