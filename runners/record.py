@@ -338,6 +338,9 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
         return Outcome("invalid", str(error))
     except Unreadable as error:
         return Outcome("unreadable", str(error))
+    except (FalloffError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+        about = f"{type(error).__name__}: {str(error)[:100]}"
+        return Outcome("unreadable", f"its settings or executions are damaged ({about})")
 
 
 def _cause(text: str) -> str:
