@@ -88,7 +88,7 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
         ("nodes = [4]", "nodes = 4", "factors.nodes = 4 must be a list of distinct levels"),
         ("nodes = [4]", "nodes = [[4], [4]]", "factors.nodes"),
         ("blocks = 4", f"blocks = {9 * 10**20}", "must be a whole number from 1 to 1000"),
-        ('"gige", "10gige"]', '"gigee", "10gige"]', "interconnect gigee is unknown; did you mean gige?"),
+        ('"gige", "10gige"]', '"gigee", "10gige"]', "design.primary = 'gige' must be among gigee, 10gige"),
         ("[settings]", "[[settings]]", "settings = [{"),
         ("[presets.quick]", "[presets]\nquick = 3\n[other]", "presets.quick = 3 must be a table"),
         ("[[warm_up]]", "[warm_up]", "must be a list of tables: [[warm_up]]"),

@@ -1,6 +1,7 @@
 """Campaign descriptions become the trials they mean, the same ones every time, on what a testbed has."""
 
 import math
+import re
 from collections import Counter
 
 import pytest
@@ -89,11 +90,34 @@ def test_all_faults_are_named_at_once():
     factors = {"interconnect": ["gige", "myrinet"], "nodes": [1, 64]}
     for changes, parts in (
         ({"stopping": {"blocks": 0, "patience": 3}}, ("blocks", "patience")),
-        ({"factors": factors, "levels": {}}, ("myrinet", "64 nodes", "gige, 10gige")),
+        ({"factors": factors, "levels": {}, "design": {}}, ("myrinet", "64 nodes", "gige, 10gige")),
     ):
         with pytest.raises(FalloffError) as refusal:
             small_plan(**changes)
         assert all(part in str(refusal.value) for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("design", "fault"),
+    [
+        ({"primary": ["gige"]}, "two levels"),
+        ({"primary": ["gige", "10gige", "gige"]}, "two levels"),
+        ({"primary": ["gige", "myrinet"]}, "'myrinet' must be among gige, 10gige"),
+        ({"primary": ["gige", "10gige"], "control": "none"}, "control = 'none'"),
+        ({"baseline": {"nodes": 3}}, "baseline = 3"),
+        ({"baseline": "fast"}, "baseline = 'fast'"),
+        ({"changes": {"fast": {"interconnect": "myrinet"}}}, "changes = 'myrinet'"),
+        ({"baseline_nodes": 64}, "baseline_nodes = 64"),
+        ({"negative_control": 64}, "negative_control = 64"),
+        ({"compared": "nodes", "primary": ["gige", "10gige"]}, "'gige' must be among"),
+    ],
+)
+def test_a_design_speaks_of_the_campaigns_own_levels(design, fault):
+    """What no trial can have is refused before the first one; every shipped design passes."""
+    with pytest.raises(FalloffError, match=re.escape(fault)):
+        small_plan(design=design)
+    with pytest.raises(FalloffError, match=r"presets\.short\.design"):
+        small_plan(presets={"short": {"design": design}})
 
 
 def stated(**changes):
@@ -137,7 +161,7 @@ def test_two_factors_together_entail_settings():
     """A table named after two factors speaks of their combinations."""
     factors = {"interconnect": ["gige"], "nodes": [2, 4], "grid": ["row", "square"]}
     both = {"2 row": {"P": 1}, "2 square": {"P": 1}, "4 row": {"P": 1}, "4 square": {"P": 2}}
-    plan = small_plan(factors=factors, levels={"nodes grid": both})
+    plan = small_plan(factors=factors, levels={"nodes grid": both}, design={})
     points = [trial.point for trial in plan.blocks[0]]
     assert {f"{p['nodes']} {p['grid']}": {"P": p["P"]} for p in points} == both
 

@@ -46,7 +46,7 @@ from analysis.descriptions.tables import (
     refuse,
     said,
 )
-from runners.plan import LEAST_BLOCKS, Stopping
+from runners.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
 from runners.record import FalloffError, unknown_key
 from runners.tools import names as tool_names
 
@@ -281,9 +281,13 @@ class Campaign(Table):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         """Each preset's campaign has stopping rules and statements that hold together."""
+        levels = {name: [*own] for name, own in self.factors.items()}
+        for preset in self.presets.values():
+            for name, more in preset.factors.items():
+                levels.setdefault(name, []).extend(more)
         refuse(
             [
-                *_misfits(self.design, self.stopping, ()),
+                *_misfits(self.design, self.stopping, (), levels),
                 *(
                     one
                     for name, preset in self.presets.items()
@@ -291,6 +295,7 @@ class Campaign(Table):
                         self.design.changed(**_stated(preset.design)),
                         self.stopping.with_changes(preset),
                         ("presets", name),
+                        levels if preset.design.model_fields_set else {},
                     )
                 ),
             ]
@@ -303,7 +308,10 @@ def _stated(table: Table) -> dict[str, Any]:
     return {name: getattr(table, name) for name in table.model_fields_set}
 
 
-def _misfits(design: Design, rules: Rules, place: tuple[str, ...]) -> Iterator[Any]:
+def _misfits(
+    design: Design, rules: Rules, place: tuple[str, ...], levels: Mapping[str, list]
+) -> Iterator[Any]:
+    """The faults of a design and its rules; `levels` are those of each factor, in the campaign or a preset."""
     if rules.blocks is None:
         yield fault((*place, "stopping", "blocks"), None, "is missing")
     elif rules.looks and rules.looks[-1] > rules.blocks:
@@ -311,9 +319,26 @@ def _misfits(design: Design, rules: Rules, place: tuple[str, ...]) -> Iterator[A
         yield fault((*place, "stopping", "looks"), rules.looks, words)
     if design.statements and design.margin is None:
         yield fault((*place, "design", "margin"), None, "is missing: primary statements need one")
-    if design.statements and len(design.statements) < len(design.primary):
+    if len(design.primary) != (len(design.statements) or 2) and design.primary:
         words = "must be two levels, or statements"
         yield fault((*place, "design", "primary"), len(design.primary), words)
+    every = [level for each in levels.values() for level in each]
+    nodes = [] if ALL_NODES in every else levels.get("nodes", [])
+    pairs = [name for one in design.statements for name in one.networks] or design.primary
+    baseline = design.baseline.values() if isinstance(design.baseline, dict) else [design.baseline]
+    changes = [level for each in (design.changes or {}).values() for level in each.values()]
+    for key, named, known in (
+        ("primary", pairs, levels.get(design.compared, every)),
+        ("control", [design.control] if pairs else [], every),
+        ("baseline", baseline, every),
+        ("changes", changes, every),
+        ("baseline_nodes", [design.baseline_nodes], nodes),
+        ("negative_control", [design.negative_control], nodes),
+    ):
+        strange = [one for one in named if one not in (None, WITHOUT_MESSAGES, *known)]
+        if strange and known:
+            words = f"must be among {', '.join(map(str, dict.fromkeys(known)))}"
+            yield fault((*place, "design", key), strange[0], words)
 
 
 def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] = ()) -> Campaign:
