@@ -67,14 +67,16 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
 
 
 @contextmanager
-def measuring(testbed: Mapping[str, Any], what: str, wait: Callable[[str], None]) -> Iterator[bool]:
-    """Hold the lock of what a testbed measures on: this machine, or the hosts of a cluster. Yields
-    whether it had to wait.
+def measuring(
+    testbed: Mapping[str, Any], what: str, wait: Callable[[str], None], folder: str = ""
+) -> Iterator[bool]:
+    """Hold the lock of what a testbed measures on: this machine, the hosts of a cluster, or of a simulation, which
+    disturbs nobody and is disturbed by nobody, only the campaign's `folder`. Yields whether it had to wait.
 
     `what` names the measurement in a few words. If another run measures, `wait(message)` is called
     once.
     """
-    name = f"falloff-measuring{_hosts(testbed)}"
+    name = f"falloff-measuring{_suffix(testbed, folder)}"
     line = f"{what}, process {os.getpid()} since {_now()}"
     had_to_wait, is_held = False, False
     with ExitStack() as stack:
@@ -206,13 +208,16 @@ def _line(said: bytes) -> str:
     return "".join(letter for letter in text if letter.isprintable())[:_LONGEST] or "another run"
 
 
-def _hosts(testbed: Mapping[str, Any]) -> str:
-    """The suffix that distinguishes a cluster's lock from this machine's: a digest of its hosts,
-    else of its name."""
-    if testbed["kind"] != "cluster":
+def _suffix(testbed: Mapping[str, Any], folder: str = "") -> str:
+    """The suffix that distinguishes other locks from this machine's: a digest of a cluster's hosts, else of its name, or of a
+    simulation's folder."""
+    if testbed["kind"] == "cluster":
+        shared = " ".join(sorted(testbed.get("hosts", [testbed["name"]])))
+    elif testbed["kind"] in ("simulated", "packets"):
+        shared = folder
+    else:
         return ""
-    hosts = " ".join(sorted(testbed.get("hosts", [testbed["name"]])))
-    return f"-{hashlib.sha256(hosts.encode()).hexdigest()[:16]}"
+    return f"-{hashlib.sha256(shared.encode()).hexdigest()[:16]}"
 
 
 def _now() -> str:

@@ -62,18 +62,16 @@ def run(
     """Run the missing trials of a plan in its folder, on its testbed. `decided` is as for
     `campaign.run`; it must be a module's function under its own name.
 
-    While another run measures on this machine, or on these hosts of a cluster, it waits; a replay
-    alone waits for nobody. Raises FalloffError if the testbed is not available here, or lacks a
+    While another run measures on this machine, or on these hosts of a cluster, it waits; a simulation
+    waits only for one of the same campaign. Raises FalloffError if the testbed is not available here, or lacks a
     tool.
     """
 
     def wait(message: str) -> None:
         listen(Event("waiting", None, None, 0, len(plan.trials()), None, message))
 
-    if {trial.runner for trial in plan.trials()} == {"replay"}:
-        _run(plan, folder, listen, decided)
-        return
-    with lock.measuring(plan.testbed, f"campaign {plan.name}", wait) as had_to_wait:
+    place = str(folder.path.absolute())
+    with lock.measuring(plan.testbed, f"campaign {plan.name}", wait, place) as had_to_wait:
         if not (had_to_wait and campaign.is_finished(plan, folder)):  # the first run did it
             _run(plan, folder, listen, decided)
 

@@ -197,7 +197,7 @@ def shared(monkeypatch):
 def test_nothing_planted_stops_a_run(shared, plant):
     """Whatever lies where lock files are usual, also what nobody may open."""
     planted = [
-        Path(top) / f"falloff-measuring{lock._hosts(shared)}" for top in ("/dev/shm", "/tmp")
+        Path(top) / f"falloff-measuring{lock._suffix(shared)}" for top in ("/dev/shm", "/tmp")
     ]
     try:
         for path in planted:
@@ -233,7 +233,7 @@ def test_all_users_share_the_machine(shared):
 def test_who_holds_the_name_and_says_nothing_is_waited_for_with_the_way_out(shared):
     """It does not even listen; a folder of one's own does without it."""
     with socket.socket(socket.AF_UNIX) as squatter:
-        squatter.bind(f"\0falloff-measuring{lock._hosts(shared)}")
+        squatter.bind(f"\0falloff-measuring{lock._suffix(shared)}")
 
         def wait(message):
             assert message.startswith("another run is at work here") and "FALLOFF_LOCKS" in message

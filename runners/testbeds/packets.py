@@ -92,8 +92,9 @@ class Packets:
             argv = [*self._switch(point), *self._exchange(fetch)]
             found.requested = {"simulated": " ".join(argv[1:])}
             folder = Path(tempfile.mkdtemp(dir=self.folder))
-            started = programs.start("incast", argv, folder, {"LC_ALL": "C"})
-            execution = programs.finish(started, fetch.timeout_s)
+            limit = fetch.timeout_s
+            started = programs.start("incast", argv, folder, {"LC_ALL": "C"}, most_cpu_s=limit)
+            execution = programs.finish(started, programs.BUSY * limit)
             found.ran.append(programs.Ran(fetch, execution, math.nan))
             found.effective = dict(found.requested)
             shutil.rmtree(folder)

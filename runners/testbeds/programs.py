@@ -29,6 +29,9 @@ from typing import (
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import netns
 
+_LIMITED = ("sh", "-c", 'ulimit -t "$0" && exec "$@"')  # then seconds and a command line
+# A simulation's limit is in processor time. One that waits for nothing and never ends is ended after this many times that.
+BUSY = 50
 _PATIENCE_S = 5.0
 _STEP_S = 0.002
 
@@ -84,6 +87,7 @@ class Started:
     cpu_time: float = math.nan
     hang_up: Optional[Callable[[], None]] = None
     patience_s: float = _PATIENCE_S
+    most_cpu_s: float = math.inf
 
     @property
     def complaints(self) -> str:
@@ -143,8 +147,10 @@ def start(
     environment: Mapping[str, str],
     space: Optional[Path] = None,
     stdin: int = subprocess.DEVNULL,
+    most_cpu_s: Optional[float] = None,
 ) -> Started:
-    """Start a program in `folder`, in the network namespace of `space` from its first moment.
+    """Start a program in `folder`, in the network namespace of `space` from its first moment. The kernel kills it, or what
+    it starts, after `most_cpu_s` seconds of processor time.
 
     Output goes to files, because a surviving child could keep a pipe open, or fill it. `stdin` is
     passed to subprocess.Popen.
@@ -154,7 +160,7 @@ def start(
     with place:
         begun = time.time(), time.monotonic()
         process = subprocess.Popen(
-            argv,
+            [*_LIMITED, str(math.ceil(most_cpu_s)), *argv] if most_cpu_s else argv,
             cwd=folder,
             env=dict(environment),
             stdin=stdin,
@@ -162,7 +168,7 @@ def start(
             stderr=stderr,
             start_new_session=True,  # Ctrl-C goes to the testbed, which then ends its programs
         )
-    return Started(tool, argv, process, stdout, stderr, *begun)
+    return Started(tool, argv, process, stdout, stderr, *begun, most_cpu_s=most_cpu_s or math.inf)
 
 
 def finish(started: Started, limit_s: float) -> Execution:
@@ -176,7 +182,8 @@ def finish(started: Started, limit_s: float) -> Execution:
     finally:
         timer.cancel()
         started.end(signal.SIGKILL)
-    timed_out = time.monotonic() - started.begin >= limit_s
+    has_used = started.cpu_time > 0.95 * started.most_cpu_s
+    timed_out = time.monotonic() - started.begin >= limit_s or bool(exit_code) and has_used
     return _execution(started, None if timed_out else exit_code, timed_out)
 
 

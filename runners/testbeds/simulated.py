@@ -199,9 +199,9 @@ class Simulated:
         if tool == "xhpl_recorded":
             environment["FALLOFF_RECORD_CLOCK"] = "wall"
         try:
-            return programs.finish(
-                programs.start(tool, argv, folder, environment), command.timeout_s
-            )
+            limit = command.timeout_s
+            started = programs.start(tool, argv, folder, environment, most_cpu_s=limit)
+            return programs.finish(started, programs.BUSY * limit)
         finally:
             _demolish(folder)
 

@@ -66,6 +66,8 @@ _RESIDUAL = re.compile(
 )
 # NVIDIA's first releases print a rate that is up to 0.14 % off what N and time give, beyond all rounding.
 _VENDOR_OFF = 2e-3
+# s of this machine for each rank and column, times log2 of the grid's rows, and for each rank and panel
+_COLUMN_S, _PANEL_S = 1.4e-6, 2e-4
 # HPL prints the moments before and after each test, in whole seconds.
 _MOMENT = re.compile(
     r"HPL(?:MXP)?_pdgesv\(\) (start|end) time +\w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d \d{4})$"
@@ -426,7 +428,11 @@ SETTINGS = {
 
 
 def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
-    """How long a run takes on paced nodes that never wait [s]; None where nodes are not paced."""
+    """How long a run takes on paced nodes that never wait [s]; a simulation by its events, of which each column of the matrix
+    and each panel makes some on every rank (fitted to the references, mostly within a factor of 2). None of other nodes."""
+    if testbed["kind"] == "simulated" and {"N", "NB", "P", "Q"} <= point.keys():
+        per_column = _COLUMN_S * math.log2(point["P"]) + _PANEL_S / point["NB"]
+        return point["N"] * point["P"] * point["Q"] * per_column
     node = testbed.get("node", {})
     if "flop_s" not in node or not {"N", "nodes"} <= point.keys():
         return None
