@@ -1,11 +1,12 @@
 """From names to a dataset: resolve a campaign for a testbed, run its missing trials, and read the
 result."""
 
+import os
 import re
 import sys
 import tempfile
 import time
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -21,6 +22,7 @@ from analysis import (
     emulated_programs,
     nightly,
     notebooks,
+    own_data,
     own_program,
     paths,
     prediction,
@@ -39,12 +41,13 @@ from analysis.evidence import verify
 from analysis.todays_run import TodaysRun, compare
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
-from runners import executables, lock, provenance, recording, session, slurm
+from runners import executables, lock, provenance, recording, scale, session, slurm
 from runners.journal import Folder, write_whole
-from runners.plan import Plan, Stopping
+from runners.plan import Plan, Stopping, planned_s
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown, unknown_key
 from runners.testbeds import emulated
+from runners.tools import tool_named
 
 _TINY = 240  # the order of a matrix that is solved almost at once
 _TRIES = 3  # of a trial that other work on the machine may have disturbed for a moment
@@ -225,20 +228,16 @@ def _reference(name: str) -> Path:
 
 
 def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> Any:
-    """The dataset of a campaign in a user's folder; None if it holds no readable one and none is
-    needed.
+    """The dataset of a campaign in a user's folder, of several runs that of the latest; None if it
+    holds no readable one and none is needed.
 
-    Raises FalloffError if one is needed but missing or damaged, if there are several, or if there
-    is no campaign at all.
+    Raises FalloffError if one is needed but missing or damaged, or if there is no campaign at all.
     """
     found = [one for one in verify.folders([folder]) if _campaign_in(one) == campaign]
-    if len(found) > 1:
-        both = f"{' and '.join(map(str, found))} are both of campaign {campaign}"
-        raise FalloffError(f"{both}: name a folder with one of them")
     if not found and is_needed:
         raise FalloffError(f"{folder} holds no campaign {campaign}")
     try:
-        return store.read(found[0]) if found else None
+        return store.read(max(found, key=own_data.last_run)) if found else None
     except FalloffError:
         if is_needed:
             raise
@@ -327,16 +326,28 @@ def simulate_twin(
 ) -> list[xr.Dataset]:
     """Simulate the campaigns of a twin: the held-out points and the what-ifs; `listen` is as in
     `run_campaign`."""
-    machine, simulated = testbeds.read(name), []
+    machine, plans = testbeds.read(name), []
     between = {
         key: {"name": key, "short": key, **own.plain()} for key, own in machine.networks.items()
     }
     for campaign in prediction.campaigns(found, points, campaigns.read("twin_hpl").settings):
         # These campaigns say themselves how HPL runs.
         fitted = for_testbed(campaign, machine.unset("matrix_bytes"))
-        plan = resolve(fitted, machine, between)
-        simulated.append(store.read(run_campaign(plan, out, listen=listen)))
-    return simulated
+        plans.append(resolve(fitted, machine, between))
+    times = [seconds for plan in plans for seconds in _alone_s(plan, folder_of(plan, out))]
+    if times:
+        took = scale.together_s(Counter((seconds, 1 / (os.cpu_count() or 1)) for seconds in times))
+        how_many = wording.counted(len(times), "simulation")
+        print(f"{how_many}: about {max(took / 60, 1):.0f} min if nothing else runs here", flush=True)
+    return [store.read(run_campaign(plan, out, listen=listen)) for plan in plans]
+
+
+def _alone_s(plan: Plan, folder: Folder) -> Iterator[float]:
+    """How long each missing simulation of HPL takes by itself [s]."""
+    lacking = engine.missing(plan.trials(), folder)
+    for trial in plan.trials():
+        if trial.id in lacking:
+            yield planned_s(trial, plan, tool_named(trial.runner)) or 0.0
 
 
 def read_testbed(name: str) -> dict[str, Any]:
@@ -526,9 +537,10 @@ def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:
     folder = folder_of(plan, out)
     if fresh and folder.path.exists():
         slurm.require_idle(folder)
-        name = f"{folder.path.name}-before-{time.strftime('%Y%m%d-%H%M%S')}"
+        aside = out / ".replaced" / f"{folder.path.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        aside.parent.mkdir(exist_ok=True)
         with folder.writing():
-            folder.path.rename(folder.path.with_name(name))
+            folder.path.rename(aside)
     return folder
 
 

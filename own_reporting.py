@@ -1,5 +1,6 @@
 """Make the report of one's own data: run the notebooks that show what a folder holds."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import xarray as xr
@@ -27,38 +28,34 @@ def make(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
     """Report the imports and campaigns in the folder `data` into the folder `out`, as `report.toml` beside them says.
 
     Returns the report's page, a line for each file of the user's that was kept, and one for each
-    campaign that is not shown, with the reason. Raises FalloffError, and leaves the last report as it is, if no section
-    reads what is there, or an import's notebook fails.
+    campaign or section that is not shown, with the reason. A campaign whose own notebook needs more than is there is shown
+    by its readings. Raises FalloffError, and leaves the last report as it is, if no section can be made.
     """
     facts = report_facts.read(data)
     datasets, lines = _datasets(data)
     wanted = _sections(datasets, facts.sections)
-    shown = {folder for _, folder, _ in wanted}
-    lines += [
-        f"{one.name}: no section shows its readings"
-        for one, each in datasets.items()
-        if one not in shown and each.attrs["campaign"] not in own_data.FORETOLD
-    ]
+    lines += _not_shown(datasets, {folder for _, folder, _ in wanted})
     if not wanted:
         what = "; ".join(lines)
         raise FalloffError(f"nothing in {data} has a section of a report: {what}")
-    place, sections, failed = paths.BUILD / "own_notebooks", set(), {}
+    place, done = paths.BUILD / "own_notebooks", 0
     parts: list[Part] = []
     with reporting.Kernel() as kernel:
-        for number, (notebook, folder, dataset) in enumerate(wanted, 1):
+        while wanted:
+            notebook, folder, dataset = wanted.pop(0)
             file = paths.NOTEBOOKS / f"{notebook}.ipynb"
             made = place / f"{notebook}-{folder.name}" / file.name
-            of = own_data.NOTEBOOKS.get(notebook)
-            data_of = folder if of else data
+            data_of = folder if notebook in own_data.NOTEBOOKS else data
             about = {"campaign": dataset.attrs["campaign"]} if own_program.is_one(dataset) else {}
             if error := kernel.execute(file, made, data=str(data_of.resolve()), **about):
-                failed.setdefault(folder, f"{folder.name}: {error.splitlines()[0]}")
+                lines.append(f"{folder.name}: {notebook} is left out: {error.splitlines()[0]}")
+                shown = [*(part.dataset for part in parts), *(further[2] for further in wanted)]
+                if notebook not in own_data.NOTEBOOKS and all(one is not dataset for one in shown):
+                    wanted[:0] = [(name, folder, dataset) for name in own_data.sections(dataset)]
             else:
                 parts.append(Part(notebook, made, dataset))
-                sections.add(folder)
-            print(f"[{number}/{len(wanted)}] {folder.name}: {notebook}", flush=True)
-    # A campaign may lack what a second notebook about it needs.
-    lines += [line for folder, line in failed.items() if folder not in sections]
+            done += 1
+            print(f"[{done}/{done + len(wanted)}] {folder.name}: {notebook}", flush=True)
     if not parts:
         raise FalloffError(f"no section could be made of {data}: {'; '.join(lines)}")
     page, kept = own_report.build(parts, facts, out)
@@ -66,9 +63,9 @@ def make(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
 
 
 def _datasets(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
-    """The readable campaigns in a folder, and a line for each other one."""
+    """The readable campaigns in a folder, of each campaign's runs the last one last, and a line for each other one."""
     found, lines = {}, []
-    for folder in verify.folders([data]):
+    for folder in sorted(verify.folders([data]), key=own_data.last_run):
         try:
             found[folder] = store.read(folder)
         except FalloffError as reason:
@@ -76,19 +73,38 @@ def _datasets(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
     return found, lines
 
 
+def _not_shown(datasets: dict[Path, xr.Dataset], shown: set[Path]) -> Iterator[str]:
+    """A line for each campaign without a section, but for a twin's simulations, which have one together."""
+    latest = {datasets[folder].attrs["campaign"]: folder.name for folder in shown}
+    for folder, dataset in datasets.items():
+        campaign = dataset.attrs["campaign"]
+        if folder in shown or campaign in own_data.FORETOLD and own_data.FORETOLD[-1] in latest:
+            continue
+        if campaign in latest:
+            yield f"{folder.name}: {latest[campaign]} is a later run of {campaign}, and is shown"
+        else:
+            yield f"{folder.name}: no section shows its readings"
+
+
 def _sections(
     datasets: dict[Path, xr.Dataset], asked: tuple[str, ...]
 ) -> list[tuple[str, Path, xr.Dataset]]:
     """Each section's notebook, with the folder and the dataset of its campaign: HPL first, then
     messages and streams, then the other campaigns' own notebooks; or the campaigns that were `asked` for, in that order."""
-    chosen = []
-    for folder, dataset in datasets.items():
-        shown = _shown_by(dataset)
-        chosen += [(notebook, folder, dataset) for notebook in shown]
+
+    def of(shown_by: Callable[[xr.Dataset], list[str]]) -> list[tuple[str, Path, xr.Dataset]]:
+        pairs = datasets.items()
+        return [(name, folder, each) for folder, each in pairs for name in shown_by(each)]
+
+    chosen = of(_shown_by) or of(own_data.sections)
     chosen.sort(key=lambda one: notebooks.by_weight(one[0]))
     of_each = {
-        (one[0], one[1] if one[0] in own_data.NOTEBOOKS or own_program.is_one(one[2]) else ""): one
-        for one in chosen
+        (notebook, folder if notebook in own_data.NOTEBOOKS else dataset.attrs["campaign"]): (
+            notebook,
+            folder,
+            dataset,
+        )
+        for notebook, folder, dataset in chosen
     }
     chosen = list(of_each.values())
     if not asked:

@@ -17,6 +17,7 @@ from papermill.exceptions import PapermillExecutionError
 import experiment
 from analysis import paths, report, store
 from analysis.notebooks import LESSON, OF_OWN_FILES
+from runners.record import FalloffError
 
 # A notebook may leave `data` out of its parameters, which papermill would call unknown.
 logging.getLogger("papermill").setLevel(logging.ERROR)
@@ -109,7 +110,9 @@ class Kernel:
             made.unlink(missing_ok=True)
             if error.ename == experiment.RunFailed.__name__:
                 self.failed.append(error.evalue)
-            return error.evalue
+            if error.ename in (FalloffError.__name__, experiment.RunFailed.__name__):
+                return error.evalue
+            return f"its data do not suffice ({error.ename}: {error.evalue})"
         except DeadKernelError:
             made.unlink(missing_ok=True)
             self.__exit__()

@@ -110,6 +110,7 @@ class Executed:
 def run(
     file: Path,
     data: Mapping[str, xr.Dataset] | None = None,
+    /,
     about: Collection[str] = (),
     **parameters: Any,
 ) -> Executed:

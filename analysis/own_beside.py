@@ -39,7 +39,8 @@ def _rows(dataset: xr.Dataset, known: xr.Dataset) -> Iterator[tuple[str, ...]]:
         points = imported_hpl.points(dataset) if is_import(dataset) else derive.points(dataset)
     except FalloffError:  # no HPL, or none that can be used
         return
-    if not set(NETWORKS) <= set(points.interconnect.values.tolist()):
+    is_of_both = set(NETWORKS) <= set(points.interconnect.values.tolist())
+    if not is_of_both or set(points.rate.dims) != {"block", "interconnect", "nodes"}:
         return
     ran = points.rate.sel(interconnect=list(NETWORKS)).count("block").min("interconnect")
     both = sorted(set(points.nodes.values[ran.values > 0].tolist()) & {*known.nodes.values} - {1})

@@ -89,6 +89,12 @@ def campaign(folder: Path) -> Path:
     return found[0]
 
 
+def last_run(folder: Path) -> tuple[float, str]:
+    """What orders the runs of one campaign: the time of the last note in the journal [s since 1970], then the name."""
+    notes = Folder(folder).notes()
+    return (notes[-1]["at"] if notes else 0.0), folder.name
+
+
 def measured_in(folder: str) -> list[str]:
     """The campaigns that are meant by a folder: itself, or all in it that were not simulated, as what a twin foretold
     before. A name that is no folder stays."""

@@ -8,7 +8,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from analysis import (
 )
 from analysis.document import Section
 from analysis.exhibit import Table
-from analysis.notebooks import OF_OWN_FILES
+from analysis.notebooks import INSUFFICIENT, OF_OWN_FILES
 from analysis.paths import BIBLIOGRAPHY
 from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.report import DIGITS, FIGURE, UNDATED
@@ -102,6 +102,7 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
     table = replace(summary.table(sections), caption=FINDINGS)
     beside = "::: beside\nBeside this page: [the explorer](explorer.html), with every trial.\n:::"
     shown = [(part.notebook, part.dataset) for part in parts]
+    datasets = [part.dataset for part in parts]
     opening = f"::: summary\n{abstract(sections)}\n:::"
     found = [opening]
     if facts.introduction:
@@ -109,14 +110,22 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
     found += [table.markdown if table.rows else "", beside]
     found += _sections(parts, sections)
     found += [
-        own_beside.section([part.dataset for part in parts]),
-        own_cluster.section([part.dataset for part in parts], facts),
+        _optional(own_beside.TITLE, lambda: own_beside.section(datasets)),
+        _optional("The cluster", lambda: own_cluster.section(datasets, facts)),
         f"# Methods\n\n{own_methods.methods(shown)}" if own_methods.methods(shown) else "",
         f"# Limits\n\n{own_methods.limits(shown)}",
         "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",
         _provenance(parts),
     ]
     return "\n\n".join(filter(None, found))
+
+
+def _optional(title: str, section: Callable[[], str]) -> str:
+    """A section, or why these data have none: the other sections are shown anyway."""
+    try:
+        return section()
+    except INSUFFICIENT as error:
+        return f"# {title}\n\nLeft out: {quoted(error)} ({type(error).__name__})."
 
 
 def abstract(sections: Sequence[Section]) -> str:

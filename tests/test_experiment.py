@@ -110,7 +110,7 @@ def test_on_another_testbed_the_notebooks_own_campaign_is_run(read):
 
 
 def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
-    """What the folder has not is missing: a notebook does without it, or is refused, as it is where two are there."""
+    """What the folder has not is missing: a notebook does without it, and of two runs the later counts."""
     own = tmp_path / "own"
     with pytest.raises(FalloffError, match="no campaign's folder"):
         read(data=str(own))
@@ -119,9 +119,13 @@ def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
     assert of_testbed(found.runs) == "smith"
     assert (found.beside, found.today, found.ran) == (None, None, [])
     assert set(experiment.stored_datasets(str(own))) == {"hpl_paper"}
-    shutil.copytree(own / "mine", own / "again")
-    with pytest.raises(FalloffError, match="are both of campaign hpl_paper"):
-        read(data=str(own))
+    later = own / "before mine by name"
+    shutil.copytree(own / "mine", later)
+    with (later / "journal.jsonl").open("a") as journal:
+        journal.write('{"event": "paused", "at": 9e9, "by": "deadline"}\n')
+    text = (later / "trials.json").read_text()
+    (later / "trials.json").write_text(text.replace('"title":"', '"title":"Later: ').replace('"title": "', '"title": "Later: '))
+    assert read(data=str(own)).runs.attrs["title"].startswith("Later: ")
     with pytest.raises(FalloffError, match="holds no campaign hpl_noise"):
         experiment.in_folder(own, "hpl_noise")
 
