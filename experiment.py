@@ -377,7 +377,7 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     """
     described = campaigns.read(campaign)
     machine = testbeds.read(testbed or described.testbed)
-    description = for_testbed(for_preset(described, preset), machine)
+    description = own_program.with_digest(for_testbed(for_preset(described, preset), machine))
     plan = _resolved(description, machine)
     return with_blocks(plan, description, blocks) if blocks else plan
 

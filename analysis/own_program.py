@@ -1,14 +1,17 @@
 """A user's own MPI program as a campaign: its file in data/campaigns, from the command line that starts it."""
 
+import hashlib
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import xarray as xr
 
 from analysis import attributes, paths
+from analysis.descriptions.campaigns import Campaign
 from runners import executables
 from runners.journal import write_whole
 from runners.record import FalloffError
@@ -56,6 +59,21 @@ def described(argv: Sequence[str], name: str, folder: Path) -> str:
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, text.encode())
     return campaign
+
+
+def with_digest(campaign: Campaign) -> Campaign:
+    """A campaign of a user's own program with the digest of the program, and of the files that its command line names, so
+    that another program's runs are other runs."""
+    command, folder = (campaign.settings.get(key) for key in ("command", "folder"))
+    if campaign.runner != CAMPAIGN or folder is None:
+        return campaign
+    words = shlex.split(command)
+    files = [Path(folder, word) for word in (shutil.which(words[0]) or words[0], *words[1:])]
+    content = hashlib.sha256()
+    for file in filter(Path.is_file, files):
+        with file.open("rb") as stream:
+            content.update(hashlib.file_digest(stream, "sha256").digest())
+    return campaign.changed(settings={**campaign.settings, "digest": content.hexdigest()[:16]})
 
 
 def is_one(dataset: xr.Dataset) -> bool:

@@ -93,6 +93,7 @@ def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:
 
     Raises FalloffError if the program fails, or nothing of it is seen.
     """
+    recording.require_name(name)  # before the program runs
     library = Path(executables.find("record.so", {}))
     code, printed = payload.run(argv, library, "FALLOFF_RECORD")
     if code:

@@ -3,12 +3,13 @@ monitoring of the same run, and by its replay. They must agree.
 
 Open MPI counts a collective as what its ranks mean for each other, whatever way the bytes take: of a
 broadcast the root's data for each rank, of a reduction each rank's vector for each other. The same is counted here.
+Where it makes a collective of two others, by way of the communicator's first rank, it counts these as well.
 """
 
 import re
 from collections import defaultdict
 from itertools import product
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 
 from runners.calls import SENDS, Call, Recording
 from runners.record import Contradictory
@@ -22,6 +23,9 @@ _WAYS = {"E": "messages", "C": "collectives"}
 # Messages of neighbours' collectives have a tag that no program's has (record_neighbours.h); of some, Open MPI's
 # monitoring crashes, and they are not counted.
 _WAY_BY_TAG = {-1: "C", -2: "-"}
+
+# Small MPI_Allgatherv are a gather and a broadcast, reductions without commutativity a reduction and a scatter.
+_IN_TWO_STEPS = ("allgather", "allgatherv", "allreduce", "reduce_scatter", "reduce_scatter_block")
 
 Sent = Dict[Tuple[str, int, int], int]  # by E or C, sender and receiver [B]
 
@@ -46,18 +50,48 @@ def as_text(lines: Sequence[str], ranks: int) -> str:
 def sent(recording: Recording) -> Sent:
     """The bytes sent according to a recording, between different ranks."""
     found: Sent = defaultdict(int)
+    for rank, call, ranks in _with_members(recording):
+        if call.name in SENDS:
+            found[_WAY_BY_TAG.get(call.tag, "E"), rank, call.partner] += call.size
+        elif call.collective:
+            for other, size in zip(ranks, _to_each(call, rank, ranks)):
+                if size:
+                    found["C", rank, other] += size
+    return {key: size for key, size in found.items() if key[1] != key[2]}
+
+
+def _with_members(recording: Recording) -> Iterator[Tuple[int, Call, Sequence[int]]]:
+    """Every call with its rank, and the ranks of its communicator."""
     for rank, calls in enumerate(recording):
         members = {0: tuple(range(len(recording)))}
         members.update({call.label: call.parts for call in calls if call.name == "comm"})
         for call in calls:
-            if call.name in SENDS:
-                found[_WAY_BY_TAG.get(call.tag, "E"), rank, call.partner] += call.size
-            elif call.collective:
-                ranks = members.get(call.label, members[0])
-                for other, size in zip(ranks, _to_each(call, rank, ranks)):
-                    if size:
-                        found["C", rank, other] += size
-    return {key: size for key, size in found.items() if key[1] != key[2]}
+            yield rank, call, members.get(call.label, members[0])
+
+
+def _of_second_steps(recording: Recording) -> Sent:
+    """The most that the first rank of a communicator counts besides, for collectives that are made of two others."""
+    found: Sent = defaultdict(int)
+    for rank, call, ranks in _with_members(recording):
+        if call.name in _IN_TWO_STEPS and rank == ranks[0]:
+            parts = call.parts or (call.size,) * len(ranks)
+            whole = call.size if call.name == "allreduce" else sum(parts)
+            for other, part in zip(ranks, parts):
+                found["C", rank, other] += whole + part
+    return found
+
+
+def _require_alike(recording: Recording) -> None:
+    """Raise Contradictory if a member of a communicator made another number of some collective than its others."""
+    counts: Dict[Tuple[Sequence[int], str], Dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for rank, call, ranks in _with_members(recording):
+        if call.collective:
+            counts[ranks, call.name][rank] += 1
+    for (ranks, name), by_rank in counts.items():
+        fewest, most = (pick(ranks, key=lambda rank: by_rank[rank]) for pick in (min, max))
+        if by_rank[fewest] < by_rank[most]:
+            of = f"{by_rank[fewest]} of rank {fewest} and {by_rank[most]} of rank {most}"
+            raise Contradictory(f"the recording has {of} of the same MPI_{name.capitalize()}")
 
 
 def _to_each(call: Call, rank: int, members: Sequence[int]) -> Sequence[int]:
@@ -95,12 +129,13 @@ def by_rank(recording: Recording) -> List[Tuple[int, int]]:
 
 def require_monitored(recording: Recording, counted: Sent) -> None:
     """Raise Contradictory, with both numbers, for the pair of ranks with the largest difference from
-    the monitoring's counts if that exceeds 1 %.
+    the monitoring's counts if that exceeds 1 %, or for a collective that not all its ranks made.
 
     Open MPI 4 does not count messages of persistent requests, and counts those inside of
     MPI_Alltoallw also as messages. Other versions may do otherwise: either way is accepted.
     """
-    all_sent = sent(recording)
+    _require_alike(recording)
+    all_sent, besides = sent(recording), _of_second_steps(recording)
     persistent = sent(_only(recording, lambda call: call.name == "psend"))
     inside = sent(_only(recording, lambda call: call.name == "alltoallw"))
     as_messages = {("E", *pair[1:]): size for pair, size in inside.items()}
@@ -108,7 +143,7 @@ def require_monitored(recording: Recording, counted: Sent) -> None:
     for less, more in product(({}, persistent), ({}, as_messages)):
         pairs = {*all_sent, *more}
         expected.append({p: all_sent.get(p, 0) - less.get(p, 0) + more.get(p, 0) for p in pairs})
-    worst = min((_worst(each, counted) for each in expected), key=lambda found: found[0])
+    worst = min((_worst(each, besides, counted) for each in expected), key=lambda found: found[0])
     off, (how, sender, receiver), ours, theirs = worst
     if off > MOST_OFF:
         whose = f"{ours} B from rank {sender} to rank {receiver} in {_WAYS[how]}"
@@ -122,9 +157,14 @@ def _only(recording: Recording, is_meant: Callable[[Call], bool]) -> Recording:
     )
 
 
-def _worst(ours: Sent, theirs: Sent) -> Tuple[float, Tuple[str, int, int], int, int]:
-    """The largest relative difference, its pair of different ranks, and both numbers [B]."""
+def _worst(
+    ours: Sent, besides: Sent, theirs: Sent
+) -> Tuple[float, Tuple[str, int, int], int, int]:
+    """The largest relative difference, its pair of different ranks, and both numbers [B]; `besides` may be counted, too."""
     pairs = sorted(pair for pair in {*ours, *theirs} if pair[1] != pair[2] and pair[0] in _WAYS)
-    both = ((pair, ours.get(pair, 0), theirs.get(pair, 0)) for pair in pairs)
+    both = []
+    for pair in pairs:
+        least, counted = ours.get(pair, 0), theirs.get(pair, 0)
+        both.append((pair, min(max(counted, least), least + besides.get(pair, 0)), counted))
     off = [(abs(a - b) / max(a, b, 1), pair, a, b) for pair, a, b in both]
     return max(off, default=(0.0, ("E", 0, 0), 0, 0))

@@ -41,6 +41,7 @@ _HEAD = re.compile(r"^Recording of (\d{1,6}) ranks, (wall|processor) time$")
 _END = "end of recording"
 _MONITORED = "monitored"  # the counts of Open MPI's monitoring follow
 
+_FILE = re.compile(r"(.+)-(\d{1,6})\.txt\.xz")  # the program and its number of ranks
 _NUMBER = re.compile(r"-?\d{1,15}")
 
 
@@ -251,7 +252,7 @@ def _parsed(name: str, numbers: List[int]) -> Call:
 def programs(store: Path = STORE) -> List[str]:
     """The names of all recorded programs."""
     files = executables.described(store, "*-*.txt.xz")
-    return sorted({file.name.rsplit("-", 1)[0] for file in files})
+    return sorted({name[1] for file in files if (name := _FILE.fullmatch(file.name))})
 
 
 def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
@@ -262,8 +263,9 @@ def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
 
 def _files(program: str, store: Path) -> Dict[int, Path]:
     """The files of a program's recordings by their number of ranks; raises FalloffError when there is none."""
-    found = executables.described(store, f"{program}-*.txt.xz")
-    files = {int(file.name.split("-")[-1].split(".")[0]): file for file in found}
+    found = executables.described(store, "*-*.txt.xz")
+    names = [(_FILE.fullmatch(file.name), file) for file in found]
+    files = {int(name[2]): file for name, file in names if name and name[1] == program}
     if not files:
         raise unknown("recorded program", program, programs(store))
     return files
@@ -280,8 +282,7 @@ def _opened(file: Path, content: bytes) -> Recording:
 def keep(text: str, program: str, store: Path = STORE) -> Path:
     """Keep a recording, compressed; raises Unreadable like `read`, and FalloffError for an invalid
     name."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", program):
-        raise FalloffError(f"{program!r} cannot name a program: letters, digits and _ can")
+    require_name(program)
     ranks = len(read(text))
     whole = text[text.index("Recording of") : text.rindex(_END)] + _END + "\n"
     if is_monitored(text):
@@ -293,9 +294,15 @@ def keep(text: str, program: str, store: Path = STORE) -> Path:
     return file
 
 
+def require_name(program: str) -> None:
+    """Raise FalloffError unless a program can have this name."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", program):
+        raise FalloffError(f"{program!r} cannot name a program: letters, digits and _ can")
+
+
 def digest(program: str, store: Path = STORE) -> str:
-    """The checksum of all recordings of a program."""
-    files = executables.described(store, f"{program}-*.txt.xz")
+    """The checksum of all recordings of a program; raises FalloffError when there is none."""
+    files = _files(program, store).values()
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 

@@ -212,6 +212,39 @@ def test_a_call_that_the_recorder_has_not_seen_is_refused(monitored_calls):
         recording.read(unseen)
 
 
+@pytest.fixture(scope="module")
+def two_step_calls(tmp_path_factory):
+    program = tmp_path_factory.mktemp("two_steps") / "calls"
+    subprocess.run(["mpicc", str(HERE / "two_step_calls.c"), "-o", str(program)], check=True)
+    return program
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("size", [7, 3000])
+def test_collectives_that_open_mpi_makes_of_others_are_recorded(two_step_calls, ranks, size):
+    """It counts the gather and the broadcast, too; that is no reason to refuse a right recording."""
+    code, text = recorded(two_step_calls, str(size), ranks=ranks)
+    assert code == 0 and recording.is_monitored(text)
+    assert len(recording.read(text)) == ranks
+
+
+@needs_mpi
+@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize("name", ["allgatherv", "reduce_scatter", "allreduce", "alltoall"])
+def test_a_call_that_one_rank_lost_is_refused(two_step_calls, name, rank):
+    """Also where the root's counts leave room for it, and where all ranks lost theirs."""
+    _, text = recorded(two_step_calls, "7", ranks=3)
+    parts = re.split(r"(?m)(?=^rank \d+$|^end of recording)", text)
+    line = re.compile(rf"(?m)^\d+ {name} .*\n")
+    assert line.search(parts[1 + rank])
+    lost = line.sub("", parts[1 + rank], count=1)
+    with pytest.raises(Unreadable, match="of the same MPI_|own monitoring"):
+        recording.read("".join([*parts[: 1 + rank], lost, *parts[2 + rank :]]))
+    with pytest.raises(Unreadable, match="own monitoring"):
+        recording.read("".join([parts[0], *(line.sub("", part) for part in parts[1:])]))
+
+
 @needs_mpi
 def test_without_the_monitoring_a_recording_is_not_compared(monitored_calls, monkeypatch):
     """Open MPI is told to take its plain transport."""

@@ -93,6 +93,7 @@ SETTINGS = {
     "program": NAME,
     "command": NAME,
     "folder": NAME,
+    "digest": NAME,  # of the program and its files
     "inputs": NAME,
     "computing_s": POSITIVE,
     "timeout_s": POSITIVE,
