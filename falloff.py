@@ -55,7 +55,9 @@ def answer(words: list[str]) -> int:
         return refuse(str(error), mistake or 1)
     except UnicodeEncodeError as error:
         near = error.object[max(error.start - 40, 0) : error.end]
-        return refuse(f"{near!a} has a byte that is no UTF-8: give that file another name", mistake or 1)
+        return refuse(
+            f"{near!a} has a byte that is no UTF-8: give that file another name", mistake or 1
+        )
     except BrokenPipeError:  # as in `falloff evidence trace share | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

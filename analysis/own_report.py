@@ -106,7 +106,8 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
     opening = f"::: summary\n{abstract(sections)}\n:::"
     found = [opening]
     if facts.introduction:
-        found.append(facts.introduction)
+        # Without what only a reader of Markdown would interpret, such as HTML, also in the source.
+        found.append(pypandoc.convert_text(facts.introduction, "markdown", publish.READ))
     found += [table.markdown if table.rows else "", beside]
     found += _sections(parts, sections)
     found += [

@@ -53,7 +53,7 @@ def assemble(folder: Path) -> xr.Dataset:
     source = Folder(folder)
     plan = source.plan()
     texts = dict(source.texts())
-    transcripts = [read_transcript(text, trial_id) for trial_id, text in texts.items()]
+    transcripts = [read_transcript(text, source.place(name)) for name, text in texts.items()]
     transcripts.sort(key=lambda t: (t.trial.block, t.trial.order))
     if not transcripts:
         raise FalloffError(f"{folder} holds no finished trial yet")

@@ -100,11 +100,11 @@ def archive(file) -> None:
     else:
         print("There is no report yet: it is built from the stored data.")
         make_report("stored", paths.REPORT)
-    names, left_out = archiving.write(file, experiment.stored_datasets())
+    names, notes = archiving.write(file, experiment.stored_datasets())
     for folder, count in Counter(str(Path(name).parent) for name in names).items():
         print(f"packed: {folder}/, {count} {'file' if count == 1 else 'files'}")
-    for line in left_out:
-        print(f"left out: {line}", file=sys.stderr)
+    for line in notes:
+        print(f"note: {line}", file=sys.stderr)
     print(f"Archive: {file} ({file.stat().st_size / 1e6:.1f} MB)")
 
 

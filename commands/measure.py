@@ -61,7 +61,7 @@ from runners.record import FalloffError, unknown
 )
 def run(
     campaign, argv, own, minutes, listed, planned, testbed, preset, repeats, fresh, submit, packed
-) -> None:
+) -> int:
     """Run a campaign, or the trials that it still lacks.
 
     Keep the transcripts and the dataset, and print what its notebook states of it. You may interrupt a
@@ -79,7 +79,7 @@ def run(
 
     if listed:
         print("\n".join(experiment.listed()))
-        return
+        return 0
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
     if argv or own:
@@ -99,7 +99,7 @@ def run(
         ]
         for dataset in made:
             experiment.require_reading(dataset)
-        return
+        return 0
     if minutes:
         raise FalloffError("only `nightly` takes --minutes: others have presets and --repeats")
     plan = experiment.plan_campaign(campaign, testbed or "", preset, repeats or 0)
@@ -107,14 +107,14 @@ def run(
         from analysis import planning
 
         print(planning.text(plan))
-        return
+        return 0
     number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
         print(
             f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over,"
         )
         print("this command submits what is still missing, or makes the dataset.")
-        return
+        return 0
     dataset = _run(plan, fresh and not submit, packed)
     try:
         print("\n".join(experiment.statements_of(campaign, dataset)))
@@ -122,6 +122,8 @@ def run(
         print(f"No statement: {reason}")
         if statements.gave_nothing(dataset):
             print("Is the reason mended? The same command with --fresh runs it again.")
+            return 1
+    return 0
 
 
 def _run(plan, fresh: bool, packed: Path | None):

@@ -99,7 +99,12 @@ class Folder:
         """All transcripts by id, from the folder or its archive; raises FalloffError if one is
         damaged."""
         for trial_id, text in self.texts():
-            yield read_transcript(text, trial_id)
+            yield read_transcript(text, self.place(trial_id))
+
+    def place(self, trial_id: str) -> str:
+        """Where a trial's transcript is: its file, or its name in the archive."""
+        file = self._transcripts / f"{trial_id}.json"
+        return str(file) if file.exists() else f"{trial_id} in {self.path / archive.NAME}"
 
     def note(self, event: str, **details: Any) -> None:
         """Append a line to the journal; when this returns, it is on disk."""

@@ -8,8 +8,9 @@ import os
 import re
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from runners.record import Contradictory, Cut, FalloffError, Reading
 
@@ -88,12 +89,30 @@ def run_with(argv: Sequence[str], libraries: Mapping[str, Path]) -> Tuple[int, L
                 f"LD_PRELOAD cannot name {library}: it needs a path without ' ' and ':'"
             )
     try:
-        with tempfile.TemporaryDirectory(prefix=".falloff-", dir=Path.cwd()) as folder:
-            files = {variable: Path(folder) / variable for variable in libraries}
+        with _scratch() as folder:
+            files = {variable: folder / variable for variable in libraries}
             exit_code = _executed(*_with_libraries(argv, list(libraries.values()), files))
             return exit_code, [_printed(file) for file in files.values()]
     except OSError as error:
         raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder below the working folder. A process beside this one removes it when this one has ended, also by kill -9."""
+    folder = tempfile.mkdtemp(prefix=".falloff-", dir=Path.cwd())
+    remover = subprocess.Popen(
+        ["sh", "-c", 'cat > /dev/null; rm -rf -- "$0"', folder],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield Path(folder)
+    finally:
+        remover.communicate()
 
 
 def _printed(file: Path) -> str:

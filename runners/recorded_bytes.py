@@ -157,9 +157,7 @@ def _only(recording: Recording, is_meant: Callable[[Call], bool]) -> Recording:
     )
 
 
-def _worst(
-    ours: Sent, besides: Sent, theirs: Sent
-) -> Tuple[float, Tuple[str, int, int], int, int]:
+def _worst(ours: Sent, besides: Sent, theirs: Sent) -> Tuple[float, Tuple[str, int, int], int, int]:
     """The largest relative difference, its pair of different ranks, and both numbers [B]; `besides` may be counted, too."""
     pairs = sorted(pair for pair in {*ours, *theirs} if pair[1] != pair[2] and pair[0] in _WAYS)
     both = []

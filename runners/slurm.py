@@ -40,10 +40,11 @@ _LIMIT_S = 60.0  # a busy controller may be slow
 
 _HERE = Path(__file__).resolve().parent
 _OPTION = re.compile(r"--([a-z][a-z-]*)(=[!-~]+)?")
-# Options that a campaign's job depends on; sbatch accepts abbreviations, too.
-_OURS = (
-    "array", "chdir", "dependency", "exclusive", "job-name", "nodes", "no-kill", "open-mode", "output",
-    "parsable", "signal", "time", "wait", "wrap",
+# Options that choose nodes, or what is billed. Others change what runs, as whom, or what a campaign's job depends on.
+_OPTIONS = (
+    "account", "begin", "clusters", "comment", "constraint", "contiguous", "core-spec", "cpu-freq", "exclude", "gres",
+    "hint", "licenses", "mail-type", "mail-user", "mem", "network", "nice", "nodelist", "partition", "priority", "qos",
+    "reservation", "switches", "thread-spec", "tmp", "wckey",
 )  # fmt: skip
 _ALLOCATION_MINUTES = 15  # for `salloc`
 
@@ -173,8 +174,9 @@ def _faults(testbed: Mapping[str, Any]) -> List[str]:
         match = _OPTION.fullmatch(option)
         if not match:
             found.append(f"slurm.options: {option!r} is not of the form --name or --name=value")
-        elif any(name.startswith(match[1]) for name in _OURS):
-            found.append(f"slurm.options: --{match[1]} is Falloff's to set")
+        elif match[1] not in _OPTIONS:
+            allowed = ", ".join(_OPTIONS)
+            found.append(f"slurm.options: --{match[1]} is none that a job may have: {allowed}")
     return found
 
 

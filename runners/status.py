@@ -7,7 +7,7 @@ from typing import List, Sequence, Set
 
 from runners import slurm
 from runners.campaign import missing
-from runners.journal import Folder
+from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Trial
 
 _ENDS = {
@@ -35,6 +35,11 @@ def text(folder: Folder) -> str:
     if counts:
         listed = ", ".join(f"{count} {value}" for value, count in counts.items())
         lines.append(f"without a result: {listed}")
+    for name, content in folder.texts():
+        try:
+            read_transcript(content, folder.place(name))
+        except FalloffError as error:
+            lines.append(str(error))
     lines += _job(folder)
     return "\n".join([f"{folder.path.name}: {kept}{end}", *(f"  {line}" for line in lines)])
 

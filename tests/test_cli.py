@@ -294,7 +294,8 @@ def test_a_run_without_a_reading_says_how_to_try_again(monkeypatch, tmp_path):
     folder = paths.REFERENCE / "hpl_table1-fortinet_model"
     monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: folder)
     monkeypatch.setattr(statements, "gave_nothing", lambda _: True)
-    assert "--fresh" in run("run", "hpl_table1").stdout.splitlines()[-1]
+    done = run("run", "hpl_table1")
+    assert done.returncode == 1 and "--fresh" in done.stdout.splitlines()[-1]
 
 
 def test_doctor_tells_what_is_here():

@@ -124,7 +124,9 @@ def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
     with (later / "journal.jsonl").open("a") as journal:
         journal.write('{"event": "paused", "at": 9e9, "by": "deadline"}\n')
     text = (later / "trials.json").read_text()
-    (later / "trials.json").write_text(text.replace('"title":"', '"title":"Later: ').replace('"title": "', '"title": "Later: '))
+    (later / "trials.json").write_text(
+        text.replace('"title":"', '"title":"Later: ').replace('"title": "', '"title": "Later: ')
+    )
     assert read(data=str(own)).runs.attrs["title"].startswith("Later: ")
     with pytest.raises(FalloffError, match="holds no campaign hpl_noise"):
         experiment.in_folder(own, "hpl_noise")

@@ -118,9 +118,22 @@ def test_sbatch_is_asked_for_whole_nodes_in_one_job(tmp_path):
     assert argv[argv.index(JOB) :] == [JOB, "python3", "openmpi/4.1"]
 
 
-@pytest.mark.parametrize("option", ["--arr=1-4", "-a1-4", "ls", "--a b"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--arr=1-4",
+        "-a1-4",
+        "ls",
+        "--a b",
+        "--export=ALL",
+        "--prolog=/tmp/x",
+        "--uid=0",
+        "--wrap=id",
+        "--chdir=/",
+    ],
+)
 def test_options_cannot_make_another_job_of_it(tmp_path, option):
-    """What the campaign depends on is refused, also abbreviated (sbatch takes --arr), and so is what is no option."""
+    """What the campaign depends on is refused, also abbreviated (sbatch takes --arr), and so are what runs further programs or as somebody else, and what is no option."""
     with pytest.raises(FalloffError, match="slurm.options"):
         slurm.sbatch(plan(options=[option]), tmp_path)
 

@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import xarray as xr
@@ -64,15 +64,23 @@ def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], 
     The same content gives the same bytes. Raises FalloffError if the report rests on a campaign that is not packed.
     """
     files = _files()
+    private = [name for name, file in files.items() if _names_a_cluster(name, file)]
+    notes = [f"{name} is left out: it names a cluster's hosts or account" for name in private]
+    files = {name: file for name, file in files.items() if name not in private}
     _require_its_data(files)
     contents: dict[str, Path | bytes] = {**files}
-    chains, left_out = [], []
+    chains = []
     for folder in verify.folders():
         if folder / "trials.json" in files.values():
             try:
                 chains.append(chain.of(folder))
             except FalloffError as error:  # without a finished trial
-                left_out.append(f"not described: {error}")
+                notes.append(f"not described: {error}")
+                continue
+            if chains[-1].plan.testbed["kind"] == "cluster":
+                notes.append(
+                    f"{chain.shown(folder)} is packed, and names its nodes and perhaps an account"
+                )
     code = provenance.code()
     contents[provenance.COMMIT] = json.dumps(code).encode()
     contents[DESCRIPTION] = described(chains, code, references).encode()
@@ -84,7 +92,16 @@ def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], 
             entry.external_attr = (0o755 if executable else 0o644) << 16
             text = source.read_bytes() if isinstance(source, Path) else source
             packed.writestr(entry, text, zipfile.ZIP_DEFLATED)
-    return sorted(contents), left_out
+    return sorted(contents), notes
+
+
+def _names_a_cluster(name: str, file: Path) -> bool:
+    """Whether a file describes somebody's own cluster; those that are shipped are of none."""
+    if not name.startswith("data/testbeds/") or file.name.startswith("example_"):
+        return False
+    with suppress(OSError, ValueError):
+        return bool({"hosts", "slurm", "ssh"} & tomllib.loads(file.read_text("utf-8")).keys())
+    return True
 
 
 def _require_its_data(files: Mapping[str, Path]) -> None:

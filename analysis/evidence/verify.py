@@ -115,7 +115,7 @@ def _against_the_plan(folder: Folder) -> list[str]:
     lines, present = [], {}
     for name, text in folder.texts():
         with _told(lines):
-            present[name] = read_transcript(text, name).trial
+            present[name] = read_transcript(text, folder.place(name)).trial
     for name in dict.fromkeys(note["id"] for note in notes if note["event"] == "trial"):
         if name not in present:
             lines.append(f"trial {name} is in the journal, and its transcript is lost")

@@ -6,12 +6,12 @@ import os
 import re
 import secrets
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import panel as pn
 from jupyter_core.paths import jupyter_runtime_dir
@@ -19,6 +19,7 @@ from panel.io.server import StoppableThread
 
 from analysis.explorer import data
 from analysis.explorer.page import document
+from runners.journal import replacing
 from runners.record import FalloffError
 
 HOST = "127.0.0.1"
@@ -52,14 +53,20 @@ class Served(NamedTuple):
 def redirecting(address: str) -> Iterator[str]:
     """The address of a file that redirects the browser to the page. Only this user can read it,
     whereas every user can read command lines."""
-    with tempfile.NamedTemporaryFile(  # of mode 0600
-        "w", dir=_private_folder(), prefix="falloff-explorer-", suffix=".html"
-    ) as file:
-        file.write(
-            f'<meta http-equiv="refresh" content="0;url={address}"><a href="{address}">Explorer</a>'
-        )
-        file.flush()
-        yield Path(file.name).as_uri()
+    # A killed explorer's page is overwritten by the next on the same port.
+    file = _private_folder() / f"falloff-explorer-{urlsplit(address).port}.html"
+    link = f'<meta http-equiv="refresh" content="0;url={address}"><a href="{address}">Explorer</a>'
+    _write_private(file, link)
+    try:
+        yield file.as_uri()
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _write_private(file: Path, text: str) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with open(os.open(file, flags, 0o600), "w", encoding="ascii") as made:
+        made.write(text)
 
 
 def stable_key() -> str:
@@ -73,9 +80,8 @@ def stable_key() -> str:
         if is_private and re.fullmatch(r"[\w-]{32}", key):
             return key
     key = secrets.token_urlsafe(KEY_BYTES)
-    with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as made:  # of mode 0600
-        made.write(key)
-    os.replace(made.name, file)
+    with replacing(file) as part:
+        _write_private(part, key)
     return key
 
 
