@@ -106,8 +106,7 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
     opening = f"::: summary\n{abstract(sections)}\n:::"
     found = [opening]
     if facts.introduction:
-        # Without what only a reader of Markdown would interpret, such as HTML, also in the source.
-        found.append(pypandoc.convert_text(facts.introduction, "markdown", publish.READ))
+        found.append(introduction(facts))
     found += [table.markdown if table.rows else "", beside]
     found += _sections(parts, sections)
     found += [
@@ -119,6 +118,13 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
         _provenance(parts),
     ]
     return "\n\n".join(filter(None, found))
+
+
+def introduction(facts: ReportFacts) -> str:
+    """The author's introduction (Markdown) without HTML and TeX, which the page does not interpret and other readers of the
+    source would."""
+    text = pypandoc.convert_text(facts.introduction, "markdown", publish.READ)
+    return text.replace("`{=", "` {=")
 
 
 def _optional(title: str, section: Callable[[], str]) -> str:
