@@ -338,9 +338,8 @@ def simulate_twin(
     if times:
         took = scale.together_s(Counter((seconds, 1 / (os.cpu_count() or 1)) for seconds in times))
         how_many = wording.counted(len(times), "simulation")
-        print(
-            f"{how_many}: about {max(took / 60, 1):.0f} min if nothing else runs here", flush=True
-        )
+        estimate = f"{how_many}: about {max(took / 60, 1):.0f} min if nothing else runs here"
+        print(estimate, file=sys.stderr, flush=True)
     return [store.read(run_campaign(plan, out, listen=listen)) for plan in plans]
 
 

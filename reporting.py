@@ -112,7 +112,7 @@ class Kernel:
                 self.failed.append(error.evalue)
             if error.ename in (FalloffError.__name__, experiment.RunFailed.__name__):
                 return error.evalue
-            return f"its data do not suffice ({error.ename}: {error.evalue})"
+            return f"{error.ename}: {error.evalue}"
         except DeadKernelError:
             made.unlink(missing_ok=True)
             self.__exit__()
