@@ -98,7 +98,10 @@ def test_notebooks_share_a_kernel_and_nothing_else(book):
     plain = book("assert 'mine' not in dir()\nmine = 1")
     with reporting.Kernel() as kernel:
         assert [kernel.execute(plain, preset="stored") for _ in range(2)] == ["", ""]
-        assert kernel.execute(book("mine = 1 / 0"), preset="stored") == "ZeroDivisionError: division by zero"
+        assert (
+            kernel.execute(book("mine = 1 / 0"), preset="stored")
+            == "ZeroDivisionError: division by zero"
+        )
         killed = kernel.execute(book("import os; os._exit(9)"), preset="stored")
         assert "killed" in killed and kernel.execute(plain, preset="stored") == ""
     executed = nbformat.read(reporting.executed(plain), as_version=4)
