@@ -22,6 +22,7 @@ from analysis import (
     notebooks,
     own_beside,
     own_cluster,
+    own_data,
     own_methods,
     own_program,
     own_report,
@@ -86,7 +87,7 @@ def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
         parts, lines = reported(tmp_path / "mine", monkeypatch, tmp_path)
     except FalloffError as reason:
         assert "no section shows its readings" in str(reason)
-        assert not own_reporting._of_readings(dataset)
+        assert not own_data.sections(dataset)
         return
     assert {part.dataset.attrs["campaign"] for part in parts} == {dataset.attrs["campaign"]}
     assert all(
