@@ -2,7 +2,8 @@
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
 # make test-more   the remaining cases, as CI runs them
 # make test-all all of these, whole campaigns, and tests that need the machine to themselves
-# make test-processors   the numerical tests with another processor's rounding
+# make test-processors   the tests with another processor's rounding
+# make test-pythons   the tests on each further Python that pyproject.toml names, where it is there
 # make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
 # make bench    time the parts           make reference  run and pack the reference campaigns again
 # make explore  the explorer in the browser
@@ -22,15 +23,13 @@ UV := $(BIN)/uv pip
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 # If it were set, each of the many processes that start here would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
-# Features that NumPy and OpenBLAS lack on an older processor, and the tests that could depend on them.
-NEWER_INSTRUCTIONS := X86_V4 AVX512_ICL AVX512_SPR
-COMPUTING := $(addprefix tests/test_,$(addsuffix .py,fit models judgement intervals calibration notebook_runs \
-             claims_verdicts comparison designs verify evidence))
+# The classifiers' versions behind the first, which the locks are made for.
+LATER_PYTHONS := $(shell sed -n 's/.*Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml | tail -n +2)
 LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-more test-all test-processors lint test-cluster fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
+.PHONY: help report test test-more test-all test-processors test-pythons lint test-cluster fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # Print the lines at the top without their comment marks.
@@ -61,10 +60,17 @@ lint: $(VENV)/.installed
 
 # The last digits of sums and products differ there: vectors are shorter, and sums run in another order. What this processor
 # has computed and kept would hide that.
-test-processors: setup
+test-processors:
 	@rm -rf build/hpl_paths
-	@OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="$(NEWER_INSTRUCTIONS)" \
-	  $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 $(COMPUTING); ended=$$?; rm -rf build/hpl_paths; exit $$ended
+	@OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" $(MAKE) test
+
+# Each with its own environment. Shims of pyenv start only what is chosen, so its own folders are asked as well.
+test-pythons: $(addprefix test-python,$(LATER_PYTHONS))
+
+test-python%:
+	@for python in python$* ~/.pyenv/versions/$*.*/bin/python3; do \
+	  if $$python -c "" 2>/dev/null; then exec $(MAKE) test PYTHON=$$python VENV=build/python$*; fi; \
+	done; echo "left out: Python $* is not here"
 
 test-cluster: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log

@@ -19,7 +19,7 @@ from analysis.quoting import as_written
 from runners.journal import write_whole
 
 # As matplotlib names what is used several times: behind id=", href="# or url(#.
-_HASHED = re.compile(r'(?<=["(#])[a-zA-Z][0-9a-f]{10}(?=[")])')
+_HASHED = re.compile(r'(?<=["(#])[a-zA-Z]\w*[0-9a-f]{10}(?=[")])')
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -69,8 +70,29 @@ def test_a_wheel_is_refused_with_the_remedy(tmp_path):
     subprocess.run([sys.executable, "-c", build, tmp_path], cwd=ROOT, check=True)
     (made,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(made) as whole:
-        (path,) = (name for name in whole.namelist() if name.endswith(".pth"))
-        assert set(whole.read(path).decode().split()) == {str(ROOT)}
+        assert [name for name in whole.namelist() if name.endswith(".pth")] == ["falloff.pth"]
+
+
+def test_the_installation_is_found_whatever_the_locale(tmp_path):
+    """Python reads a .pth file in the locale's encoding: that of a folder with an accent and a blank must be ASCII."""
+    checkout = tmp_path / "d\u00e9p\u00f4t \u540d"
+    site = checkout / "site"
+    site.mkdir(parents=True)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout)
+    (checkout / "experiment.py").touch()
+    build = "import hatchling.build; hatchling.build.build_editable('site')"
+    subprocess.run([sys.executable, "-c", build], cwd=checkout, check=True)
+    (made,) = site.glob("*.whl")
+    with zipfile.ZipFile(made) as whole:
+        whole.extractall(site)
+    find = "import sys, site; site.addsitedir(sys.argv[1]); import experiment; print(ascii(experiment.__file__))"
+    for further in ({}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        started = [sys.executable, "-S", "-c", find, site]
+        ended = subprocess.run(
+            started, cwd="/", env={"LC_ALL": "C", **further}, capture_output=True, text=True
+        )
+        assert "experiment.py" in ended.stdout and not ended.stderr, ended.stderr
 
 
 def test_what_a_campaigns_tool_needs_is_installed():
@@ -290,12 +312,21 @@ def test_readme_can_be_read_and_its_table_holds():
     assert f"the replay says {saves:.0f} %" in readme
 
 
-def test_make_names_tests_that_are_there():
-    """As make itself expands them: a merged file of tests must not end `make test-processors`."""
-    words = ["make", "--dry-run", "--always-make", "test-processors"]
-    printed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout
-    named = set(re.findall(r"tests/test_\w+\.py", printed))
-    assert len(named) > 5 and all((ROOT / name).exists() for name in named)
+def test_ci_runs_every_test_on_what_is_supported():
+    """`make test` as a whole with an older processor's rounding and on each Python that the package names, and no other."""
+    asked = set(re.findall(r"^make (\S+)", (ROOT / ".ci/run").read_text(), re.M))
+    assert {"test", "test-processors", "test-pythons"} <= asked
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [
+        name.removeprefix("Programming Language :: Python :: ") for name in about["classifiers"][1:]
+    ]
+    assert about["requires-python"] == f">={named[0]}"
+    after = f"3.{int(named[-1].split('.')[1]) + 1}"
+    assert f"python>={named[0]},<{after}\n" in (ROOT / "environment.yml").read_text()
+    words = ["make", "--dry-run", "test-processors", "test-pythons"]
+    shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout
+    suites = r'^(\S+) -m pytest [^\n/]*"not alone and not long and not more"$|^left out: Python \S+ is not here$'
+    assert len(re.findall(suites, shown, re.M)) == len(named)
 
 
 def test_the_paper_has_what_its_journal_asks_for():

@@ -1,7 +1,10 @@
 """Series are told apart: in black and white, by the colour-blind, and those of the user's own."""
 
+import re
+
 import numpy as np
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from synthetic import INTERCONNECTS
 
 from analysis import style
@@ -29,3 +32,23 @@ def test_longer_pauses_are_darker():
     looks = [style.look(f"noise {rank}") for rank in (1, 2, 3)]
     lightness = [np.dot(to_rgb(look.color), (0.299, 0.587, 0.114)) for look in looks]
     assert lightness == sorted(lightness, reverse=True) and min(-np.diff(lightness)) > 0.1
+
+
+def test_no_name_in_a_figure_depends_on_a_last_digit():
+    """Clip paths, marks, areas, hatches and images have the same names whatever the processor rounds to, and each name
+    that is referred to is there once."""
+
+    def names(further: float) -> tuple[list, list]:
+        figure, x = Figure(), np.linspace(0, 1, 7)
+        left, right = figure.subplots(1, 2)
+        left.fill_between(x, x - further, x + 1)
+        left.scatter(x, x**2 + further, s=20 + x)
+        left.bar(x, x + further, hatch="//")
+        left.errorbar(x, x + further, 0.1, fmt="o")
+        right.imshow(np.outer(x, x + further))
+        svg = style.svg(figure)
+        return re.findall(r' id="([^"]+)"', svg), re.findall(r'(?:href="|url\()#([^")]+)', svg)
+
+    made, referred = names(0.0)
+    assert (made, referred) == names(1e-7)
+    assert len(set(made)) == len(made) > 20 and set(referred) <= set(made)
