@@ -32,25 +32,6 @@ _OTHER_FABRIC = re.compile(
     rf"{_BEGIN}(omni-?path|opa|slingshot|aries|myrinet|tofu|loopback|shm){_END}", re.I
 )
 _PROTOCOL = re.compile(rf"{_BEGIN}(roce|rdma|iwarp|ipoib|tcp){_END}", re.I)
-_NETWORKS = ("roce", "iwarp", "ipoib")  # protocols that name a network of their own
-_RATES = {
-    1,
-    2,
-    2.5,
-    5,
-    10,
-    20,
-    25,
-    40,
-    50,
-    100,
-    200,
-    400,
-    800,
-}  # Gbit/s of Ethernet, also of two bonded links
-_MEMORY = re.compile(
-    rf"{_BEGIN}(?:mem|memory|ram|size|buffer|file){_END}", re.I
-)  # of which there are gigabytes, too
 # The data rate of four lanes [bit/s].
 _LANES = {
     "sdr": 8e9, "ddr": 16e9, "qdr": 32e9, "fdr": 54.5e9, "edr": 100e9, "hdr": 200e9, "ndr": 400e9,
@@ -88,7 +69,7 @@ _MOMENT = re.compile(
     r"(?: (\d{4}))? (\d\d:\d\d:\d\d)(?: [AP]M)?(?: [A-Z]{3,5})?(?: (\d{4}))?\b",
     re.M,
 )
-_ISO = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_ -]?([0-2]\d)[:h-]?([0-5]\d)[:m-]?([0-5]\d)?(\+\d\d:?\d\d|Z)?)?(?!\d)")  # fmt: skip
+_ISO = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_ -]?([0-2]\d)[:h-]?([0-5]\d)[:m-]?([0-5]\d)?)?(?!\d)")  # fmt: skip
 _BEGINNING = 200_000  # characters of an output in which its header is looked for
 
 ORDINARY_MTU = 1500  # bytes, of Ethernet unless somebody set another
@@ -148,10 +129,8 @@ def network_named(text: str) -> str:
     words = [part for part in text.split("/") if part]
     for part in reversed(words):
         name = ""
-        rates = [float(rate) for rate in _ETHERNET.findall(part)]
-        rates = [rate for rate in rates if rate in _RATES and not _MEMORY.search(part)]
-        if rates:
-            name = _of_gigabits(rates[-1])
+        if ethernet := _ETHERNET.findall(part):
+            name = _of_gigabits(float(ethernet[-1]))
         elif _GIGABIT.search(part):
             name = _of_gigabits(1)
         elif _FAST.search(part):
@@ -164,8 +143,6 @@ def network_named(text: str) -> str:
         protocol = _PROTOCOL.search(part)
         if name:
             return f"{name}_{protocol[1].lower()}" if protocol else name
-        if protocol and protocol[1].lower() in _NETWORKS:
-            return protocol[1].lower()
     return ""
 
 
@@ -207,15 +184,14 @@ def described(network: str) -> dict[str, Any]:
 def blocks_by_date(points: Sequence[Any], moments: Sequence[str]) -> list[int] | None:
     """The block of each run, if the dates show that the runs were made in blocks: the first run of
     every point before the second of any. None if they do not show it."""
-    # Runs of different points may have begun in the same minute; those of one point have no order then.
-    if not all(moments) or len(set(zip(points, moments))) < len(moments):
+    if not all(moments) or len(set(moments)) < len(moments):
         return None
     number: dict[Any, int] = defaultdict(int)
     blocks = [0] * len(points)
     for place in sorted(range(len(points)), key=lambda one: moments[one]):
         number[points[place]] += 1
         blocks[place] = number[points[place]]
-    in_order = [block for _, block in sorted(zip(moments, blocks))]
+    in_order = [blocks[place] for place in sorted(range(len(points)), key=lambda one: moments[one])]
     is_complete = len(set(number.values())) == 1 and len(number) > 1 and max(blocks) > 1
     return blocks if is_complete and in_order == sorted(in_order) else None
 
@@ -355,13 +331,6 @@ def _last(patterns: Iterable[re.Pattern], path: str) -> int | None:
     return (_all(patterns, path) or [None])[-1]
 
 
-def local_or_utc(moment: datetime) -> str:
-    """A moment in ISO 8601 as its source wrote it; with an offset in UTC, so that moments with different ones keep their
-    order."""
-    moment = moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment
-    return moment.isoformat()
-
-
 def _number(found: re.Match | None) -> int | None:
     return int(found[1]) if found else None
 
@@ -378,12 +347,11 @@ def _moment(output: Seen) -> str:
     if found := re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING]):
         return datetime.fromtimestamp(int(found[1]), timezone.utc).replace(tzinfo=None).isoformat()
     for found in reversed(list(_ISO.finditer(_stem(output.name)))):
-        year, month, day, *clock, zone = found.groups()
+        year, month, day, *clock = found.groups()
         if clock[0]:
-            time = ":".join(part or "00" for part in clock)
             try:
-                moment = datetime.fromisoformat(f"{year}-{month}-{day}T{time}{zone or ''}")
+                moment = datetime(int(year), int(month), int(day), *(int(n or 0) for n in clock))
             except ValueError:
                 continue
-            return local_or_utc(moment)
+            return moment.isoformat()
     return ""

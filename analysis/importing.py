@@ -23,7 +23,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import store
-from analysis.file_facts import Facts, Seen, blocks_by_date, described, facts, local_or_utc
+from analysis.file_facts import Facts, Seen, blocks_by_date, described, facts
 from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
 from analysis.store import IMPORTED
@@ -439,7 +439,9 @@ def _of_the_run(cells: Mapping[str, str], where: str) -> Settings:
         found["block"] = block
     if "date" in cells:
         try:
-            found["date"] = local_or_utc(datetime.fromisoformat(cells["date"].strip()))
+            found["date"] = (
+                datetime.fromisoformat(cells["date"].strip()).replace(tzinfo=None).isoformat()
+            )
         except ValueError:
             like = "write it as 2026-11-26T09:30:00"
             raise FalloffError(f"{where}: date = {cells['date']!r} is no date: {like}") from None

@@ -1,15 +1,12 @@
 """A user's own numbers: columns of a CSV file or of a JUBE table; unusable columns are refused with the reason."""
 
-import csv
 import re
-from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from runners import outputs
 from runners.record import FalloffError
 
 # The line below the headings of JUBE's pretty style, which is Markdown's too.
@@ -19,10 +16,6 @@ _RULE = re.compile(r"[\s:|+-]*--[\s:|+-]*")
 def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
     """The columns of a CSV file (with commas or semicolons) or of a table that `jube result` printed, with `whole` also all
     others; raises FalloffError if the file cannot be read or lacks a column."""
-    if twice := [column for column in columns if columns.count(column) > 1]:
-        raise FalloffError(
-            f"column {twice[0]!r} is named twice: each of --x, --y and --block is another one"
-        )
     try:
         # A row's number stays that of its line, less the heading's.
         table = _table(file).dropna(how="all")
@@ -38,59 +31,36 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
 
 def _table(file: Path) -> pd.DataFrame:
     """Raises OSError or ValueError if the file cannot be read."""
-    lines = outputs.read(file).splitlines()
-    comments = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
-    lines = lines[comments:]
-    text = "\n".join(lines)
+    lines = file.read_text(encoding="utf-8").splitlines()
     for number, (heading, rule) in enumerate(pairwise(lines[:5])):
         if "|" in heading and "|" in rule and _RULE.fullmatch(rule):
             skipped = [*range(number), number + 1]
             table = pd.read_csv(
-                StringIO(text),
+                file,
                 sep=r"\s*\|\s*",
                 engine="python",
                 skiprows=skipped,
                 skip_blank_lines=False,
                 index_col=False,
             )
-            table.index += len(skipped) + comments
+            table.index += len(skipped)
             kept = [name for name in table if name and not str(name).startswith("Unnamed:")]
             return table[kept].rename(columns=str.strip)
     has_semicolons = ";" in lines[0] and "," not in lines[0] if lines else False
-    separator = ";" if has_semicolons else ","
-    # A spreadsheet that separates cells by semicolons may write decimal commas.
-    cells = list(csv.reader(lines, delimiter=separator))
-    width = len(cells[0]) if cells else 0
-    for number, row in enumerate(cells[1:], 2):
-        if any(cell.strip() for cell in row[width:]):
-            where = f"line {number + comments}"
-            raise ValueError(f"{where} has {len(row)} cells under {width} headings")
-    has_commas = has_semicolons and re.search(r"(?:^|;)-?\d+,\d+(?:;|$)", text, re.M)
-    table = pd.read_csv(
-        StringIO(text),
-        sep=separator,
-        decimal="," if has_commas else ".",
-        skip_blank_lines=False,
-        index_col=False,
-        usecols=range(width) if width else None,
-    )
-    table.index += comments
-    return table
+    return pd.read_csv(file, sep=";" if has_semicolons else ",", skip_blank_lines=False)
 
 
 def require_numbers(table: pd.DataFrame, *columns: str) -> None:
     """Raises FalloffError, with the line and its text, if a column contains anything but finite
     numbers."""
     for column in columns:
-        # As text, since a whole number of 400 digits is no float.
-        numbers = pd.to_numeric(table[column].astype(str), errors="coerce")
+        numbers = pd.to_numeric(table[column], errors="coerce")
         wrong = ~np.isfinite(numbers.to_numpy(float)) & table[column].notna().to_numpy()
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             text = str(table[column].iloc[row])[:40]
-            remedy = "; write numbers as 22455.5" if re.fullmatch(r"-?[\d.]+,\d+", text) else ""
             raise FalloffError(
-                f"column {column!r} holds text where numbers belong: {text!r} in line {table.index[row] + 2}{remedy}"
+                f"column {column!r} holds text where numbers belong: {text!r} in line {table.index[row] + 2}"
             )
 
 

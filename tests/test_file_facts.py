@@ -87,31 +87,3 @@ def test_dates_tell_blocks_only_if_every_point_was_run_before_any_was_run_again(
     assert blocks_by_date(["a", "a", "b", "b"], days) is None
     assert blocks_by_date(points, [*days[:3], ""]) is None
     assert blocks_by_date(["a", "b", "a"], days[:3]) is None
-
-
-@pytest.mark.parametrize(
-    ("path", "network"),
-    [
-        ("16gb/run1/x.out", ""),
-        ("mem_10g/x.out", ""),
-        ("file-100g/x.out", ""),
-        ("10gb/x.out", "10gige"),
-        ("roce-2n/x.out", "roce"),
-        ("25g-roce/x.out", "25gige_roce"),
-        ("ib-2n/x.out", "infiniband"),
-        ("tcp/x.out", ""),
-    ],
-)
-def test_gigabytes_are_no_network_and_roce_is_one(path, network):
-    assert network_named(path) == network
-
-
-def test_runs_of_one_minute_and_of_other_time_zones_are_in_order():
-    """Two points may begin in one minute; a moment with an offset keeps its place."""
-    assert blocks_by_date([1, 2, 1, 2], ["T01", "T01", "T02", "T02"]) == [1, 1, 2, 2]
-    assert blocks_by_date([1, 1, 2, 2], ["T01", "T01", "T02", "T02"]) is None
-    moments = [
-        facts([Seen(f"n2/{name}.out", "")])[0].moment
-        for name in ("2026-11-26T01:30:00+0200", "2026-11-26T00:00:00Z")
-    ]
-    assert moments == ["2026-11-25T23:30:00", "2026-11-26T00:00:00"]

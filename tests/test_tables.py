@@ -49,36 +49,3 @@ def test_a_wrong_value_is_named_by_its_line(tmp_path, text, line):
         tables.require_numbers(table, column)
     with pytest.raises(FalloffError, match="it has: "):
         tables.read(file, "bandwidth")
-
-
-@pytest.mark.parametrize(
-    ("text", "rates"),
-    [
-        ("nodes,rate,watts\n1,10,7,\n2,20,14,\n", [10, 20]),  # rows end in a comma
-        ("nodes;rate\n1;10,5\n2;20,5\n", [10.5, 20.5]),  # of a German spreadsheet
-        ("# nightly\nnodes,rate\n1,10\n2,20\n", [10, 20]),
-        ("nodes,rate\n1,10\n2,20\n".encode("utf-16"), [10, 20]),
-        ("\ufeffnodes,rate\r\n1,10\r\n2,20\r\n", [10, 20]),
-    ],
-)
-def test_a_column_is_what_its_heading_says(text, rates, tmp_path):
-    file = tmp_path / "t.csv"
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert tables.read(file, "rate").rate.tolist() == rates
-
-
-@pytest.mark.parametrize(
-    "rows", ["1,10,7,3", f"1,{'9' * 400},7", "1,9e400,7", "inf,10,7", '1,"22,455",7', "x,1,1"]
-)
-def test_a_number_that_is_none_is_refused_with_its_line(rows, tmp_path):
-    file = tmp_path / "t.csv"
-    file.write_text(f"nodes,rate,watts\n{rows}\n2,20,14\n")
-    with pytest.raises(FalloffError, match="line 2"):
-        tables.require_numbers(tables.read(file, "nodes", "rate"), "nodes", "rate")
-
-
-def test_one_column_is_not_two(tmp_path):
-    file = tmp_path / "t.csv"
-    file.write_text("nodes,rate\n1,2\n")
-    with pytest.raises(FalloffError, match="'rate' is named twice"):
-        tables.read(file, "rate", "rate")
