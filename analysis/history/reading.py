@@ -10,10 +10,10 @@ import pandas as pd
 import xarray as xr
 
 from analysis import attributes, importing, samples, store, tables
-from analysis.comparison import labels
 from analysis.evidence import verify
+from analysis.points import labels, quantity
 from analysis.quoting import quoted
-from analysis.samples import Sample, quantity
+from analysis.samples import Sample
 from analysis.suspects import QUANTITIES, host_names
 from runners.record import FalloffError
 
