@@ -116,6 +116,12 @@ def read(
     strangers = [row for row, _ in table if not any(matches(one.name, row) for one in sources)]
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
+    first: dict[str, Source] = {}
+    for source in sources:
+        same = first.setdefault(source.digest if source.results else source.name, source)
+        if same is not source:
+            left_out.append(f"{source.file}: a copy of {same.file}, which counts once")
+    sources = [*first.values()]
     given = [of_file(source.name, common, table) for source in sources]
     points = [
         {**_seen(source), **{k: v for k, v in own.items() if k not in _OF_THE_RUN}}

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import xarray as xr
 
 from analysis.exhibit import COUNTS
@@ -45,6 +46,11 @@ def point(quantity: str, levels: Mapping[str, Any]) -> Point:
 def quantity(point: Point) -> str:
     """The quantity of a point."""
     return dict(point)[QUANTITY]
+
+
+def setting_columns(table: pd.DataFrame, *used: str) -> list[str]:
+    """The columns of a user's table that are settings, but for the `used` ones."""
+    return [name for name in table if name in settings() and name not in used]
 
 
 def in_base(unit: str) -> tuple[float, str]:

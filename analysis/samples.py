@@ -135,6 +135,11 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     )
 
 
+def digest_of_file(file: Path) -> frozenset[str]:
+    """The SHA-256 of a file."""
+    return frozenset([hashlib.sha256(file.read_bytes()).hexdigest()])
+
+
 def digests(dataset: xr.Dataset) -> frozenset[str]:
     """What tells a dataset's files from others: the SHA-256 of each imported file, else that of all transcripts."""
     files = [each["sha256"] for one in attributes.sessions(dataset) for each in one.get("imported", [])]
@@ -167,14 +172,16 @@ def _imported_hpl(dataset: xr.Dataset) -> imported_hpl.Imported | None:
 
 
 def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
-    """The sample of a CSV file with a column for each of x, y and block.
+    """The sample of a CSV file with a column for each of x, y and block; further columns that are settings, such as
+    direction, are of the point, too.
 
     A row without a y is left out and counted. Raises FalloffError if a column is missing, a y is
     not a number above 0, an x or a block is missing, or a block has two rows at one x.
     """
     if len({x, y, block}) < 3:
         raise FalloffError(f"--x, --y and --block name three columns, not {x}, {y} and {block}")
-    table = tables.read(file, x, y, block)
+    table = tables.read(file, x, y, block, whole=True)
+    of_point = [x, *points.setting_columns(table, x, y, block)]
     known = table.dropna(subset=[y])
     if known.empty:
         raise FalloffError(f"{file} has no value of {y}")
@@ -182,11 +189,12 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
         tables.require_numbers(table, y)
         tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0")
         tables.refuse(table, table[[x, block]].isna().any(axis=1), f"{x!r} or {block!r} is missing")
-        tables.refuse_twice(table, x, block)
+        tables.refuse_twice(table, x, block, *of_point[1:])
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
     logs = np.log(known[y].to_numpy(float)) * (1 if better == "higher" else -1)
-    at = [points.point(y, {x: points.plain(level)}) for level in known[x]]
+    levels = known[of_point].to_dict("records")
+    at = [points.point(y, {k: points.plain(v) for k, v in one.items() if pd.notna(v)}) for one in levels]
     lines = [f"line {row + 2}" for row in known.index]  # the heading is line 1
     return Sample(
         source=str(file),
@@ -198,7 +206,7 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
         names={},
         facts={},
         left_out=len(table) - len(known),
-        digests=frozenset([hashlib.sha256(file.read_bytes()).hexdigest()]),
+        digests=digest_of_file(file),
     )
 
 
