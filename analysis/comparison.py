@@ -216,9 +216,9 @@ def text(found: Comparison) -> str:
     if undecided := [one.what for one in found.with_answer(UNDECIDED)]:
         lines.append(f"Undecided: {few(undecided)}. More {found.old.repeats}s would tell.")
     lines.append(rule(found))
-    for name, labels in (("OLD", found.only_old), ("NEW", found.only_new)):
-        if labels:
-            lines.append(f"Only in {name}: {few(labels)}.")
+    for name, lacking in (("OLD", found.only_old), ("NEW", found.only_new)):
+        if lacking:
+            lines.append(f"Only in {name}: {few(lacking)}.")
     return "\n".join([*lines, "", *_what_else(found)]).replace("\u00a0", " ")
 
 

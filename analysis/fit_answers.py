@@ -83,7 +83,9 @@ def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
     table = tables.read(file, *quantities, y, whole=True)
     for name in setting_columns(table, *quantities, y):
         if table.groupby(quantities)[name].nunique(dropna=False).max() > 1:
-            raise FalloffError(f"{file} has several values of {name} at one {x}: fit the rows of one")
+            raise FalloffError(
+                f"{file} has several values of {name} at one {x}: fit the rows of one"
+            )
     tables.require_numbers(table, *quantities, y)
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
     found = fit.fit(model, columns, table[y])

@@ -105,19 +105,19 @@ class Imported:
         """What else differs between the points of a fall than what it compares, with its values: between networks at one
         number of nodes, else over the nodes. A matrix that grows with the nodes' memory is one problem size."""
         best = self.best[self.best.interconnect.isin([fall.network, fall.against or fall.network])]
-        best = best[best.x.isin([fall.start, fall.end])].rename(columns={"other": "setting"})
-        best["processes a node"] = best.processes / best.x
-        names = ["N", "NB", "processes a node", "variant", "setting"]
-        groups = [of for _, of in best.groupby("x")] if fall.against else [best]
+        best = best[best.x.isin([fall.start, fall.end])]
         memory = best.N**2 / best.x
-        if not fall.against and memory.max() <= (1 + _WEAK) * memory.min():
-            names.remove("N")
-        found = []
-        for name in names:
-            if any(of[name].nunique(dropna=False) > 1 for of in groups):
-                values = map(plain, best[name].unique().tolist())
-                found.append(f"{name} ({listed(['unknown' if v in (None, '') else f'{v}' for v in values])})")
-        return found
+        is_weak = not fall.against and memory.max() <= (1 + _WEAK) * memory.min()
+        settings = best[["NB", "variant", "other"] if is_weak else ["N", "NB", "variant", "other"]]
+        settings = settings.assign(**{"processes a node": best.processes / best.x})
+        several = settings.groupby(best.x if fall.against else best.x > 0).nunique(dropna=False)
+        values = {
+            name: map(str, map(plain, settings[name].drop_duplicates().sort_values().tolist()))
+            for name in settings
+        }
+        return [
+            f"{name} ({listed(list(values[name]))})" for name in settings if several[name].max() > 1
+        ]
 
     @cached_property
     def predicted(self) -> pd.DataFrame:

@@ -78,22 +78,16 @@ def messages(dataset: xr.Dataset) -> xr.Dataset:
 
     A run is one table of a file; a series is a point but for the size. Raises FalloffError if there is no table.
     """
-    values = dataset[["message_time", "message_bandwidth"]]
-    known = values.notnull().to_array().any(["variable", "message"])
+    known = (dataset.message_time.notnull() | dataset.message_bandwidth.notnull()).any("message")
     if not known.any():
         raise FalloffError(f"{dataset.attrs['campaign']} has no message by size")
     tables = dataset.isel(trial=np.flatnonzero(known))
     of = series_of(tables)
-    run = of.groupby("series").cumcount() + 1
-    columns = {"size": "message_size", "time": "message_time", "bandwidth": "message_bandwidth"}
-    rows = [
-        pd.DataFrame({name: tables[column].values[trial] for name, column in columns.items()}).assign(
-            run=run[trial], series=of.series[trial]
-        )
-        for trial in of.index
-    ]
-    table = pd.concat(rows).dropna(subset=["time", "bandwidth"], how="all")
-    found = table.set_index(["run", "series", "size"]).to_xarray()
+    columns = {"message_size": "size", "message_time": "time", "message_bandwidth": "bandwidth"}
+    table = tables.reset_coords()[[*columns]].to_dataframe().rename(columns=columns)
+    table = table.join(of.assign(run=of.groupby("series").cumcount() + 1), on="trial")
+    table = table.dropna(subset=["time", "bandwidth"], how="all")
+    found = table.set_index(["run", "series", "size"])[["time", "bandwidth"]].to_xarray()
     about = of.drop_duplicates("series").set_index("series").loc[found.series.values]
     found = found.assign_coords({name: ("series", about[name].to_numpy()) for name in about})
     found["size"].attrs = {"units": "B", "long_name": "message"}
@@ -201,7 +195,9 @@ def values(dataset: xr.Dataset) -> pd.DataFrame:
     dataset = dataset.isel(trial=np.flatnonzero(has))
     of = series_of(dataset).assign(file=dataset.file.values)
     parts = [
-        of.assign(quantity=name, what=what, unit=dataset[name].attrs["units"], value=dataset[name].values)
+        of.assign(
+            quantity=name, what=what, unit=dataset[name].attrs["units"], value=dataset[name].values
+        )
         for name, what in (RATES | TIMES).items()
     ]
     return pd.concat(parts, ignore_index=True).dropna(subset="value").reset_index(drop=True)

@@ -51,7 +51,7 @@ def of_messages(messages: xr.Dataset) -> Iterator[Statement]:
     for series, line in lines(messages).items():
         yield _latency(messages, series, line)
         longest = float(messages.time.sel(series=series).dropna("size", how="all")["size"].max())
-        if line.follows and longest >= BIG:
+        if line.follows and longest >= BIG and line.bandwidth[0] > 0:
             told.add(series)
             yield _bandwidth(messages, series, line.bandwidth, line.runs, wires.get(series), "")
     for row in best_bandwidths(messages).itertuples():
@@ -110,7 +110,7 @@ def _ratios(messages: xr.Dataset) -> Iterator[Statement]:
         alike = np.flatnonzero((others == others[place]) & (messages.network == networks_[-1]))
         if not len(alike) or "" in (network, networks_[-1]) or network == networks_[-1]:
             continue
-        fastest = messages.series.values[alike[0]].item()
+        fastest = str(messages.series.values[alike[0]])
         both = cost.sel(series=[series, fastest]).dropna("size")
         if not both.sizes["size"]:
             continue
@@ -206,9 +206,7 @@ def values_table(dataset: xr.Dataset, values: pd.DataFrame) -> Table:
         wire = wires.get(row.series) if row.unit == "bit/s" else None
         ends = [factor * each for each in (row.mean, row.low, row.high)]
         limit = number(factor * wire) if wire else UNKNOWN
-        rows.append(
-            (row.series, f"{row.what} [{unit}]", estimate(*ends), f"{row.runs}", limit)
-        )
+        rows.append((row.series, f"{row.what} [{unit}]", estimate(*ends), f"{row.runs}", limit))
     columns = ("Series", "Quantity", "Mean (95 % t interval)", "Runs", "Wire")
     caption = "What was measured between two hosts: harmonic means of rates, arithmetic ones of times. Wire: TCP payload in full frames at the rate that the network's name says."
     return Table(f"{label(dataset)}-values", columns, "llrrr", rows, caption)

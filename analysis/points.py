@@ -39,8 +39,11 @@ def of_trials(dataset: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def point(quantity: str, levels: Mapping[str, Any]) -> Point:
-    """The point of a quantity at these levels of its settings."""
-    return tuple(sorted({QUANTITY: quantity, **levels}.items()))
+    """The point of a quantity at these levels of its settings, without unknown ones."""
+    known = {
+        name: value for name, each in levels.items() if (value := plain(each)) not in ("", None)
+    }
+    return tuple(sorted({QUANTITY: quantity, **known}.items()))
 
 
 def quantity(point: Point) -> str:

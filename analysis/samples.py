@@ -112,6 +112,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     in_blocks = not is_imported or attributes.design(dataset).get("repeats") == importing.BLOCKS
     if not in_blocks:  # each result was a run of its own
         trials["block"] = trials.groupby("point").cumcount() + 1
+    first = trials.drop_duplicates("point")
     units = dict(zip(dataset.trial_id.values.tolist(), dataset.unit.values.tolist()))
     planned, networks = design.read(dataset), attributes.interconnects(dataset)
     variables = schema()["variables"]
@@ -131,18 +132,17 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
         ended=dataset.attrs["ended"],
         left_out=int((dataset.status != "ok").sum()),
         is_recorded=not is_imported,
-        shown={point: units[trial] for point, trial in zip(trials.point, trials.trial) if units[trial]},
+        shown={
+            point: units[trial] for point, trial in zip(first.point, first.trial) if units[trial]
+        },
     )
-
-
-def digest_of_file(file: Path) -> frozenset[str]:
-    """The SHA-256 of a file."""
-    return frozenset([hashlib.sha256(file.read_bytes()).hexdigest()])
 
 
 def digests(dataset: xr.Dataset) -> frozenset[str]:
     """What tells a dataset's files from others: the SHA-256 of each imported file, else that of all transcripts."""
-    files = [each["sha256"] for one in attributes.sessions(dataset) for each in one.get("imported", [])]
+    files = [
+        each["sha256"] for one in attributes.sessions(dataset) for each in one.get("imported", [])
+    ]
     return frozenset(files or [dataset.attrs.get("transcripts_sha256", "")]) - {""}
 
 
@@ -156,11 +156,11 @@ def _imported_rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
         for trial, name, x in zip(study.runs.trial_id, study.runs.interconnect, study.runs.x):
             network = {"interconnect": name} if name else {}
             of_hpl[trial] = points.point("hpl_rate", {**network, count: points.plain(x)})
-    for point, *rest in _rows(dataset):
+    for point, block, log, trial in _rows(dataset):
         if not of_hpl or points.quantity(point) != "hpl_rate":
-            yield point, *rest
-        elif rest[-1] in of_hpl:
-            yield of_hpl[rest[-1]], *rest
+            yield point, block, log, trial
+        elif trial in of_hpl:
+            yield of_hpl[trial], block, log, trial
 
 
 def _imported_hpl(dataset: xr.Dataset) -> imported_hpl.Imported | None:
@@ -193,8 +193,7 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
     logs = np.log(known[y].to_numpy(float)) * (1 if better == "higher" else -1)
-    levels = known[of_point].to_dict("records")
-    at = [points.point(y, {k: points.plain(v) for k, v in one.items() if pd.notna(v)}) for one in levels]
+    at = [points.point(y, levels) for levels in known[of_point].to_dict("records")]
     lines = [f"line {row + 2}" for row in known.index]  # the heading is line 1
     return Sample(
         source=str(file),
@@ -206,7 +205,7 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
         names={},
         facts={},
         left_out=len(table) - len(known),
-        digests=digest_of_file(file),
+        digests=frozenset([hashlib.sha256(file.read_bytes()).hexdigest()]),
     )
 
 

@@ -24,7 +24,7 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
     for column in columns:
         if column not in table:
             there = f"it has: {', '.join(map(str, table.columns))}"
-            remedy = "" if whole else ". Name columns by --x, --y and --block"
+            remedy = "" if "time" in columns else ". Name columns by --x, --y and --block"
             raise FalloffError(f"{file} has no column {column!r}; {there}{remedy}")
     return table if whole else table[list(columns)]
 

@@ -126,7 +126,9 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
         try:
             if alone.settings.nunique() > 1:
                 several = "; ".join(alone.settings.unique())
-                raise FalloffError(f"its messages differ in more than the size ({several}): name one folder")
+                raise FalloffError(
+                    f"its messages differ in more than the size ({several}): name one folder"
+                )
             by_size = alone.groupby("bytes").time.apply(list).to_dict()
             links[network] = _link(by_size, _under_load(times[times.network == network]))
         except FalloffError as reason:
@@ -212,10 +214,14 @@ def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
         for network, *row in zip(*(column.values.tolist() for column in columns)):
             rows.append((campaign, network, "", *row))
         columns = (files.message_size, files.message_time)
-        for levels, sizes, times in zip(of_trials(files), *(each.values.tolist() for each in columns)):
+        for levels, sizes, times in zip(
+            of_trials(files), *(each.values.tolist() for each in columns)
+        ):
             network = levels.pop("interconnect", "")
             settings = ", ".join(in_words(levels, sorted(levels)))
-            rows += ((campaign, network, settings, size, 1, time) for size, time in zip(sizes, times))
+            rows += (
+                (campaign, network, settings, size, 1, time) for size, time in zip(sizes, times)
+            )
     names = ["campaign", "network", "settings", "bytes", "pairs", "time"]
     table = pd.DataFrame(rows, columns=names)
     return table[table.time > 0].astype({"bytes": int, "pairs": int, "time": float})

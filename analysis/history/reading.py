@@ -1,10 +1,9 @@
 """Read the sessions of a history: campaign folders, datasets, tools' logs, or a CSV file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ import xarray as xr
 
 from analysis import attributes, importing, samples, store, tables
 from analysis.evidence import verify
-from analysis.points import labels, plain, point, quantity, setting_columns
+from analysis.points import labels, point, quantity, setting_columns
 from analysis.quoting import quoted
 from analysis.samples import Sample
 from analysis.suspects import QUANTITIES, host_names
@@ -52,7 +51,7 @@ class History:
     copies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Part:
     """Values of one source; `session` in the rows is the key of `times` and `facts`."""
 
@@ -73,15 +72,18 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
     """
     if not sources:
         raise FalloffError("name a campaign's folder, a CSV file or a log of ReFrame")
-    contents: dict[Any, tuple[str, xr.Dataset | _Part]] = {}
-    copies = []
+    datasets, parts = list[tuple[str, xr.Dataset]](), list[_Part]()
     for source in sources:
-        for name, content, digest in _contents(source, better):
-            _, first = contents.setdefault(digest or name, (name, content))
-            if first is not content:
-                copies.append(name)
-    parts = [content for _, content in contents.values() if isinstance(content, _Part)]
-    datasets = [(name, of) for name, of in contents.values() if isinstance(of, xr.Dataset)]
+        if source.is_dir():
+            datasets += [(str(one), store.read(one)) for one in verify.folders([source])]
+        elif source.suffix == ".nc":
+            datasets.append((str(source), store.load(source)))
+        elif not source.exists():
+            raise FalloffError(f"there is no folder or file {source}")
+        elif (tool := importing.recognised(source)) is not None:
+            datasets.append((str(source), importing.dataset_of(tool, [source])))
+        else:
+            parts.append(of_csv(source, better))
     if datasets:
         parts += _of_datasets(datasets)
     kinds = sorted({part.evidence for part in parts})
@@ -89,25 +91,7 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
         raise FalloffError(
             f"these are {' and '.join(kinds)} evidence: kinds of evidence have no common history"
         )
-    return replace(_joined(parts, tuple(map(str, sources))), copies=tuple(copies))
-
-
-def _contents(
-    source: Path, better: str
-) -> Iterator[tuple[str, xr.Dataset | _Part, frozenset[str]]]:
-    """The name, the dataset or the values, and the digest of each content of a source."""
-    if source.is_dir():
-        found = [(str(folder), store.read(folder)) for folder in verify.folders([source])]
-    elif source.suffix == ".nc":
-        found = [(str(source), store.load(source))]
-    elif not source.exists():
-        raise FalloffError(f"there is no folder or file {source}")
-    elif (tool := importing.recognised(source)) is not None:
-        found = [(str(source), importing.dataset_of(tool, [source]))]
-    else:
-        yield str(source), of_csv(source, better), samples.digest_of_file(source)
-        return
-    yield from ((name, dataset, samples.digests(dataset)) for name, dataset in found)
+    return _joined(parts, tuple(map(str, sources)))
 
 
 def of_csv(file: Path, better: str) -> _Part:
@@ -156,7 +140,9 @@ def of_csv(file: Path, better: str) -> _Part:
         named = table.switch.notna()
         switches = dict(zip(rows.node[named], map(quoted, table.switch[named])))
     starts = {number: time.to_pydatetime() for number, time in times.groupby(session).min().items()}
-    return _Part(str(file), "measured", rows, starts, facts, dict.fromkeys(what, ("", sign < 0)), switches)
+    return _Part(
+        str(file), "measured", rows, starts, facts, dict.fromkeys(what, ("", sign < 0)), switches
+    )
 
 
 def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
@@ -166,8 +152,7 @@ def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
         for name in setting_columns(table, *_NO_FACTS)
         if table.groupby(times.dt.date)[name].nunique().max() > 1
     ]
-    levels = ({k: plain(v) for k, v in row.items() if pd.notna(v)} for row in table[apart].to_dict("records"))
-    points = [point("rate", each) for each in levels]
+    points = [point("rate", levels) for levels in table[apart].to_dict("records")]
     return pd.Series(map(labels(points, {}), points), table.index)
 
 
@@ -218,10 +203,9 @@ def _of_dataset(
     # Of a campaign's own trials the journal knows the session; of imported ones the time tells it.
     numbers = [str((blocks.get(block) or [1])[-1]) for block in dataset.block.values.tolist()]
     if is_imported and sample is not None:
-        trials = sample.trials.groupby("trial").point.agg(lambda of: str(sorted(map(str, of))))
-        what = trials.reindex(dataset.trial_id.values).fillna("").reset_index(drop=True)
-        times_of = pd.Series(pd.to_datetime(starts, unit="s", utc=True))
-        numbers = _nights(times_of.dropna(), what).reindex(what.index).astype(str).tolist()
+        what = dataset.trial_id.to_series().map(sample.trials.groupby("trial").point.agg(tuple))
+        begun = pd.to_datetime(pd.Series(starts, what.index), unit="s", utc=True)
+        numbers = _nights(begun[what.notna()], what).reindex(what.index).astype(str).tolist()
     session_of = dict(zip(dataset.trial_id.values.tolist(), numbers))
     if sample is not None:
         lower = set(sample.lower)
@@ -275,10 +259,14 @@ def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> It
                     yield numbers[trial], what, host, block, value
 
 
-def _joined(parts: Iterable[_Part], sources: tuple[str, ...]) -> History:
+def _joined(parts: Sequence[_Part], sources: tuple[str, ...]) -> History:
     """The sessions of all parts in the order of time. Those that begin together are one, but of one campaign or of one
     course."""
-    parts = list(parts)
+    distinct: dict[tuple, _Part] = {}
+    for part in parts:
+        distinct.setdefault((*part.times.values(), *part.rows.log), part)
+    copies = tuple(part.name for part in parts if part not in distinct.values())
+    parts = list(distinct.values())
     begun = sorted(
         (time, part.name, place, key)
         for place, part in enumerate(parts)
@@ -287,10 +275,11 @@ def _joined(parts: Iterable[_Part], sources: tuple[str, ...]) -> History:
     numbers, sessions = dict[tuple, int](), list[Session]()
     start, present = None, set[tuple]()
     courses = [
-        {key: {*zip(of.what, of.node)} for key, of in part.rows.groupby("session")} for part in parts
+        {key: {*zip(of.what, of.node)} for key, of in part.rows.groupby("session")}
+        for part in parts
     ]
     for time, name, place, key in begun:
-        measured = {name} | courses[place].get(key, set())
+        measured = courses[place].get(key, {name})
         if start is None or time - start >= TOGETHER or measured & present:
             sessions.append(Session(time, {}))
             start, present = time, set()
@@ -307,4 +296,4 @@ def _joined(parts: Iterable[_Part], sources: tuple[str, ...]) -> History:
         raise FalloffError(f"{', '.join(sources)}: there is no valid rate or time")
     units = {what: unit for part in parts for what, unit in part.units.items()}
     switches = {node: name for part in parts for node, name in part.switches.items()}
-    return History(tuple(sessions), values, units, switches, parts[0].evidence, sources)
+    return History(tuple(sessions), values, units, switches, parts[0].evidence, sources, copies)

@@ -25,8 +25,10 @@ _SECONDS = {
     "us": 1e-6,
     "µs": 1e-6,
     "ns": 1e-9,
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
+    "min": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hours": 3600.0,
 }
 _UNKNOWN = ("", "null", "None", "nan")
 _STRANGE = re.compile(r"[^\w .,=+-]+")
