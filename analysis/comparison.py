@@ -6,7 +6,7 @@ The result is shown in a terminal, as an estimation plot and as data.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from analysis import drawing, quoting, style
-from analysis.exhibit import COUNTS, Basis, Exhibit
+from analysis.exhibit import Basis, Exhibit
+from analysis.points import Point, labels, quantity, varying
 from analysis.quoting import quoted
-from analysis.samples import Point, Sample, quantity, varying
+from analysis.samples import Sample
 from analysis.statements import T_INTERVAL, known
 from analysis.statistics import change
 from analysis.statistics.change import FASTER, SAME, SLOWER
@@ -101,6 +102,10 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
     """
     if Path(old.source).resolve() == Path(new.source).resolve():
         raise FalloffError(f"OLD and NEW are both {old.source}: name two measurements")
+    if old.digests and old.digests == new.digests:
+        raise FalloffError(
+            f"{new.source} is a copy of {old.source}: nothing was measured again, so name another measurement"
+        )
     if old.evidence != new.evidence:
         kinds = f"{old.source} is {old.evidence} and {new.source} {new.evidence} evidence"
         raise FalloffError(f"{kinds}: kinds of evidence are not compared with each other")
@@ -117,10 +122,11 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
         return quantity(point), [(v is not None, isinstance(v, str), v) for v in values]
 
     label = labels([*dict.fromkeys([*olds, *news])], names)
-    rows = [
-        (label(at), (at,), old.units[quantity(at)], quantity(at) in old.lower, olds[at], news[at])
-        for at in sorted(common, key=place)
-    ]
+    rows = []
+    for at in sorted(common, key=place):
+        unit, size = old.unit(at)
+        speeds = olds[at] - size, news[at] - size
+        rows.append((label(at), (at,), unit, quantity(at) in old.lower, *speeds))
     rows += _contrasts(old, common, olds, news)
     logs = (pd.DataFrame([row[side] for row in rows]) for side in (-2, -1))
     found = change.differences(*logs, old.evidence == "simulated")
@@ -182,31 +188,6 @@ def _contrasts(
             yield what, points, "", False, *kept
 
 
-def labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:
-    """A function that labels a point by as few settings as tell all points apart."""
-    chosen: list[str] = []
-    apart, several = 1, len({quantity(point) for point in points}) > 1
-    for name in varying(points):
-        now = len({tuple(map(dict(point).get, [*chosen, name])) for point in points})
-        if now > apart:
-            chosen, apart = [*chosen, name], now
-
-    def label(point: Point) -> str:
-        words = [_word(name, dict(point)[name], names) for name in chosen if name in dict(point)]
-        title = [quantity(point).replace("_", " ")] if several or not words else []
-        return ", ".join([*title, *words])
-
-    return label
-
-
-def _word(name: str, value, names: Mapping[str, str]) -> str:
-    if isinstance(value, str):
-        return names.get(value) or quoted(value.replace("_", " "))
-    if name in COUNTS:
-        return f"{value:g} {name[:-1] if value == 1 else name}"
-    return f"{name.replace('_', ' ')} {value:g}"
-
-
 def _apart(olds: Sequence[Point], news: Sequence[Point]) -> str:
     """Why the samples have no point in common: the settings (or quantities) of which they share no
     value."""
@@ -230,12 +211,14 @@ def text(found: Comparison) -> str:
         lost = f", {counted(side.left_out, noun)} without a value left out" if side.left_out else ""
         lines.append(f"{name}  {side.source}: {side.evidence} evidence{ended}{lost}")
     lines += ["", *_table(found), ""]
+    if both := found.old.digests & found.new.digests:
+        lines.append(f"OLD and NEW share {counted(len(both), 'file')}: these are the same runs.")
     if undecided := [one.what for one in found.with_answer(UNDECIDED)]:
         lines.append(f"Undecided: {few(undecided)}. More {found.old.repeats}s would tell.")
     lines.append(rule(found))
-    for name, labels in (("OLD", found.only_old), ("NEW", found.only_new)):
-        if labels:
-            lines.append(f"Only in {name}: {few(labels)}.")
+    for name, lacking in (("OLD", found.only_old), ("NEW", found.only_new)):
+        if lacking:
+            lines.append(f"Only in {name}: {few(lacking)}.")
     return "\n".join([*lines, "", *_what_else(found)]).replace("\u00a0", " ")
 
 

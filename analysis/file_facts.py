@@ -102,6 +102,7 @@ class Seen:
     name: str
     text: str
     results: Sequence[Mapping[str, Any]] = ()
+    is_collective: bool = False  # of a tool between two hosts, but of all nodes
 
     @property
     def processes(self) -> int | None:
@@ -213,7 +214,7 @@ def _alone(output: Seen, is_pair: bool) -> Facts:
     pairs = list(_PAIR.finditer(path)) if is_pair else []
     pair = next((f"{one[1]}-{one[2]}" for one in reversed(pairs) if _are_hosts(*one.groups())), "")
     nodes, source = None, ""
-    if not is_pair:
+    if not pair and (not is_pair or output.is_collective):
         orders = {one["N"] for one in output.results if "N" in one}
         named = [number for number in _all(_NODES, path) if _may_be_nodes(number, orders, output)]
         stated = _number(_HEADER_NODES.search(header))

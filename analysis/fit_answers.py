@@ -24,6 +24,7 @@ from analysis import (
 from analysis.exhibit import Table
 from analysis.fitting import compare, fit
 from analysis.models import Model, find
+from analysis.points import setting_columns
 from analysis.quoting import as_written
 from analysis.wording import counted, estimate, number, percent, plain
 from runners.record import FalloffError
@@ -79,7 +80,12 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
 def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
     """One model fitted to columns of a CSV file; `x` may name several with commas between."""
     model, quantities = find(name), x.split(",")
-    table = tables.read(file, *quantities, y)
+    table = tables.read(file, *quantities, y, whole=True)
+    for name in setting_columns(table, *quantities, y):
+        if table.groupby(quantities)[name].nunique(dropna=False).max() > 1:
+            raise FalloffError(
+                f"{file} has several values of {name} at one {x}: fit the rows of one"
+            )
     tables.require_numbers(table, *quantities, y)
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
     found = fit.fit(model, columns, table[y])

@@ -15,14 +15,18 @@ from analysis.derive import slowed
 from analysis.file_facts import repeat_named
 from analysis.fitting.scaling_laws import LAWS, SETTINGS, Laws, fit_each, held_out
 from analysis.importing import BLOCKS, UNORDERED
+from analysis.points import in_words, of_trials, plain, varying
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import Judgement, judge, within_campaign
 from analysis.statistics.unordered import judge_unordered
 from analysis.store import IMPORTED
+from analysis.wording import listed
 from runners.record import FalloffError
 
-# Runs with the same values of all of these are repeats.
-ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant"]
+# Runs with the same values of all of these are repeats; `other` are all further settings, in words.
+ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant", "other"]
+_OTHER_WAY = "ranks_per_node"  # another way to say how many processes there are
+_WEAK = 0.2  # by which the memory of a node may differ in a series of one problem size a node
 MARGIN = 0.05  # of a fall; a rule of Falloff's, not of who made the runs
 PEAK, ONE_NODE, FEWEST = "Rpeak", "one node's rate", "the rate per node on the fewest"
 # A law is fitted to at most this share of the most nodes, and predicts these.
@@ -85,6 +89,35 @@ class Imported:
     def falls(self) -> tuple[Fall, ...]:
         """The judged falls; none without an efficiency."""
         return () if self.efficiency is None else falls(self.efficiency)
+
+    def tried(self) -> pd.Series:
+        """The number of settings that were tried at each interconnect and x."""
+        return self.runs.drop_duplicates(ALIKE).groupby(["interconnect", "x"]).size()
+
+    def settings(self, row) -> list[str]:
+        """The settings of a row of `best`, in words."""
+        words = [f"N {row.N:g}", f"NB {row.NB:g}", f"{row.P:g} x {row.Q:g}"]
+        if self.count == "nodes":
+            words.append(f"{row.processes / row.x:g} processes a node")
+        return [*words, *filter(None, (row.variant, row.other))]
+
+    def differing(self, fall: Fall) -> list[str]:
+        """What else differs between the points of a fall than what it compares, with its values: between networks at one
+        number of nodes, else over the nodes. A matrix that grows with the nodes' memory is one problem size."""
+        best = self.best[self.best.interconnect.isin([fall.network, fall.against or fall.network])]
+        best = best[best.x.isin([fall.start, fall.end])]
+        memory = best.N**2 / best.x
+        is_weak = not fall.against and memory.max() <= (1 + _WEAK) * memory.min()
+        settings = best[["NB", "variant", "other"] if is_weak else ["N", "NB", "variant", "other"]]
+        settings = settings.assign(**{"processes a node": best.processes / best.x})
+        several = settings.groupby(best.x if fall.against else best.x > 0).nunique(dropna=False)
+        values = {
+            name: map(str, map(plain, settings[name].drop_duplicates().sort_values().tolist()))
+            for name in settings
+        }
+        return [
+            f"{name} ({listed(list(values[name]))})" for name in settings if several[name].max() > 1
+        ]
 
     @cached_property
     def predicted(self) -> pd.DataFrame:
@@ -250,7 +283,7 @@ def _results(dataset: xr.Dataset) -> pd.DataFrame:
         "trial_id",
         "file",
         "block",
-        *ALIKE,
+        *ALIKE[:-1],
         "ranks_per_node",
         "rpeak",
         "reason",
@@ -260,6 +293,9 @@ def _results(dataset: xr.Dataset) -> pd.DataFrame:
     chosen = dataset.isel(trial=np.flatnonzero(dataset.role.values == "point"))
     table = pd.DataFrame({name: chosen[name].values for name in names})
     table = table.rename(columns={"hpl_rate": "rate", "hpl_time": "time"})
+    settings = of_trials(chosen)
+    further = [name for name in varying(settings) if name not in (*ALIKE, _OTHER_WAY)]
+    table["other"] = [", ".join(in_words(each, further)) for each in settings]
     table["rate"] *= slowed(chosen).values  # a campaign's own runs may be on several scales of time
     table["processes"] = table.processes.fillna(table.P * table.Q)
     on_nodes = table.P * table.Q / table.ranks_per_node

@@ -43,6 +43,7 @@ def statements(study: Imported) -> Iterator[Statement]:
             (one.before, one.after),
             names.get(one.against, ""),
             count=count,
+            differing=study.differing(one),
         )
     if study.efficiency is None:
         yield from _rates(study)

@@ -1,7 +1,6 @@
 """Analyse what others measured between two hosts: messages by size (OSU, IMB), and streams and
 round trips (iperf, netperf, ping, sockperf)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +11,7 @@ from analysis import attributes
 from analysis.fitting.fit import Fit, fit
 from analysis.imported_hpl import networks
 from analysis.models import find
+from analysis.points import in_words, of_trials, varying
 from analysis.statistics.intervals import average
 from analysis.wire import wire_limit
 from runners.record import FalloffError
@@ -59,62 +59,71 @@ class Line:
         return self.misses <= MISS
 
 
-def messages(dataset: xr.Dataset) -> xr.Dataset:
-    """Times [s] and bandwidths [B/s] of messages over (run, interconnect, pair, size); NaN where
-    there is none.
-
-    A run is one table of a file; a pair is two hosts as the paths name them. Raises FalloffError if
-    there is no table.
-    """
+def series_of(dataset: xr.Dataset) -> pd.DataFrame:
+    """The series of each trial, which is its point: columns `series`, its name, `network`, `others`, the settings in
+    words that differ besides the network, and `mtu` [B] as far as it was set."""
+    settings = of_trials(dataset)
+    chosen = [name for name in varying(settings) if name != "interconnect"]
+    names = networks(dataset, dataset.interconnect.values.tolist())
     rows = []
-    of = dataset[["message_size", "message_time", "message_bandwidth"]]
-    for trial in range(dataset.sizes["trial"]):
-        one = dataset.isel(trial=trial)
-        for place in np.flatnonzero(of.message_size.values[trial] >= 0):
-            values = [of[name].values[trial][place] for name in of]
-            rows.append((one.trial_id.item(), one.interconnect.item(), one.path.item(), *values))
-    table = pd.DataFrame(
-        rows, columns=["trial", "interconnect", "pair", "size", "time", "bandwidth"]
-    )
-    table = table.dropna(subset=["time", "bandwidth"], how="all")
-    if table.empty:
+    for levels in settings:
+        network, others = levels.get("interconnect", ""), ", ".join(in_words(levels, chosen))
+        name = f"{names[network]} ({others})" if others else names[network]
+        rows.append((name, network, others, levels.get("mtu", np.nan)))
+    return pd.DataFrame(rows, columns=["series", "network", "others", "mtu"])
+
+
+def messages(dataset: xr.Dataset) -> xr.Dataset:
+    """Times [s] and bandwidths [B/s] of messages over (run, series, size); NaN where there is none.
+
+    A run is one table of a file; a series is a point but for the size. Raises FalloffError if there is no table.
+    """
+    known = (dataset.message_time.notnull() | dataset.message_bandwidth.notnull()).any("message")
+    if not known.any():
         raise FalloffError(f"{dataset.attrs['campaign']} has no message by size")
-    table["run"] = 0
-    for _, own in table.groupby(["interconnect", "pair"]):
-        table.loc[own.index, "run"] = 1 + pd.factorize(own.trial)[0]
-    found = (
-        table.drop(columns="trial").set_index(["run", "interconnect", "pair", "size"]).to_xarray()
-    )
+    tables = dataset.isel(trial=np.flatnonzero(known))
+    of = series_of(tables)
+    columns = {"message_size": "size", "message_time": "time", "message_bandwidth": "bandwidth"}
+    table = tables.reset_coords()[[*columns]].to_dataframe().rename(columns=columns)
+    table = table.join(of.assign(run=of.groupby("series").cumcount() + 1), on="trial")
+    table = table.dropna(subset=["time", "bandwidth"], how="all")
+    found = table.set_index(["run", "series", "size"])[["time", "bandwidth"]].to_xarray()
+    about = of.drop_duplicates("series").set_index("series").loc[found.series.values]
+    found = found.assign_coords({name: ("series", about[name].to_numpy()) for name in about})
     found["size"].attrs = {"units": "B", "long_name": "message"}
     found.time.attrs = {"units": "s", "long_name": "time of a message, one way"}
     found.bandwidth.attrs = {"units": "B/s", "long_name": "bandwidth"}
-    about = {**dataset.attrs, "repeats": "unordered"}
-    return found.assign_coords(evidence=str(dataset.evidence.values[0])).assign_attrs(about)
+    found = found.assign_coords(evidence=str(dataset.evidence.values[0]))
+    found = found.assign_attrs({**dataset.attrs, "repeats": "unordered"})
+    place = {name: rank for rank, name in enumerate(networks(dataset, about.network))}
+    return found.isel(series=np.argsort([place[name] for name in about.network], kind="stable"))
 
 
 def lines(messages: xr.Dataset) -> dict[str, Line]:
-    """The line by size of each network with times, from messages as `messages` returns them."""
+    """The line by size of each series with times, from messages as `messages` returns them."""
     found = {}
-    for network in networks(messages, messages.interconnect.values.tolist()):
-        of = (
-            messages.time.sel(interconnect=network)
-            .stack(table=["run", "pair"])
-            .dropna("size", how="all")
-        )
-        of = of.dropna("table", how="all")
-        if of.size and of.notnull().any():
-            found[network] = _line(of.transpose("table", "size"))
+    for series in messages.series.values.tolist():
+        of = messages.time.sel(series=series).dropna("size", how="all").dropna("run", how="all")
+        if of.size:
+            found[series] = _line(of.transpose("run", "size"))
     return found
 
 
+def _mean(values: np.ndarray, kind: str, network: str) -> tuple[float, float, float]:
+    """The mean with its 95 % t interval; runs on networks that are not known may be of several and have none."""
+    mean, low, high = map(float, average(values, kind))
+    return (mean, low, high) if network else (mean, np.nan, np.nan)
+
+
 def _line(time: xr.DataArray) -> Line:
-    """The line of one network's times over (table, size)."""
+    """The line of one series' times over (run, size)."""
+    network = time.network.item()
     size, table = time["size"].values.astype(float), time.values
     there = np.isfinite(table) & (table > 0)
     x, y = np.broadcast_to(size, table.shape)[there], table[there]
     shortest = table[:, size <= SHORT] if (size <= SHORT).any() else table[:, :1]
     per_table = np.nanmean(shortest, axis=1)
-    short = tuple(float(end) for end in average(per_table[np.isfinite(per_table)], "cost"))
+    short = _mean(per_table[np.isfinite(per_table)], "cost", network)
     try:
         fitted = fit(_OF_LOGARITHMS, x, np.log(y))
     except FalloffError:
@@ -123,9 +132,9 @@ def _line(time: xr.DataArray) -> Line:
     off = np.exp(_OF_LOGARITHMS.function(size, **fitted.estimates)) / means - 1
     worst = int(np.argmax(np.abs(off)))
     alpha, beta = fitted.estimates["alpha"], fitted.estimates["beta"]
-    low, high = fitted.intervals["beta"]
+    low, high = fitted.intervals["beta"] if network else (np.nan, np.nan)
     rate = (1 / beta, 1 / high, 1 / low if low > 0 else np.nan) if beta > 0 else (np.nan,) * 3
-    latency = (alpha, *fitted.intervals["alpha"])
+    latency = (alpha, *(fitted.intervals["alpha"] if network else (np.nan, np.nan)))
     return Line(
         fitted, latency, rate, float(abs(off[worst])), float(size[worst]), short, len(table)
     )
@@ -161,75 +170,60 @@ _OF_LOGARITHMS = replace(
 
 
 def best_bandwidths(messages: xr.Dataset) -> pd.DataFrame:
-    """The highest mean bandwidth [B/s] of each network and its size [B], with the 95 % t interval
-    over the runs: columns `network`, `size`, `mean`, `low`, `high`, `runs`."""
+    """The highest mean bandwidth [B/s] of each series and its size [B], with the 95 % t interval
+    over the runs: columns `series`, `size`, `mean`, `low`, `high`, `runs`."""
     rows = []
-    for network in networks(messages, messages.interconnect.values.tolist()):
-        of = messages.bandwidth.sel(interconnect=network).stack(table=["run", "pair"])
-        cost = (1 / of.where(of > 0)).mean("table")
+    for series in messages.series.values.tolist():
+        of = messages.bandwidth.sel(series=series)
+        cost = (1 / of.where(of > 0)).mean("run")
         if cost.notnull().any():
             size = cost["size"].values[np.nanargmin(cost.values)]
             values = of.sel(size=size).values
             values = values[np.isfinite(values)]
-            ends = (float(end) for end in average(values, "rate"))
-            rows.append((network, float(size), *ends, len(values)))
-    return pd.DataFrame(rows, columns=["network", "size", "mean", "low", "high", "runs"])
+            ends = _mean(values, "rate", of.network.item())
+            rows.append((series, float(size), *ends, len(values)))
+    return pd.DataFrame(rows, columns=["series", "size", "mean", "low", "high", "runs"])
 
 
 def values(dataset: xr.Dataset) -> pd.DataFrame:
-    """Every single value between two hosts: a row each with `quantity`, `what`, `unit`, `network`,
-    `pair`, `file` and `value`; raises FalloffError if there is none."""
-    parts = []
-    for name, what in (RATES | TIMES).items():
-        of = dataset[name]
-        there = np.flatnonzero(np.isfinite(of.values))
-        one = dataset.isel(trial=there)
-        streams = one.streams.values if "streams" in one else np.full(len(there), np.nan)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "quantity": name,
-                    "what": what,
-                    "unit": of.attrs["units"],
-                    "network": one.interconnect.values,
-                    "pair": one.path.values,
-                    "streams": streams,
-                    "file": one.file.values,
-                    "value": of.values[there],
-                }
-            )
-        )
-    table = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    if table.empty:
+    """Every single value between two hosts: a row each with `quantity`, `what`, `unit`, the columns of `series_of`,
+    `file` and `value`; raises FalloffError if there is none."""
+    known = [name for name in RATES | TIMES if np.isfinite(dataset[name].values).any()]
+    if not known:
         raise FalloffError(f"{dataset.attrs['campaign']} has no rate or time between two hosts")
-    return table
+    has = np.isfinite(dataset[known].to_array()).any("variable")
+    dataset = dataset.isel(trial=np.flatnonzero(has))
+    of = series_of(dataset).assign(file=dataset.file.values)
+    parts = [
+        of.assign(
+            quantity=name, what=what, unit=dataset[name].attrs["units"], value=dataset[name].values
+        )
+        for name, what in (RATES | TIMES).items()
+    ]
+    return pd.concat(parts, ignore_index=True).dropna(subset="value").reset_index(drop=True)
 
 
 def means(values: pd.DataFrame) -> pd.DataFrame:
-    """The mean of each quantity by network with its 95 % t interval over the files: harmonic of rates, arithmetic of times."""
+    """The mean of each quantity of each series with its 95 % t interval over the files: harmonic of rates, arithmetic of
+    times; slower networks first."""
     rows = []
-    for (name, network), own in values.groupby(["quantity", "network"], sort=False):
-        ends = (
-            float(end) for end in average(own.value.values, "cost" if name in TIMES else "rate")
-        )
-        rows.append((name, own.what.iloc[0], own.unit.iloc[0], network, *ends, len(own)))
-    columns = ["quantity", "what", "unit", "network", "mean", "low", "high", "runs"]
+    for (name, series), own in values.groupby(["quantity", "series"], sort=False):
+        first = own.iloc[0]
+        ends = _mean(own.value.values, "cost" if name in TIMES else "rate", first.network)
+        rows.append((name, first.what, first.unit, series, first.network, *ends, len(own)))
+    columns = ["quantity", "what", "unit", "series", "network", "mean", "low", "high", "runs"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def limits(dataset: xr.Dataset | xr.DataArray) -> dict[str, float]:
-    """The most TCP payload [bit/s] that each network's wire carries in full frames, as far as its
-    rate is known and it is an Ethernet that carries TCP."""
-    found = {}
-    for name, each in attributes.interconnects(dataset).items():
-        if "rate_bit_s" in each and not name.endswith(_NOT_TCP):
-            found[name] = wire_limit(each["rate_bit_s"], _mtu(dataset, name, each))
+def limits(dataset: xr.Dataset, values: pd.DataFrame | None = None) -> dict[str, float]:
+    """The most TCP payload [bit/s] that each series' wire carries in full frames, as far as its
+    rate is known and it is an Ethernet that carries TCP; of messages, or of these `values`."""
+    if values is None:
+        values = dataset[["network", "mtu"]].to_dataframe().reset_index()
+    described, found = attributes.interconnects(dataset), {}
+    for row in values.drop_duplicates("series").itertuples():
+        about = described.get(row.network, {})
+        if "rate_bit_s" in about and not row.network.endswith(_NOT_TCP):
+            mtu = row.mtu if np.isfinite(row.mtu) else about.get("mtu", 1500)
+            found[row.series] = wire_limit(about["rate_bit_s"], mtu)
     return found
-
-
-def _mtu(dataset: xr.Dataset | xr.DataArray, network: str, described: Mapping) -> float:
-    """The MTU [B] that the files were imported with, else that of the network's description."""
-    known = np.array([])
-    if "mtu" in dataset.coords and "interconnect" in dataset.coords:
-        known = dataset.mtu.values[dataset.interconnect.values == network]
-    return float(known[0]) if known.size and np.isfinite(known[0]) else described.get("mtu", 1500)

@@ -1,7 +1,7 @@
 """Show what others measured between two hosts: statements, tables and figures of messages by size, and of streams and
 round trips."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -53,34 +53,18 @@ def in_words(value: Sequence[float], unit: str) -> tuple[str, str]:
 
 def of_messages(messages: xr.Dataset) -> Iterator[Statement]:
     """Latency, bandwidth and their share of the wire of each network, then the networks' ratios."""
-    names, wires = _names(messages), limits(messages)
-    best = best_bandwidths(messages).set_index("network")
-    for network, line in lines(messages).items():
-        yield _latency(messages, names[network], line)
-        longest = float(
-            messages.time.sel(interconnect=network).dropna("size", how="all")["size"].max()
-        )
-        if line.follows and longest >= BIG:
-            yield _bandwidth(
-                messages, names[network], line.bandwidth, line.runs, wires.get(network), ""
-            )
-    for network in filter(lambda name: name in best.index, names):
-        row = best.loc[network]
-        of = lines_follow(messages, network)
-        if not of:
-            value = (row["mean"], row.low, row.high)
-            at = f" at {byte_size(row['size'])}"
-            yield _bandwidth(messages, names[network], value, int(row.runs), wires.get(network), at)
-    yield from _ratios(messages, names)
-
-
-def lines_follow(messages: xr.Dataset, network: str) -> bool:
-    """Whether a line by size tells a network's bandwidth."""
-    found = lines(messages)
-    if network not in found or not found[network].follows:
-        return False
-    size = messages.time.sel(interconnect=network).dropna("size", how="all")["size"]
-    return float(size.max()) >= BIG
+    wires, told = limits(messages), set()
+    for series, line in lines(messages).items():
+        yield _latency(messages, series, line)
+        longest = float(messages.time.sel(series=series).dropna("size", how="all")["size"].max())
+        if line.follows and longest >= BIG and line.bandwidth[0] > 0:
+            told.add(series)
+            yield _bandwidth(messages, series, line.bandwidth, line.runs, wires.get(series), "")
+    for row in best_bandwidths(messages).itertuples():
+        if row.series not in told:
+            value, at = (row.mean, row.low, row.high), f" at {byte_size(row.size)}"
+            yield _bandwidth(messages, row.series, value, row.runs, wires.get(row.series), at)
+    yield from _ratios(messages)
 
 
 def _latency(messages: xr.Dataset, name: str, line: Line) -> Statement:
@@ -122,30 +106,32 @@ def _bandwidth(
     return state.estimate(messages, sentence, title, "bandwidth", value, runs, "MB/s", primary=True)
 
 
-def _ratios(messages: xr.Dataset, names: dict[str, str]) -> Iterator[Statement]:
-    """How much faster the network with the highest link rate is than each other one, for the longest
-    messages that both sent."""
-    cost = messages.time.mean(["run", "pair"])
-    cost = cost.where(
-        np.isfinite(cost), (1 / messages.bandwidth).mean(["run", "pair"]) * messages["size"]
-    )
-    fastest = list(names)[-1]
-    for network in list(names)[:-1]:
-        both = cost.sel(interconnect=[network, fastest]).dropna("size")
+def _ratios(messages: xr.Dataset) -> Iterator[Statement]:
+    """How much faster the network with the highest link rate is than each other one with the same settings, for the
+    longest messages that both sent."""
+    cost = messages.time.mean("run")
+    cost = cost.where(np.isfinite(cost), (1 / messages.bandwidth).mean("run") * messages["size"])
+    networks_, others = messages.network.values.tolist(), messages.others.values
+    for place, (series, network) in enumerate(zip(messages.series.values.tolist(), networks_)):
+        alike = np.flatnonzero((others == others[place]) & (messages.network == networks_[-1]))
+        if not len(alike) or "" in (network, networks_[-1]) or network == networks_[-1]:
+            continue
+        fastest = str(messages.series.values[alike[0]])
+        both = cost.sel(series=[series, fastest]).dropna("size")
         if not both.sizes["size"]:
             continue
         last = both.isel(size=-1)
-        ratio = float(last.sel(interconnect=network) / last.sel(interconnect=fastest))
+        ratio = float(last.sel(series=series) / last.sel(series=fastest))
         size = byte_size(float(last["size"]))
-        sentence = f"{names[fastest]} sends messages of {size} {number(ratio)} times as fast as {names[network]}."
-        title = f"Messages of {size}: {names[fastest]} over {names[network]}"
+        sentence = f"{fastest} sends messages of {size} {number(ratio)} times as fast as {series}."
+        title = f"Messages of {size}: {fastest} over {series}"
         runs = int(messages.sizes["run"])
         yield state.estimate(messages, sentence, title, "ratio", (ratio, np.nan, np.nan), runs)
 
 
 def of_values(dataset: xr.Dataset, values: pd.DataFrame) -> Iterator[Statement]:
     """The mean of each quantity on each network, with its share of the wire."""
-    found, wires = means(values), limits(dataset)
+    found, wires = means(values), limits(dataset, values)
     about = dataset.assign_attrs(repeats="unordered")
     names = networks(dataset, found.network)
     found["place"] = found.network.map({name: rank for rank, name in enumerate(names)})
@@ -153,12 +139,12 @@ def of_values(dataset: xr.Dataset, values: pd.DataFrame) -> Iterator[Statement]:
         value = (row.mean, row.low, row.high)
         shown, interval = in_words(value, row.unit)
         basis = f" ({interval})" if interval else ""
-        name, share = names[row.network], ""
-        if row.unit == "bit/s" and row.network in wires:
-            part = row.mean / wires[row.network]
+        name, share = row.series, ""
+        if row.unit == "bit/s" and name in wires:
+            part = row.mean / wires[name]
             share = f", {percent(part, 0)} of what its wire carries in full frames"
             if part > 1.02:
-                share = f", more than such a wire carries ({in_words((wires[row.network],), 'bit/s')[0]})"
+                share = f", more than such a wire carries ({in_words((wires[name],), 'bit/s')[0]})"
         sentence = {
             "goodput": f"**{name} carries {shown}** of TCP payload{basis}{share}.",
             "goodput_reverse": f"In the other direction {name} carries {shown}{basis}{share}.",
@@ -186,16 +172,16 @@ def of_values(dataset: xr.Dataset, values: pd.DataFrame) -> Iterator[Statement]:
 
 def lines_table(messages: xr.Dataset) -> Table | None:
     """The fitted line of each network; None without times."""
-    names, wires, rows = _names(messages), limits(messages), []
-    for network, line in lines(messages).items():
+    wires, rows = limits(messages), []
+    for series, line in lines(messages).items():
         micro, mega = (
             [f * each for each in value]
             for f, value in ((1e6, line.latency), (1e-6, line.bandwidth))
         )
-        wire = wires.get(network)
+        wire = wires.get(series)
         rows.append(
             (
-                names[network],
+                series,
                 f"{line.runs}",
                 number(1e6 * line.short[0]),
                 estimate(*micro),
@@ -208,7 +194,7 @@ def lines_table(messages: xr.Dataset) -> Table | None:
     if not rows:
         return None
     columns = (
-        "Network", "Tables", "Shortest [µs]", "α [µs]", "1/β [MB/s]", "Wire [MB/s]", "Largest miss", "Line",
+        "Series", "Tables", "Shortest [µs]", "α [µs]", "1/β [MB/s]", "Wire [MB/s]", "Largest miss", "Line",
     )  # fmt: skip
     caption = (
         "The time of a message, fitted as α + β s to the logarithms of all times, with 95 % t intervals of the fit. Shortest: the "
@@ -220,17 +206,14 @@ def lines_table(messages: xr.Dataset) -> Table | None:
 
 def values_table(dataset: xr.Dataset, values: pd.DataFrame) -> Table:
     """The mean of each quantity on each network."""
-    found, wires, rows = means(values), limits(dataset), []
-    names = networks(dataset, found.network)
+    found, wires, rows = means(values), limits(dataset, values), []
     for row in found.itertuples():
         _, factor, unit = display_unit(row.mean, row.unit)
-        wire = wires.get(row.network) if row.unit == "bit/s" else None
+        wire = wires.get(row.series) if row.unit == "bit/s" else None
         ends = [factor * each for each in (row.mean, row.low, row.high)]
         limit = number(factor * wire) if wire else UNKNOWN
-        rows.append(
-            (names[row.network], f"{row.what} [{unit}]", estimate(*ends), f"{row.runs}", limit)
-        )
-    columns = ("Network", "Quantity", "Mean (95 % t interval)", "Runs", "Wire")
+        rows.append((row.series, f"{row.what} [{unit}]", estimate(*ends), f"{row.runs}", limit))
+    columns = ("Series", "Quantity", "Mean (95 % t interval)", "Runs", "Wire")
     caption = "What was measured between two hosts: harmonic means of rates, arithmetic ones of times. Wire: TCP payload in full frames at the rate that the network's name says."
     return Table(f"{label(dataset)}-values", columns, "llrrr", rows, caption)
 
@@ -244,25 +227,24 @@ def draw_messages(messages: xr.Dataset) -> Figure:
         rate = messages.bandwidth.where(
             np.isfinite(messages.bandwidth), messages["size"] / messages.time
         )
-        for network, short in _names(messages).items():
-            look = style.look(network)
-            of = 1e-6 * rate.sel(interconnect=network).stack(table=["run", "pair"])
-            of = of.where(of["size"] > 0).transpose("size", "table")
+        for series, look in _looks(zip(messages.series.values, messages.network.values)).items():
+            of = 1e-6 * rate.sel(series=series)
+            of = of.where(of["size"] > 0).transpose("size", "run")
             axes.plot(
                 of["size"], of, look.marker, color=look.color, alpha=0.5, markersize=3.5, mew=0
             )
-            axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=short)
-            if network in found and found[network].follows:
+            axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=series)
+            if series in found and found[series].follows:
                 at = np.geomspace(1, float(of["size"].max()), 80)
                 axes.plot(
                     at,
-                    1e-6 * at / time_at(found[network], at),
+                    1e-6 * at / time_at(found[series], at),
                     color=look.color,
                     linestyle=look.line,
                     lw=1,
                 )
-            if network in wires:
-                axes.axhline(wires[network] / 8e6, color=look.color, linewidth=0.6)
+            if series in wires:
+                axes.axhline(wires[series] / 8e6, color=look.color, linewidth=0.6)
         axes.set(xlabel="message [B]", ylabel="bandwidth [MB/s]", yscale="log")
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(lambda size, _: byte_size(size))
@@ -272,17 +254,19 @@ def draw_messages(messages: xr.Dataset) -> Figure:
 
 
 def draw_values(dataset: xr.Dataset, values: pd.DataFrame) -> Figure:
-    """Every value by network, a panel for each quantity, with the mean and what the wire carries."""
-    found, wires = means(values), limits(dataset)
+    """Every value by series, a panel for each quantity, with the mean and what the wire carries."""
+    found, wires = means(values), limits(dataset, values)
     quantities = list(dict.fromkeys(values.quantity))
-    names = networks(dataset, found.network)
+    rank = {name: place for place, name in enumerate(networks(dataset, found.network))}
+    ordered = values.assign(rank=values.network.map(rank)).sort_values("rank", kind="stable")
+    names = _looks(zip(ordered.series, ordered.network))
     with style.styled():
         figure, panels = drawing.new_figures(1.2 + 0.5 * len(names), len(quantities))
         for axes, quantity in zip(panels, quantities):
             own = values[values.quantity == quantity]
             _, factor, unit = display_unit(own.value.median(), own.unit.iloc[0])
-            for row, (network, _) in enumerate(names.items()):
-                look, of = style.look(network), own[own.network == network]
+            for row, (series, look) in enumerate(names.items()):
+                of = own[own.series == series]
                 axes.plot(
                     factor * of.value,
                     [row] * len(of),
@@ -292,18 +276,18 @@ def draw_values(dataset: xr.Dataset, values: pd.DataFrame) -> Figure:
                     mew=0,
                 )
                 for mean in found[
-                    (found.quantity == quantity) & (found.network == network)
+                    (found.quantity == quantity) & (found.series == series)
                 ].itertuples():
                     ends = (factor * each for each in (mean.mean, mean.low, mean.high))
                     drawing.interval_across(axes, look, row + 0.18, *ends, "")
-                if own.unit.iloc[0] == "bit/s" and network in wires:
+                if own.unit.iloc[0] == "bit/s" and series in wires:
                     axes.plot(
-                        [factor * wires[network]] * 2,
+                        [factor * wires[series]] * 2,
                         [row - 0.3, row + 0.3],
                         color=style.INK,
                         linewidth=0.8,
                     )
-            drawing.rows(axes, list(names.values()) if axes is panels[0] else [""] * len(names))
+            drawing.rows(axes, list(names) if axes is panels[0] else [""] * len(names))
             axes.set_xlabel(f"{own.what.iloc[0]} [{unit}]")
             if quantity in TIMES or own.value.min() > 0:
                 axes.set_xlim(0, 1.08 * axes.get_xlim()[1])
@@ -320,5 +304,10 @@ def label(dataset: xr.Dataset) -> str:
     return f"{anchor(dataset.attrs['campaign']).replace('-', '_')}_{dataset.attrs['campaign_hash'][:8]}"
 
 
-def _names(messages: xr.Dataset) -> dict[str, str]:
-    return networks(messages, messages.interconnect.values.tolist())
+def _looks(series: Iterable[tuple[str, str]]) -> dict[str, style.Look]:
+    """The look of each series: that of its network for the first, spare ones for others."""
+    found: dict[str, style.Look] = {}
+    for name, network in series:
+        look = style.look(network)
+        found.setdefault(name, style.look(name) if look in found.values() else look)
+    return found

@@ -116,6 +116,12 @@ def read(
     strangers = [row for row, _ in table if not any(matches(one.name, row) for one in sources)]
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
+    first: dict[str, Source] = {}
+    for source in sources:
+        same = first.setdefault(source.digest if source.results else source.name, source)
+        if same is not source:
+            left_out.append(f"{source.file}: a copy of {same.file}, which counts once")
+    sources = [*first.values()]
     given = [of_file(source.name, common, table) for source in sources]
     points = [
         {**_seen(source), **{k: v for k, v in own.items() if k not in _OF_THE_RUN}}
@@ -517,7 +523,7 @@ def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Sour
     for file, said in files:
         try:
             text = outputs.read(file)
-            results, notes = _results(runner, text)
+            results, notes, is_collective = _results(runner, text)
         except Unreadable as refusal:
             left_out.append(f"{file}: {refusal.told()}")
         except FalloffError as reason:
@@ -525,7 +531,7 @@ def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Sour
         else:
             name = _text(file.absolute().relative_to(shared))
             sources.append(Source(file, name, text, results, notes=notes))
-            outputs_seen.append(Seen(said, text, results))
+            outputs_seen.append(Seen(said, text, results, is_collective))
     told = facts(outputs_seen, is_pair=runner.name not in _OVER_NODES)
     return [replace(source, facts=one) for source, one in zip(sources, told)], left_out
 
@@ -535,17 +541,19 @@ def _text(path: Path) -> str:
     return os.fsencode(path.as_posix()).decode(errors="replace")
 
 
-def _results(runner: Tool, text: str) -> tuple[tuple[Settings, ...], tuple[str, ...]]:
-    """The settings of a file's usable results, and all notes, each once; raises Unreadable when it
-    is no output of the tool."""
+def _results(runner: Tool, text: str) -> tuple[tuple[Settings, ...], tuple[str, ...], bool]:
+    """The settings of a file's usable results, all notes, each once, and whether it has an operation of several
+    processes; raises Unreadable when it is no output of the tool."""
     try:
         found = runner.results(text)
     except Unreadable as reason:
         if outputs.is_output_of(runner.name, text):
-            return (), ()
+            return (), (), False
         raise outputs.refusal(runner.name, text, reason) from None
     notes = tuple(dict.fromkeys(one.note for one in found if one.note))
-    return tuple(dict(one.settings) for one in found if one.readings), notes
+    names = {reading.name for one in found for reading in one.readings}
+    settings = tuple(dict(one.settings) for one in found if one.readings)
+    return settings, notes, "collective_time" in names
 
 
 def _plan(

@@ -41,13 +41,18 @@ def recorded(dataset: xr.Dataset) -> dict[str, str]:
         versions = sorted({one for one in dataset.version.values.tolist() if one} - {"unknown"})
         about = {f"version of {dataset.attrs['campaign']}": quoted(", ".join(versions))}
     else:
-        session = (attributes.sessions(dataset) or [{}])[-1]
-        states = list((session.get("testbed") or {}).get("nodes", {}).values())
-        about = {
-            **(_of_nodes(states) or _of_host(session.get("host") or {})),
-            "MPI": _mpi(session),
-            **dict(_networks(dataset, states)),
-        }
+        told: dict[str, dict[str, None]] = {}
+        for session in attributes.sessions(dataset) or [{}]:
+            states = list((session.get("testbed") or {}).get("nodes", {}).values())
+            of_session = {
+                **(_of_nodes(states) or _of_host(session.get("host") or {})),
+                "MPI": _mpi(session),
+                **dict(_networks(dataset, states)),
+                "commit": str((session.get("host") or {}).get("git_commit") or "")[:8],
+            }
+            for name, words in of_session.items():
+                told.setdefault(name, {})[words] = None
+        about = {name: ", then ".join(filter(None, words)) for name, words in told.items()}
     return {name: words for name, words in about.items() if words}
 
 

@@ -9,7 +9,7 @@ from analysis import statements
 from analysis.importing import BLOCKS
 from analysis.statements import Statement, change, interval_in_words
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement
-from analysis.wording import counted, number, percent
+from analysis.wording import counted, listed, number, percent
 
 LEVEL_95 = "95 % t interval"
 
@@ -25,12 +25,14 @@ def fall(
     against: str = "",
     of: str = "efficiency",
     count: str = "nodes",
+    differing: Sequence[str] = (),
 ) -> Statement:
     """Whether a network's efficiency falls off over nodes, or its ratio to another network's rate.
 
-    `ends` are the values [1] at `start` and `end`.
+    `ends` are the values [1] at `start` and `end`; `differing` is what else differs between its points.
     """
     span = f"from {start} to {counted(end, count[:-1])}"
+    where = f"{span}, with different {listed(differing)}" if differing else span
     who = f"{name} against {against}" if against else name
     subject = who if against else f"{name}'s {of}"
     lost = "" if judged.fall is None else change(judged.fall)
@@ -40,16 +42,16 @@ def fall(
     else:
         what = f"its {of} goes from {percent(ends[0])} to {percent(ends[1])} and {lost}{basis}"
     sentence = {
-        FALLS_OFF: f"**{name} falls off{_of(against)}** {span}: {what}.",
-        FLAT: f"**{name} stays flat{_of(against)}** {span}: {what}.",
-        RISES: f"**{name} rises{_of(against)}** {span}: {what}.",
-        SIZE_OPEN: f"**{name} falls{_of(against)}** {span}: {what}. Whether by more than the margin of "
+        FALLS_OFF: f"**{name} falls off{_of(against)}** {where}: {what}.",
+        FLAT: f"**{name} stays flat{_of(against)}** {where}: {what}.",
+        RISES: f"**{name} rises{_of(against)}** {where}: {what}.",
+        SIZE_OPEN: f"**{name} falls{_of(against)}** {where}: {what}. Whether by more than the margin of "
         f"{percent(judged.margin, 0)} is open.",
     }.get(judged.answer)
     if sentence is None and judged.interval is None and judged.fall is not None:
-        sentence = f"**Whether {who} falls off {span} is open**: {what} in single runs, which have no interval."
+        sentence = f"**Whether {who} falls off {where} is open**: {what} in single runs, which have no interval."
     elif sentence is None:
-        sentence = f"**Whether {who} falls off {span} is open**: {what}. {judged.reason}"
+        sentence = f"**Whether {who} falls off {where} is open**: {what}. {judged.reason}"
     return statements.judged_fall(
         statements.origin(dataset),
         f"{subject} falls off {span}",

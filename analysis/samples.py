@@ -1,10 +1,11 @@
 """The samples that `falloff compare` compares: speeds of a campaign's points, or of a CSV file's,
 block by block."""
 
+import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, imported_hpl, importing, own_data, store, tables
+from analysis import attributes, imported_hpl, importing, own_data, points, store, tables
 from analysis.derive import slowed
+from analysis.points import Point
 from analysis.quoting import quoted
-from analysis.schema import schema, settings
+from analysis.schema import schema
 from analysis.statistics import design
 from analysis.statistics.design import PlannedFall
 from runners.journal import Folder, read_transcript
@@ -31,15 +33,9 @@ LOWER = (
     "flow_makespan message_time round_trip_time half_round_trip_p50 ping_pong_latency_mean collective_time "
     "program_time computing_mean reported_time"
 ).split()
-# Settings that make another point of imported messages and streams.
-_APART = ("interconnect", "path", "streams", "direction", "request_bytes", "message_size", "pairs")
+_SampleRow = tuple[Point, int, float, str]  # with block, log of the speed, and trial
 # Facts about a machine that differ at every reading.
 _FLEETING = ("cpu_clock_mhz", "available_bytes", "load", "uptime")
-
-Point = tuple[
-    tuple[str, Any], ...
-]  # pairs of name and value, sorted by name; the pair without a name is the quantity
-_QUANTITY = ""
 
 
 @dataclass(frozen=True)
@@ -67,27 +63,20 @@ class Sample:
     ended: str = ""
     left_out: int = 0
     is_recorded: bool = True  # whether machine and settings are: imported files say nothing of them
+    shown: Mapping[Point, str] = field(default_factory=dict)  # the unit of a point in its log
+    digests: frozenset[str] = frozenset()  # the SHA-256 of each file or campaign that it is from
 
     def log_speeds(self) -> dict[Point, pd.Series]:
         """The logarithms of every point's speeds, by block; the mean if a block has several."""
         of_points = self.trials.groupby("point", sort=False)
         return {point: trials.groupby("block").log.mean() for point, trials in of_points}
 
-
-def quantity(point: Point) -> str:
-    """The quantity of a point."""
-    return dict(point)[_QUANTITY]
-
-
-def varying(points: Sequence[Point]) -> list[str]:
-    """The settings that differ among points, in the schema's order. A setting that some points lack
-    counts as different."""
-    values: dict[str, set] = {}
-    for name in {name for point in points for name, _ in point if name != _QUANTITY}:
-        values[name] = {dict(point).get(name) for point in points}
-    known = list(schema()["coordinates"])
-    names = [name for name, found in values.items() if len(found) > 1]
-    return sorted(names, key=lambda name: (known.index(name) if name in known else -1, name))
+    def unit(self, point: Point, shown: str = "") -> tuple[str, float]:
+        """The unit in which a point is shown, by default as its log has it, and the logarithm of its size."""
+        shown = shown or self.shown.get(point, "")
+        if shown:
+            return shown, math.log(points.in_base(shown)[0])
+        return self.units[points.quantity(point)], 0.0
 
 
 def read(source: Path, x: str, y: str, block: str, better: str) -> Sample:
@@ -98,7 +87,8 @@ def read(source: Path, x: str, y: str, block: str, better: str) -> Sample:
     """
     if source.is_dir():
         folder = own_data.campaign(source)
-        return of_dataset(store.read(folder), str(folder))
+        dataset = store.read(folder)
+        return replace(of_dataset(dataset, str(folder)), digests=digests(dataset))
     if not source.exists():
         raise FalloffError(f"there is no folder or file {source}")
     return of_csv(source, x, y, block, better)
@@ -122,6 +112,8 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     in_blocks = not is_imported or attributes.design(dataset).get("repeats") == importing.BLOCKS
     if not in_blocks:  # each result was a run of its own
         trials["block"] = trials.groupby("point").cumcount() + 1
+    first = trials.drop_duplicates("point")
+    units = dict(zip(dataset.trial_id.values.tolist(), dataset.unit.values.tolist()))
     planned, networks = design.read(dataset), attributes.interconnects(dataset)
     variables = schema()["variables"]
     return Sample(
@@ -140,28 +132,35 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
         ended=dataset.attrs["ended"],
         left_out=int((dataset.status != "ok").sum()),
         is_recorded=not is_imported,
+        shown={
+            point: units[trial] for point, trial in zip(first.point, first.trial) if units[trial]
+        },
     )
 
 
-def _imported_rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
-    """The rows of imported files: points of HPL are networks and nodes, unless several settings were tried at one; those of
-    others are networks, pairs, streams and sizes of message. Settings such as N are facts that may differ."""
+def digests(dataset: xr.Dataset) -> frozenset[str]:
+    """What tells a dataset's files from others: the SHA-256 of each imported file, else that of all transcripts."""
+    files = [
+        each["sha256"] for one in attributes.sessions(dataset) for each in one.get("imported", [])
+    ]
+    return frozenset(files or [dataset.attrs.get("transcripts_sha256", "")]) - {""}
+
+
+def _imported_rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
+    """The rows of imported files. Points of HPL are networks and nodes, unless several settings were tried at one: settings
+    such as N are facts that may differ."""
     study = _imported_hpl(dataset)
     of_hpl = {}
-    if study is not None:
-        tried = study.runs.drop_duplicates(imported_hpl.ALIKE).groupby(["interconnect", "x"]).size()
-        if (tried == 1).all():
-            count = "nodes" if study.count == "nodes" else "processes"
-            at = zip(study.runs.trial_id, study.runs.interconnect, study.runs.x)
-            of_hpl = {trial: {"interconnect": name, count: _plain(x)} for trial, name, x in at}
+    if study is not None and (study.tried() == 1).all():
+        count = "nodes" if study.count == "nodes" else "processes"
+        for trial, name, x in zip(study.runs.trial_id, study.runs.interconnect, study.runs.x):
+            network = {"interconnect": name} if name else {}
+            of_hpl[trial] = points.point("hpl_rate", {**network, count: points.plain(x)})
     for point, block, log, trial in _rows(dataset):
-        if quantity(point) != "hpl_rate":
-            yield tuple(one for one in point if one[0] in (_QUANTITY, *_APART)), block, log, trial
-        elif trial in of_hpl:
-            known = {name: level for name, level in of_hpl[trial].items() if level != ""}
-            yield tuple(sorted({_QUANTITY: "hpl_rate", **known}.items())), block, log, trial
-        elif not of_hpl:
+        if not of_hpl or points.quantity(point) != "hpl_rate":
             yield point, block, log, trial
+        elif trial in of_hpl:
+            yield of_hpl[trial], block, log, trial
 
 
 def _imported_hpl(dataset: xr.Dataset) -> imported_hpl.Imported | None:
@@ -173,14 +172,16 @@ def _imported_hpl(dataset: xr.Dataset) -> imported_hpl.Imported | None:
 
 
 def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
-    """The sample of a CSV file with a column for each of x, y and block.
+    """The sample of a CSV file with a column for each of x, y and block; further columns that are settings, such as
+    direction, are of the point, too.
 
     A row without a y is left out and counted. Raises FalloffError if a column is missing, a y is
     not a number above 0, an x or a block is missing, or a block has two rows at one x.
     """
     if len({x, y, block}) < 3:
         raise FalloffError(f"--x, --y and --block name three columns, not {x}, {y} and {block}")
-    table = tables.read(file, x, y, block)
+    table = tables.read(file, x, y, block, whole=True)
+    of_point = [x, *points.setting_columns(table, x, y, block)]
     known = table.dropna(subset=[y])
     if known.empty:
         raise FalloffError(f"{file} has no value of {y}")
@@ -188,32 +189,33 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
         tables.require_numbers(table, y)
         tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0")
         tables.refuse(table, table[[x, block]].isna().any(axis=1), f"{x!r} or {block!r} is missing")
-        tables.refuse_twice(table, x, block)
+        tables.refuse_twice(table, x, block, *of_point[1:])
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
     logs = np.log(known[y].to_numpy(float)) * (1 if better == "higher" else -1)
-    points = [tuple(sorted({_QUANTITY: y, x: _plain(level)}.items())) for level in known[x]]
+    at = [points.point(y, levels) for levels in known[of_point].to_dict("records")]
     lines = [f"line {row + 2}" for row in known.index]  # the heading is line 1
     return Sample(
         source=str(file),
         evidence="measured",
         repeats="block",
-        trials=pd.DataFrame({"point": points, "block": known[block], "log": logs, "trial": lines}),
+        trials=pd.DataFrame({"point": at, "block": known[block], "log": logs, "trial": lines}),
         units={y: ""},
         lower=[] if better == "higher" else [y],
         names={},
         facts={},
         left_out=len(table) - len(known),
+        digests=frozenset([hashlib.sha256(file.read_bytes()).hexdigest()]),
     )
 
 
-def printed(sample: Sample, points: Sequence[Point]) -> Iterator[tuple[str, str]]:
+def printed(sample: Sample, chosen: Sequence[Point]) -> Iterator[tuple[str, str]]:
     """Each trial of these points with the output of its tools; for a CSV file, its lines."""
     # Imported here because it imports the experiments, and they import this module.
     from analysis.evidence import chain
 
     source = Path(sample.source)
-    trials = sample.trials.trial[[point in points for point in sample.trials.point]]
+    trials = sample.trials.trial[[point in chosen for point in sample.trials.point]]
     if not source.is_dir():
         lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
         yield from ((trial, lines[int(trial.split()[1]) - 1]) for trial in trials)
@@ -225,13 +227,14 @@ def printed(sample: Sample, points: Sequence[Point]) -> Iterator[tuple[str, str]
         yield trial, chain.raw(read_transcript(texts[name], name))
 
 
-def _rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
+def _rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
     """Each valid value above 0; of several pairs, runs and nodes of a trial the geometric mean.
 
     HPL's rates are on the time scale that the testbed describes, so that networks that were slowed down differently compare.
     """
     dataset = dataset.assign(hpl_rate=dataset.hpl_rate * slowed(dataset))
-    settings = _settings(dataset)
+    settings = points.of_trials(dataset)
+    sizes_of_units = [points.in_base(one.get("unit", "")) for one in settings]
     blocks, ids = dataset.block.values.tolist(), dataset.trial_id.values.tolist()
     quantities = {**dict.fromkeys(HIGHER, 1), **dict.fromkeys(LOWER, -1)}
     # In a trial that also has the times, bandwidths are their inverses.
@@ -246,48 +249,33 @@ def _rows(dataset: xr.Dataset) -> Iterator[tuple[Point, int, float, str]]:
             for size, values in zip(sizes, row if by_size else [row]):
                 values = values[values > 0] if np.ndim(values) else np.array([values])
                 if values.size and (values > 0).all():
-                    at = {} if size is None else {"message_size": _plain(size)}
-                    point = tuple(sorted({_QUANTITY: name, **settings[trial], **at}.items()))
-                    yield point, blocks[trial], sign * float(np.log(values).mean()), ids[trial]
+                    at = {} if size is None else {"message_size": points.plain(size)}
+                    factor, base = sizes_of_units[trial]
+                    at |= {"unit": base} if base else {}
+                    point = points.point(name, {**settings[trial], **at})
+                    log = sign * float(np.log(factor * values).mean())
+                    yield point, blocks[trial], log, ids[trial]
 
 
-def _settings(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    """The settings of each trial, by name, without unknown ones."""
-    columns = {
-        name: map(_plain, dataset[name].values.tolist()) for name in settings() if name != "rpeak"
-    }
-    trials = (dict(zip(columns, values)) for values in zip(*columns.values()))
-    return [
-        {name: value for name, value in trial.items() if value not in ("", None)}
-        for trial in trials
-    ]
-
-
-def _plain(value: Any) -> Any:
-    """A whole number without its fraction, None instead of NaN, anything else unchanged."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def facts(dataset: xr.Dataset, number: int = -1) -> dict[str, str]:
-    """What a session of the campaign, the last one by default, recorded about machine, code,
-    testbed, networks and settings, by path."""
-    recorded = attributes.sessions(dataset) or [{}]
-    session = recorded[number] if number < len(recorded) else {}
-    imported = {}
-    if attributes.testbed(dataset).get("name") == store.IMPORTED:
-        imported = {"setting of HPL": _best_settings(dataset)}
-    known = {
-        **imported,
-        **session.get("host", {}),
-        "session": session.get("testbed", {}),
-        "slurm": session.get("slurm", {}),
+def facts(dataset: xr.Dataset, number: int | None = None) -> dict[str, str]:
+    """What a session of the campaign recorded about machine, code, testbed, networks and settings, by path; by default
+    what all sessions did, where they differ each in turn."""
+    recorded = attributes.sessions(dataset)
+    known: dict[str, Any] = {
         "testbed": attributes.testbed(dataset),
         "network": attributes.interconnects(dataset),
         "setting": attributes.settings(dataset),
     }
-    return {name: text for name, text in _flat(known) if not name.endswith(_FLEETING)}
+    if attributes.testbed(dataset).get("name") == store.IMPORTED:
+        known["setting of HPL"] = _best_settings(dataset)
+    told: dict[str, dict[str, None]] = {}
+    for session in recorded if number is None else recorded[number : number + 1] or [{}]:
+        of = {"session": session.get("testbed", {}), "slurm": session.get("slurm", {})}
+        for name, text in _flat({**known, **session.get("host", {}), **of}):
+            told.setdefault(name, {})[text] = None
+    return {
+        name: ", then ".join(texts) for name, texts in told.items() if not name.endswith(_FLEETING)
+    }
 
 
 def _best_settings(dataset: xr.Dataset) -> dict[str, str]:
@@ -296,7 +284,7 @@ def _best_settings(dataset: xr.Dataset) -> dict[str, str]:
     if study is None:
         return {}
     return {
-        f"{study.names[row.interconnect]}, {row.x:g} {study.count}": f"N {row.N:g}, NB {row.NB:g}, {row.P:g} x {row.Q:g}"
+        f"{study.names[row.interconnect]}, {row.x:g} {study.count}": ", ".join(study.settings(row))
         for row in study.best.itertuples()
     }
 

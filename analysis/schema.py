@@ -19,8 +19,8 @@ from runners.tools import all_tools
 
 IDENTITY = "trial_id role runner block order evidence testbed file version".split()
 # Other text levels are shown unchanged, as they contain no markup. Networks and paths are shown by their display names,
-# which may contain anything; variants are HPL's own.
-NAMED = ("interconnect", "path", "variant")
+# which may contain anything; variants are HPL's own, units a log's.
+NAMED = ("interconnect", "path", "variant", "unit")
 WORDS = re.compile(r"(?!.*(?:_ | _|--|\.[. ]))(?:[^\W_](?:[\w %.,=+-]*[^\W_%])?)?")
 TABLES = ("design", "interconnects", "testbed_settings", "settings", "provenance")  # in JSON
 Dimension = Literal[

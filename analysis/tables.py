@@ -24,7 +24,7 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
     for column in columns:
         if column not in table:
             there = f"it has: {', '.join(map(str, table.columns))}"
-            remedy = "" if whole else ". Name columns by --x, --y and --block"
+            remedy = "" if "time" in columns else ". Name columns by --x, --y and --block"
             raise FalloffError(f"{file} has no column {column!r}; {there}{remedy}")
     return table if whole else table[list(columns)]
 
@@ -81,9 +81,9 @@ def blocks(table: pd.DataFrame, x: str, y: str, block: str) -> tuple[np.ndarray,
     return wide.columns.to_numpy(float), wide.to_numpy(float)
 
 
-def refuse_twice(table: pd.DataFrame, x: str, block: str) -> None:
-    """Raises FalloffError when a block has two rows at one x."""
-    twice = table[table.duplicated([block, x])]
+def refuse_twice(table: pd.DataFrame, x: str, block: str, *further: str) -> None:
+    """Raises FalloffError when a block has two rows at one x and the same `further` columns."""
+    twice = table[table.duplicated([block, x, *further])]
     if len(twice):
         at = f"block {twice[block].iloc[0]} has two rows at {x} = {twice[x].iloc[0]}"
         raise FalloffError(f"{at}; a block has one value at each {x}")

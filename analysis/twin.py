@@ -17,6 +17,7 @@ from scipy import stats
 from analysis import attributes, imported_hpl
 from analysis.derive import slowed
 from analysis.fitting.adequacy import follows
+from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
 from analysis.what_if import FREE, IDEAL
@@ -123,6 +124,11 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
                 "of some messages the network is not known: import them with --set interconnect=NAME"
             )
         try:
+            if alone.settings.nunique() > 1:
+                several = "; ".join(alone.settings.unique())
+                raise FalloffError(
+                    f"its messages differ in more than the size ({several}): name one folder"
+                )
             by_size = alone.groupby("bytes").time.apply(list).to_dict()
             links[network] = _link(by_size, _under_load(times[times.network == network]))
         except FalloffError as reason:
@@ -196,7 +202,7 @@ def _mean(values: np.ndarray) -> Value:
 
 
 def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
-    """Times of messages one way [s], a row a block: by `campaign`, `network`, `bytes` and `pairs` at once.
+    """Times of messages one way [s], a row a block: by `campaign`, `network`, `settings` in words, `bytes` and `pairs` at once.
 
     Of tokens it is half of the median round trip, mean over pairs and runs; each file of OSU and IMB is a block.
     """
@@ -205,11 +211,19 @@ def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
         tokens, files = (_points(dataset, name) for name in ("token_round_trip", "message_time"))
         time = tokens.token_round_trip.sel(quantile=0.5).mean(["pair", "run"]) / 2
         columns = (tokens.interconnect, tokens.token_bytes, tokens.pairs, time)
-        rows += ((campaign, *row) for row in zip(*(column.values.tolist() for column in columns)))
-        columns = (files.interconnect, files.message_size, files.message_time)
-        for network, sizes, times in zip(*(column.values.tolist() for column in columns)):
-            rows += ((campaign, network, size, 1, each) for size, each in zip(sizes, times))
-    table = pd.DataFrame(rows, columns=["campaign", "network", "bytes", "pairs", "time"])
+        for network, *row in zip(*(column.values.tolist() for column in columns)):
+            rows.append((campaign, network, "", *row))
+        columns = (files.message_size, files.message_time)
+        for levels, sizes, times in zip(
+            of_trials(files), *(each.values.tolist() for each in columns)
+        ):
+            network = levels.pop("interconnect", "")
+            settings = ", ".join(in_words(levels, sorted(levels)))
+            rows += (
+                (campaign, network, settings, size, 1, time) for size, time in zip(sizes, times)
+            )
+    names = ["campaign", "network", "settings", "bytes", "pairs", "time"]
+    table = pd.DataFrame(rows, columns=names)
     return table[table.time > 0].astype({"bytes": int, "pairs": int, "time": float})
 
 

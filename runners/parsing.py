@@ -27,6 +27,7 @@ _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB
 
 # What several tools are told, and what several read.
 ENDS = {"sender": Quantity("sending node", "1"), "receiver": Quantity("receiving node", "1")}
+REQUEST = {"request_bytes": Quantity("size of the messages that go there and back", "B")}
 GOODPUT = {"goodput": Quantity("TCP payload received", "bit/s")}
 MESSAGES = {
     "message_size": Quantity("size of the messages", "B", ("trial", "message")),
@@ -55,6 +56,7 @@ COLLECTIVES = {
     ),
 }
 TEST = {"test": Quantity("test of the tool")}
+DATATYPE = {"datatype": Quantity("type of the data, and their reduction")}
 PROCESSES = {"processes": Quantity("processes, as an imported file names them", "1")}
 
 

@@ -384,7 +384,8 @@ def test_encodings_of_other_systems_are_read(tmp_path, falloff):
     latency = recorded.text("osu/5.4.3-latency").replace("2.80\n", "2,80\n", 1)
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         file = tmp_path / f"{encoding}.out"
-        file.write_bytes(latency.replace("\n", "\r\n").encode(encoding))
+        output = f"{encoding}\n{latency}".replace("\n", "\r\n")
+        file.write_bytes(output.encode(encoding))
         code, out, _ = falloff("osu", file, "--print")
         assert code == 0 and json.loads(out)["results"][0]["settings"]["largest_bytes"] == 2**22
     code, _, err = falloff("osu", tmp_path)

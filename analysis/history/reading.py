@@ -1,6 +1,6 @@
 """Read the sessions of a history: campaign folders, datasets, tools' logs, or a CSV file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -10,10 +10,10 @@ import pandas as pd
 import xarray as xr
 
 from analysis import attributes, importing, samples, store, tables
-from analysis.comparison import labels
 from analysis.evidence import verify
+from analysis.points import labels, point, quantity, setting_columns
 from analysis.quoting import quoted
-from analysis.samples import Sample, quantity
+from analysis.samples import Sample
 from analysis.suspects import QUANTITIES, host_names
 from runners.record import FalloffError
 
@@ -38,7 +38,8 @@ class History:
     `values` has a row for each value: the number of its `session` from 0, `what` was measured, the
     `node` (empty if it is of no single one), its `block`, and the `log` of its speed. `typical`
     holds the unit of each `what`, and whether lower values are better. `switches` holds the nearest
-    switch of each node, as far as known. `sources` are the given files and folders.
+    switch of each node, as far as known. `sources` are the given files and folders; `copies` those that repeat another one
+    and do not count.
     """
 
     sessions: tuple[Session, ...]
@@ -47,9 +48,10 @@ class History:
     switches: Mapping[str, str]
     evidence: str
     sources: tuple[str, ...]
+    copies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Part:
     """Values of one source; `session` in the rows is the key of `times` and `facts`."""
 
@@ -95,7 +97,8 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
 def of_csv(file: Path, better: str) -> _Part:
     """The values of a CSV file with the columns `time` and `rate`, and perhaps `block`, `node` and `switch`.
 
-    Any further column is a fact about the session, such as its kernel. Raises FalloffError, with
+    A further column that is a setting, such as direction, tells courses apart if it differs within a day; any other is a
+    fact about the session, such as its kernel. Raises FalloffError, with
     the line, if a time or a rate cannot be read, or a value stands twice.
     """
     table = tables.read(file, "time", "rate", whole=True)
@@ -110,19 +113,20 @@ def of_csv(file: Path, better: str) -> _Part:
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
     node = table.node.astype(str) if "node" in table else pd.Series("", table.index)
-    repeat = table.groupby([times, node]).cumcount() + 1
+    what = _courses(table, times)
+    repeat = table.groupby([times, node, what]).cumcount() + 1
     block = table.block.astype(str) if "block" in table else repeat.astype(str)
     sign = 1 if better == "higher" else -1
     rows = pd.DataFrame(
         {
-            "session": _nights(times, node + "\0" + block),
-            "what": "rate",
+            "session": _nights(times, what + "\0" + node + "\0" + block),
+            "what": what,
             "node": [quoted(name) for name in node],
             "block": block,
             "log": sign * np.log(table.rate.to_numpy(float)),
         }
     )
-    twice = rows.duplicated(["session", "node", "block"])
+    twice = rows.duplicated(["session", "what", "node", "block"])
     tables.refuse(table, twice, f"{file}: a node's block stands twice at one time")
     session = rows.session
     known = [name for name in table if name not in _NO_FACTS]
@@ -136,7 +140,20 @@ def of_csv(file: Path, better: str) -> _Part:
         named = table.switch.notna()
         switches = dict(zip(rows.node[named], map(quoted, table.switch[named])))
     starts = {number: time.to_pydatetime() for number, time in times.groupby(session).min().items()}
-    return _Part(str(file), "measured", rows, starts, facts, {"rate": ("", sign < 0)}, switches)
+    return _Part(
+        str(file), "measured", rows, starts, facts, dict.fromkeys(what, ("", sign < 0)), switches
+    )
+
+
+def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
+    """What the rate of each row is of: a setting that differs within a day makes another course, any other is a fact."""
+    apart = [
+        name
+        for name in setting_columns(table, *_NO_FACTS)
+        if table.groupby(times.dt.date)[name].nunique().max() > 1
+    ]
+    points = [point("rate", levels) for levels in table[apart].to_dict("records")]
+    return pd.Series(map(labels(points, {}), points), table.index)
 
 
 def _nights(times: pd.Series, what: pd.Series) -> pd.Series:
@@ -160,19 +177,22 @@ def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_Part]:
         raise FalloffError(
             f"these are of the testbeds {', '.join(testbeds)}: a history is one cluster's"
         )
-    read, points, names = [], dict[tuple, None](), dict[str, str]()
+    read, points, names, shown = [], dict[tuple, None](), dict[str, str](), dict[tuple, str]()
     for source, dataset in datasets:
         sample = None
         if not (dataset.runner.values == "suspects").all():
             sample = samples.of_dataset(dataset, source)
             points |= dict.fromkeys(sample.trials.point)
             names |= sample.names
+            shown = {**sample.shown, **shown}
         read.append((source, dataset.reset_coords(), sample))
     label = labels([*points], names) if points else None
-    return [_of_dataset(*each, label) for each in read]
+    return [_of_dataset(*each, label, shown) for each in read]
 
 
-def _of_dataset(source: str, dataset: xr.Dataset, sample: Sample | None, label) -> _Part:
+def _of_dataset(
+    source: str, dataset: xr.Dataset, sample: Sample | None, label, shown: Mapping
+) -> _Part:
     blocks = attributes.block_sessions(dataset)
     starts = dataset.start.values
     if not np.isfinite(starts).any():
@@ -180,25 +200,27 @@ def _of_dataset(source: str, dataset: xr.Dataset, sample: Sample | None, label) 
         raise FalloffError(f"{source} does not say when it was measured: {remedy}")
     is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
     rows, units = [], {}
-    # An imported result is a session of its own; of a campaign's own trials the journal knows the session.
-    numbers = [
-        f"{start:.0f}" if is_imported else str((blocks.get(block) or [1])[-1])
-        for start, block in zip(starts.tolist(), dataset.block.values.tolist())
-    ]
+    # Of a campaign's own trials the journal knows the session; of imported ones the time tells it.
+    numbers = [str((blocks.get(block) or [1])[-1]) for block in dataset.block.values.tolist()]
+    if is_imported and sample is not None:
+        what = dataset.trial_id.to_series().map(sample.trials.groupby("trial").point.agg(tuple))
+        begun = pd.to_datetime(pd.Series(starts, what.index), unit="s", utc=True)
+        numbers = _nights(begun[what.notna()], what).reindex(what.index).astype(str).tolist()
     session_of = dict(zip(dataset.trial_id.values.tolist(), numbers))
     if sample is not None:
         lower = set(sample.lower)
         for point, block, log, trial in sample.trials.itertuples(index=False):
             what = label(point)
-            units[what] = sample.units[quantity(point)], quantity(point) in lower
-            rows.append((session_of[trial], what, "", str(block), log))
+            unit, size = sample.unit(point, shown.get(point, ""))
+            units[what] = unit, quantity(point) in lower
+            rows.append((session_of[trial], what, "", str(block), log - size))
     rows += _of_suspects(dataset, numbers, units)
     times, facts = dict[str, float](), dict[str, Mapping]()
     for number, start in zip(numbers, starts.tolist()):
         if np.isfinite(start):
             times[number] = min(start, times.get(number, start))
     for number in times:
-        facts[number] = samples.facts(dataset, -1 if is_imported else int(number) - 1)
+        facts[number] = samples.facts(dataset, None if is_imported else int(number) - 1)
     table = pd.DataFrame(rows, columns=["session", "what", "node", "block", "log"])
     table = table[table.session.isin(times)]
     moments = {number: datetime.fromtimestamp(at, timezone.utc) for number, at in times.items()}
@@ -206,7 +228,8 @@ def _of_dataset(source: str, dataset: xr.Dataset, sample: Sample | None, label) 
     above = named[0].get("slurm", {}).get("switches", {})
     switches = {host.split(".")[0]: names[0] for host, names in above.items() if names}
     evidence = dataset.evidence.values[0].item()
-    return _Part(dataset.attrs["campaign"], evidence, table, moments, facts, units, switches)
+    name = source if is_imported else dataset.attrs["campaign"]
+    return _Part(name, evidence, table, moments, facts, units, switches)
 
 
 def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> Iterator[tuple]:
@@ -236,22 +259,31 @@ def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> It
                     yield numbers[trial], what, host, block, value
 
 
-def _joined(parts: Iterable[_Part], sources: tuple[str, ...]) -> History:
-    """The sessions of all parts in the order of time. Those of different campaigns that begin
-    together are one."""
-    parts = list(parts)
+def _joined(parts: Sequence[_Part], sources: tuple[str, ...]) -> History:
+    """The sessions of all parts in the order of time. Those that begin together are one, but of one campaign or of one
+    course."""
+    distinct: dict[tuple, _Part] = {}
+    for part in parts:
+        distinct.setdefault((*part.times.values(), *part.rows.log), part)
+    copies = tuple(part.name for part in parts if part not in distinct.values())
+    parts = list(distinct.values())
     begun = sorted(
         (time, part.name, place, key)
         for place, part in enumerate(parts)
         for key, time in part.times.items()
     )
     numbers, sessions = dict[tuple, int](), list[Session]()
-    start, present = None, set[str]()
+    start, present = None, set[tuple]()
+    courses = [
+        {key: {*zip(of.what, of.node)} for key, of in part.rows.groupby("session")}
+        for part in parts
+    ]
     for time, name, place, key in begun:
-        if start is None or time - start >= TOGETHER or name in present:
+        measured = courses[place].get(key, {name})
+        if start is None or time - start >= TOGETHER or measured & present:
             sessions.append(Session(time, {}))
             start, present = time, set()
-        present.add(name)
+        present |= measured
         numbers[place, key] = len(sessions) - 1
         facts = {**sessions[-1].facts, **parts[place].facts.get(key, {})}
         sessions[-1] = Session(sessions[-1].time, facts)
@@ -264,4 +296,4 @@ def _joined(parts: Iterable[_Part], sources: tuple[str, ...]) -> History:
         raise FalloffError(f"{', '.join(sources)}: there is no valid rate or time")
     units = {what: unit for part in parts for what, unit in part.units.items()}
     switches = {node: name for part in parts for node, name in part.switches.items()}
-    return History(tuple(sessions), values, units, switches, parts[0].evidence, sources)
+    return History(tuple(sessions), values, units, switches, parts[0].evidence, sources, copies)

@@ -32,6 +32,8 @@ def text(found: Judged) -> str:
         lines += [sentence(found, one), *([f"  {facts}"] if facts else []), ""]
     lines += [*bad_lines(found), ""] if found.bad_nights else []
     lines += [*_courses(found), "", rule(found)]
+    if copies := found.history.copies:
+        lines.append(f"Copies of other sources, left out: {few(copies)}.")
     return "\n".join(lines).replace("\u00a0", " ")
 
 

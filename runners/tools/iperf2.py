@@ -11,7 +11,7 @@ from typing import Dict, List, Tuple
 from runners import iperf_text
 from runners.iperf_text import Row
 from runners.outputs import absent
-from runners.parsing import GOODPUT, attempt, only_read, parts, refused, usable
+from runners.parsing import GOODPUT, TEST, attempt, only_read, parts, refused, usable
 from runners.record import (
     Contradictory,
     Cut,
@@ -33,7 +33,7 @@ _CUT = "the last row of each stream is missing: stopped or cut off"
 def results(text: str) -> List[Result]:
     """One result for each run of a client, each connection of a server, and each of its sums.
 
-    `stream` is the connection's number or SUM, `duration_s` its length. With -i an output of 2.0 that is cut off after its
+    `stream` is the connection's number or SUM, `duration_s` its length, `test` of how many streams the rate is. With -i an output of 2.0 that is cut off after its
     first interval reads as one of that length, which is noted.
 
     The reading is goodput or sent_rate [bit/s]. Raises Unreadable when nothing can be used.
@@ -72,10 +72,14 @@ def _of_run(title: str, part: str) -> List[Result]:
         return [refused(reason, {})]
     rate = "goodput" if is_server else "sent_rate"
     rows_of = Counter(row.id for row in listed)
+    streams = len(rows_of.keys() - {"SUM"})
+    # A server does not say which of its connections a sum is of: what is beside one may be a part of it.
+    alone = "one of several streams" if "SUM" in rows_of else "one stream"
+    tests = {"SUM": "sum of streams"} if is_server else {"SUM": f"{streams} streams"}
     return [
         attempt(
             lambda: [iperf_text.reading(row, rate)],
-            {"stream": row.id, "duration_s": row.end},
+            {"stream": row.id, "duration_s": row.end, "test": tests.get(row.id, alone)},
             _note(row, is_alone=rows_of[row.id] == 1),
         )
         for row in found
@@ -137,4 +141,6 @@ MARKS = (
     Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),
 )
 
-TOOL = only_read("iperf2", results, readings=READINGS, marks=MARKS, aliases=("iperf",))
+TOOL = only_read(
+    "iperf2", results, readings=READINGS, factors=TEST, marks=MARKS, aliases=("iperf",)
+)

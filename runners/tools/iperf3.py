@@ -289,6 +289,7 @@ def settings(report: Report) -> Dict[str, Any]:
         "streams": asked.get("num_streams"),
         "duration_s": asked.get("duration"),
         "omit_s": asked.get("omit"),
+        "window_bytes": part(report, "start").get("sock_bufsize") or None,
         "congestion_control": part(report, "end").get("sender_tcp_congestion"),
     }
     return {name: value for name, value in named.items() if value is not None}

@@ -11,6 +11,7 @@ from typing import List, Match
 from runners.outputs import absent
 from runners.parsing import (
     COLLECTIVES,
+    DATATYPE,
     PROCESSES,
     TEST,
     attempt,
@@ -38,6 +39,7 @@ _ROW = re.compile(
     r"[ \t]+(N/A|\d{1,12}(?:e\+\d\d)?)(?:[ \t]+\S+){0,4}[ \t]*\n",
     re.M,
 )
+_TYPE = re.compile(r"^[ \t]*\d+[ \t]+\d+[ \t]+([a-z]\w*(?:[ \t]+[a-z]\w*)?)", re.M)
 _OUT_OF_BOUNDS = re.compile(r"^[ \t]*# Out of bounds values : (\d{1,12}) (\w+)", re.M)
 
 
@@ -63,6 +65,8 @@ def _result(before: str, head: Match, table: str) -> Result:
         settings["version"] = version[1]
     if ranks := _RANK.findall(before):
         settings["processes"] = max(map(int, ranks)) + 1
+    if kind := _TYPE.search(body):
+        settings["datatype"] = " ".join(kind[1].split())
     sizes = [int(row[1]) for row in _ROW.finditer(body)]
     if sizes:
         settings["largest_bytes"] = sizes[-1]
@@ -115,7 +119,7 @@ TOOL = only_read(
     "nccl_tests",
     results,
     readings=READINGS,
-    factors={**TEST, **PROCESSES},
+    factors={**TEST, **PROCESSES, **DATATYPE},
     marks=MARKS,
     aliases=("nccl", "rccl"),
 )

@@ -5,10 +5,11 @@ Read are its classic tables and key=value lines (-k). Units are those of netperf
 """
 
 import re
+from contextlib import suppress
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from runners.outputs import absent
-from runners.parsing import GOODPUT, attempt, only_read, usable
+from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, usable
 from runners.record import (
     Contradictory,
     Cut,
@@ -30,6 +31,11 @@ _UNITS = {
     "KBytes": 8 * 2**10,
     "MBytes": 8 * 2**20,
     "GBytes": 8 * 2**30,
+}
+_SIZES = {
+    "REQUEST_SIZE": "request_bytes",
+    "RESPONSE_SIZE": "response_bytes",
+    "LOCAL_SEND_SIZE": "send_bytes",
 }
 _LEAST = 1.0  # netperf prints two decimals: below it they are too few for 0.5 %
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
@@ -68,6 +74,10 @@ def results(text: str) -> List[Result]:
     for name, test in _tests(text):
         word = re.sub(r"[|/]", "-", name)  # a word of a dataset has neither
         settings, warning = {"test": word} if word else {}, _WARNING.search(test)
+        with suppress(Unreadable):  # whose reason is the result's
+            fields = _keyval(test) or _table(test)
+            sizes = ((ours, fields.get(theirs, "").strip()) for theirs, ours in _SIZES.items())
+            settings.update((ours, int(size)) for ours, size in sizes if size.isdecimal())
         note = warning[1] if warning else ""
         found.append(attempt(lambda: [_reading(name, test)], settings, note))
     return usable(found)
@@ -173,8 +183,8 @@ def _table(text: str) -> Dict[str, str]:
         "THROUGHPUT": cells[sizes + 1],
         "THROUGHPUT_UNITS": "Trans/s" if is_rate else f"{headings[1].strip()}/s",
     }
-    exchanged = dict(zip(("REQUEST_SIZE", "RESPONSE_SIZE"), cells[2:4])) if sizes == 4 else {}
-    return {**found, **exchanged}
+    names = ("REQUEST_SIZE", "RESPONSE_SIZE") if sizes == 4 else ("LOCAL_SEND_SIZE",)
+    return {**found, **dict(zip(names, cells[2:]))}
 
 
 READINGS = {
@@ -186,4 +196,11 @@ MARKS = (
     Mark(r"^[ \t]*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", "an output of netperf"),
 )
 
-TOOL = only_read("netperf", results, readings=READINGS, marks=MARKS)
+FACTORS = {
+    **TEST,
+    **REQUEST,
+    "response_bytes": Quantity("size of the answers to requests", "B"),
+    "send_bytes": Quantity("bytes that are given to the kernel at once", "B"),
+}
+
+TOOL = only_read("netperf", results, readings=READINGS, factors=FACTORS, marks=MARKS)

@@ -12,6 +12,7 @@ from typing import List, Match
 from runners.outputs import absent
 from runners.parsing import (
     COLLECTIVES,
+    DATATYPE,
     TEST,
     attempt,
     in_unit,
@@ -47,6 +48,9 @@ _OPERATION = re.compile(
     r"(?:all-to-allv? personalized exchange|all[a-z]{5,10}|broadcast|gatherv?|reduce(?:_scatter)?|scan|scatterv?) latency"
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
+# Bytes are what older versions send and do not name.
+_DATATYPE = re.compile(r"^[ \t]*# Datatype: (?!MPI_CHAR\b)(\w+)", re.M)
+_BUFFERS = re.compile(r"^[ \t]*# Send Buffer on (\w+).* Receive Buffer on (\w+)", re.M)
 _OTHER_COLUMNS = re.compile(r"^[ \t]*# Size\b.*\n", re.M)
 _ROW = re.compile(r"^[ \t]*(\d{1,12})[ \t]+(\d{1,15}\.\d{1,9})(?:[ \t]+(\S[^\n]*))?\n", re.M)
 _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
@@ -73,11 +77,15 @@ def _result(title: Match, body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     test = test.lower().replace(" / message rate", "")
     settings = {"test": test, "version": title[3] or "unknown"}
+    if datatype := _DATATYPE.search(body):
+        settings["datatype"] = datatype[1].lower().replace("_", "-")
+    if buffers := _BUFFERS.search(body):
+        settings["test"] = f"{test} {buffers[1]} to {buffers[2]}".lower()
     if test == "multiple bandwidth" and (pairs := _PAIRS.search(body)):
         settings["pairs"] = int(pairs[1])
     columns = _COLUMNS.search(body)
     note = not_understood(strange_lines(body[columns.end() :], _ROW)) if columns else ""
-    result = attempt(lambda: _readings(settings["test"], body), settings, note)
+    result = attempt(lambda: _readings(test, body), settings, note)
     if not result.readings:
         return result
     sizes = result.readings[0].value
@@ -111,4 +119,11 @@ def _readings(test: str, body: str) -> List[Reading]:
 
 MARKS = (Mark(r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),)
 
-TOOL = only_read("osu", results, readings=COLLECTIVES, factors=TEST, marks=MARKS, aliases=("omb",))
+TOOL = only_read(
+    "osu",
+    results,
+    readings=COLLECTIVES,
+    factors={**TEST, **DATATYPE},
+    marks=MARKS,
+    aliases=("omb",),
+)

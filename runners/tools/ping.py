@@ -10,7 +10,7 @@ from typing import Any, List, Mapping
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
-from runners.parsing import ENDS, attempt, half_digit, parser, usable
+from runners.parsing import ENDS, REQUEST, attempt, half_digit, parser, usable
 from runners.record import (
     Command,
     Contradictory,
@@ -32,6 +32,7 @@ _MARGIN_S = 20.0
 
 _SEQUENCES = 2**16  # of 16 bits: a long run begins again at 0
 _HEAD = re.compile(r"^PING \S+ ?\(", re.M)
+_SIZE = re.compile(r"^PING .*?\b(\d{1,6})(?:\(\d+\))? (?:data )?bytes", re.M)
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
 _REPLY = re.compile(
     rf"bytes from .*?(?:icmp_)?(?:seq|req)=(\d{{1,9}}) .*time=({_NUMBER}) ms( \(DUP!\))?$", re.M
@@ -63,7 +64,9 @@ def results(text: str) -> List[Result]:
     heads = [head.start() for head in _HEAD.finditer(text)] or [0]
     borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
     runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]
-    return usable([attempt(lambda: _readings(run), {}) for run in runs])
+    sizes = map(_SIZE.search, runs)
+    settings = [{"request_bytes": int(size[1])} if size else {} for size in sizes]
+    return usable([attempt(lambda: _readings(run), of) for run, of in zip(runs, settings)])
 
 
 def _readings(run: str) -> List[Reading]:
@@ -133,7 +136,7 @@ TOOL = Tool(
     results,
     SETTINGS,
     readings=READINGS,
-    factors=ENDS,
+    factors={**ENDS, **REQUEST},
     marks=MARKS,
     result_line=r"^(?:rtt|round-trip) min.*$",
     packages=("iputils-ping",),

@@ -1,7 +1,8 @@
 """ReFrame's performance logs: only read, never run from here. Their first line names the columns.
 
 Each row is a run of a test; each pair of columns NAME_value, NAME_unit is a figure of merit of it (ReFrame 4; older logs
-have perf_var, perf_value, perf_unit). A unit of time makes it a time, for which less is better; any other a rate.
+have perf_var, perf_value, perf_unit). A unit of time makes it a time, for which less is better, also a time for each step,
+iteration or message; any other a rate.
 """
 
 import re
@@ -9,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from runners.outputs import absent
-from runners.parsing import TEST, only_read, usable, without_labels
+from runners.parsing import PROCESSES, TEST, only_read, usable, without_labels
 from runners.record import Contradictory, Cut, Mark, Quantity, Reading, Result
 
 _HEAD = re.compile(
@@ -24,14 +25,21 @@ _SECONDS = {
     "us": 1e-6,
     "µs": 1e-6,
     "ns": 1e-9,
+    "min": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hours": 3600.0,
 }
 _UNKNOWN = ("", "null", "None", "nan")
 _STRANGE = re.compile(r"[^\w .,=+-]+")
+_PLATFORM = re.compile(r"@(\S{1,60})")  # system, partition and environment behind a test's name
+_PLATFORM_COLUMNS = ("system", "partition", "environ")
+_COUNTS = {"num_tasks": "processes", "num_tasks_per_node": "ranks_per_node"}
 
 
 def results(text: str) -> List[Result]:
-    """One result for each figure of merit of each row, with its test: the reading reported_rate in the log's own unit, or
-    reported_time [s], and when the run was over, as `start` [s since the epoch]; a time without a zone is taken as UTC.
+    """One result for each figure of merit of each row, with its test, platform, processes and unit as far as the log has
+    them: the reading reported_rate in the log's own unit, or reported_time [s], and when the run was over, as `start` [s since the epoch]; a time without a zone is taken as UTC.
 
     Raises Unreadable when no row can be used.
     """
@@ -67,11 +75,14 @@ def _of_row(row: Dict[str, str]) -> Iterator[Result]:
         or row.get("check_name", "")
     )
     moment = _moment(row.get("job_completion_time", ""))
+    named = _PLATFORM.findall(row.get("info", "")) or map(row.get, _PLATFORM_COLUMNS)
+    settings = {"version": row.get("version", "").replace("reframe ", "") or "unknown"}
+    if platform := " ".join(filter(None, named)):
+        settings["platform"] = _word(platform)
+    counts = ((ours, row.get(theirs, "")) for theirs, ours in _COUNTS.items())
+    settings.update((name, int(count)) for name, count in counts if count.isdecimal())
     for metric, value, unit in _figures(row):
-        settings = {
-            "test": _word(f"{name} {metric}"),
-            "version": row.get("version", "").replace("reframe ", "") or "unknown",
-        }
+        settings = {**settings, "test": _word(f"{name} {metric}")}
         try:
             number = float(value)
         except ValueError:
@@ -79,12 +90,12 @@ def _of_row(row: Dict[str, str]) -> Iterator[Result]:
                 (), settings, f"{metric} is {value[:40]!r}, which is no number", Contradictory.kind
             )
             continue
-        scale = _SECONDS.get(unit.lower())
-        reading = (
-            Reading("reported_rate", number, "1")
-            if scale is None
-            else Reading("reported_time", number * scale, "s")
-        )
+        time, _, each = unit.lower().partition("/")
+        if time in _SECONDS and each not in _SECONDS:
+            reading = Reading("reported_time", number * _SECONDS[time], "s")
+        else:
+            reading = Reading("reported_rate", number, "1")
+            settings["unit"] = re.sub(r"[^\w/%.-]+|_", " ", unit)[:20].strip()
         start = [Reading("start", moment, "s")] if moment is not None else []
         yield Result((reading, *start), settings)
 
@@ -120,8 +131,15 @@ def _word(text: str) -> str:
 MARKS = (Mark(_HEAD.pattern, "a performance log of ReFrame"),)
 
 READINGS = {
-    "reported_rate": Quantity("figure of merit as ReFrame's log has it", "1"),
+    "reported_rate": Quantity("figure of merit in the log's unit", "1"),
     "reported_time": Quantity("figure of merit in seconds", "s"),
 }
 
-TOOL = only_read("reframe", results, readings=READINGS, factors=TEST, marks=MARKS)
+FACTORS = {
+    **TEST,
+    **PROCESSES,
+    "platform": Quantity("system, partition and environment of a test"),
+    "unit": Quantity("unit of a figure of merit"),
+}
+
+TOOL = only_read("reframe", results, readings=READINGS, factors=FACTORS, marks=MARKS)

@@ -1,11 +1,11 @@
 """sockperf: half the round trip of small messages over TCP, with its percentiles (ping-pong and under-load of sockperf 3.x)."""
 
 import re
-from typing import List, Mapping
+from typing import Dict, List, Mapping
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
-from runners.parsing import ENDS, attempt, parser, parts, usable
+from runners.parsing import ENDS, REQUEST, attempt, parser, parts, usable
 from runners.record import (
     Command,
     Contradictory,
@@ -24,6 +24,7 @@ PORT = 5211
 # The server needs to start, and the client warms up and waits for late replies.
 _MARGIN_S = 20.0
 
+_PROTOCOL = re.compile(r"^\[ *\d+\] IP = .* # (TCP|UDP)", re.M)
 _ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 _TITLE = re.compile(r"^sockperf: == version #(\d[\w.]*?)(?:-[\w.]+)? ==", re.M)
 _NUMBER = r"(\d{1,12}\.\d{1,9})"
@@ -48,7 +49,7 @@ SETTINGS = {
     "request_bytes": COUNT,
     "duration_s": POSITIVE,
 }
-FACTORS = {**ENDS, "request_bytes": Quantity("size of the messages that go there and back", "B")}
+FACTORS = {**ENDS, **REQUEST, "protocol": Quantity("transport protocol")}
 READINGS = {
     "half_round_trip": Quantity("mean half round trip of a message", "s"),
     "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
@@ -82,12 +83,17 @@ def results(text: str) -> List[Result]:
     round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
     text = _ESCAPE.sub("", text.replace("\r", ""))
     found = [
-        attempt(lambda body=body: _readings(body), {"version": title[1]})
+        attempt(lambda body=body: _readings(body), {"version": title[1], **_protocol(body)})
         for title, body in parts(text, _TITLE)
     ]
     if not found:
         raise absent("sockperf", text, "an output of sockperf")
     return usable(found, "an output of sockperf without a usable result: ")
+
+
+def _protocol(run: str) -> Dict[str, str]:
+    found = _PROTOCOL.search(run)
+    return {"protocol": found[1]} if found else {}
 
 
 def _readings(run: str) -> List[Reading]:
