@@ -177,7 +177,7 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path, mon
                 noise = np.exp(random.normal(0, 0.01))
                 (tmp_path / name).write_text(
                     head
-                    + "".join(f"{size} {us * factor * times * noise:.2f}\n" for size, us in sizes)
+                    + "".join(f"{size} {us * factor * times * noise:.4f}\n" for size, us in sizes)
                 )
                 rows.append((name, {"nodes": nodes, "interconnect": "gige"}))
     found = importing.read("osu", sorted(tmp_path.glob("*.txt")), {}, rows)
