@@ -481,6 +481,12 @@ def bullets(statements: Iterable[Statement]) -> str:
     return "\n".join(lines)
 
 
+def unless_across(words: str, interval: Sequence[float], low: float, high: float = math.inf) -> str:
+    """The `words`, but "undecided" if an interval that is known (no NaN) crosses an end of the range from `low` to `high`."""
+    is_known = bool(np.isfinite(interval).all())
+    return UNDECIDED if is_known and place(*interval, low, high) == ACROSS else words
+
+
 def above(interval: Sequence[float], value: float) -> str:
     """Whether the whole interval lies above a value; empty if unknown (NaN)."""
     low, high = interval

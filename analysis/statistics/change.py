@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.judgement import LEVEL, UNDECIDED, holm_levels, log_margin
+from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
 
 SAME, SLOWER, FASTER = "the same", "slower", "faster"
 ANSWERS = (SLOWER, UNDECIDED, FASTER, SAME)  # the most urgent first
