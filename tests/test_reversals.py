@@ -34,7 +34,9 @@ def test_planted_falls_are_found_from_the_peak_to_the_trough(means, places):
 def test_values_whose_intervals_overlap_are_alike():
     means = [100.0, 80.0, 101.0]
     assert reversals(means, [85, 65, 86], [115, 95, 116], 0.05) == []
-    assert reversals(means, [97, 77, 98], [103, 83, 104], 0.05) == [Reversal(0, 1, pytest.approx(0.2))]
+    assert reversals(means, [97, 77, 98], [103, 83, 104], 0.05) == [
+        Reversal(0, 1, pytest.approx(0.2))
+    ]
 
 
 def test_a_steady_sequence_with_scatter_names_nothing():
