@@ -26,6 +26,7 @@ from analysis.statements import (
     evidence_of,
     interval_in_words,
     origin,
+    unless_across,
 )
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED
@@ -238,7 +239,10 @@ def limited_by_the_bridge(dataset: xr.Dataset, fans: Sequence[Fan]) -> Iterator[
         subject = f"The bridge limits {fan.flows}, from this many on"
         if fan.was_set:
             subject += f" (set: {fan.was_set:g})"
-        about = {"words": answers.get(fan.verdict.limit, "no"), "primary": True}
+        words = answers.get(fan.verdict.limit, "no")
+        if words == "yes":
+            words = unless_across(words, fan.knee[1:], min(fan.limits), max(fan.limits))
+        about = {"words": words, "primary": True}
         about["reason"] = fan.model.reason or fan.verdict.reason
         yield estimated(origin(dataset), subject, "receivers", fan.knee, fan.model.blocks, **about)
 

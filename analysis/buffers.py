@@ -17,7 +17,7 @@ from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import over_factors
 from analysis.fitting.block_fit import Attempt, attempt
 from analysis.models import bandwidth_delay
-from analysis.statements import Statement, estimated, judged_ratio, origin
+from analysis.statements import Statement, estimated, judged_ratio, origin, unless_across
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED, judge_control
@@ -110,11 +110,14 @@ def fill(
         short_names(dataset),
         Place(PLANNED[0], designs.read(dataset).control, PLANNED[1]),
     )
+    buffers = dataset.window_bytes.values
+    tried = np.nanmin(buffers), np.nanmax(buffers)
     for place, model in fits.items():
         path, control, direction = place
         subject = f"TCP fills path {names[path]} from this buffer on: {direction}, {control}"
-        about = {"words": "found" if model.follows else UNDECIDED, "reason": model.reason}
         ends = tuple(filling.loc[place, ["buffer", "low", "high"]])
+        words = unless_across("found", ends[1:], *tried) if model.follows else UNDECIDED
+        about = {"words": words, "reason": model.reason}
         about["primary"] = place == planned
         yield estimated(source, subject, "buffer", ends, model.blocks, unit="B", **about)
 

@@ -18,11 +18,21 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.points import Point, labels, quantity, varying
 from analysis.quoting import quoted
 from analysis.samples import Sample
-from analysis.statements import T_INTERVAL, known
+from analysis.statements import known
 from analysis.statistics import change
 from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED
-from analysis.wording import UNKNOWN, counted, fixed, listed, number, percent
+from analysis.statistics.unordered import IF_ALIKE
+from analysis.wording import (
+    UNKNOWN,
+    counted,
+    fixed,
+    level_in_words,
+    levels_in_words,
+    listed,
+    number,
+    percent,
+)
 from runners.record import FalloffError
 
 _OLD, _NEW = style.Look("#6E6E6E", "o", "-"), style.Look("#0072B2", "D", "-")
@@ -39,8 +49,8 @@ EXIT_CODES = {SAME: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 class Change:
     """One statement: `what` was compared, its `answer`, and the numbers behind it.
 
-    `ratio` is the speed of NEW over that of OLD (geometric means) with its 95 % t interval `low`,
-    `high`. For a contrast it is the share of another network's speed that one network keeps from
+    `ratio` is the speed of NEW over that of OLD (geometric means), and `low` to `high` the t interval that decided, of this
+    `confidence`. For a contrast it is the share of another network's speed that one network keeps from
     fewer to more nodes, NEW over OLD. Unknown is NaN. `old` and `new` hold the blocks' log-speeds,
     shape (blocks,). `points` are the points in the statement, and `unit` is the unit of their
     values, empty for a contrast.
@@ -55,6 +65,7 @@ class Change:
     ratio: float
     low: float
     high: float
+    confidence: float
     answer: str
 
     @property
@@ -130,12 +141,12 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
     rows += _contrasts(old, common, olds, news)
     logs = (pd.DataFrame([row[side] for row in rows]) for side in (-2, -1))
     found = change.differences(*logs, old.evidence == "simulated")
-    ratios = np.exp([found.difference, *found.intervals]).T.tolist()
+    decided = change.decide(found, margin)
+    ratios = np.exp([found.difference, decided.low, decided.high])
+    numbers = zip(*ratios.tolist(), decided.confidence.tolist(), decided.answer.tolist())
     changes = tuple(
-        Change(*words, before.to_numpy(), after.to_numpy(), *ratio, answer)
-        for (*words, before, after), ratio, answer in zip(
-            rows, ratios, change.answers(found, margin).tolist()
-        )
+        Change(*words, before.to_numpy(), after.to_numpy(), *judged)
+        for (*words, before, after), judged in zip(rows, numbers)
     )
     only_old = tuple(label(point) for point in olds if point not in news)
     only_new = tuple(label(point) for point in news if point not in olds)
@@ -227,8 +238,9 @@ def rule(found: Comparison) -> str:
     margin = f"{100 * found.margin:g} %"
     if found.old.evidence == "simulated":
         return f"A simulation repeats itself exactly: a ratio within {margin} of 1 is the same, and any other a change."
+    alike = "" if found.old.repeats == "block" else f", which hold {IF_ALIKE}"
     return (
-        f"Ratio: speed of NEW over OLD, geometric means with 95 % t intervals over the {found.old.repeats}s. "
+        f"Ratio: speed of NEW over OLD, geometric means with the t intervals over the {found.old.repeats}s that decided{alike}. "
         f"The same: within {margin}. Slower, faster: differs from 1. "
         f"At most 5 % of comparisons are wrong in either way ({counted(len(found.changes), 'statement')}, Holm)."
     )
@@ -239,7 +251,8 @@ def basis(found: Comparison) -> Basis:
     if found.old.evidence == "simulated":
         return Basis("simulated")
     fewest = min(min(len(one.old), len(one.new)) for one in found.changes)
-    return Basis(found.old.evidence, fewest, T_INTERVAL, found.old.repeats)
+    kind = f"{levels_in_words(one.confidence for one in found.changes)} t intervals over the {found.old.repeats}s"
+    return Basis(found.old.evidence, fewest, kind, found.old.repeats)
 
 
 def figure(
@@ -288,7 +301,8 @@ def as_data(found: Comparison) -> dict:
             "new": one.means[1],
             "unit": one.unit,
             "speed_ratio": known(one.ratio),
-            "interval_95": [known(one.low), known(one.high)],
+            "interval": [known(one.low), known(one.high)],
+            "interval_level": one.confidence,
             "n_old": len(one.old),
             "n_new": len(one.new),
         }
@@ -333,11 +347,24 @@ def _table(found: Comparison) -> list[str]:
     width, rows = max(len(one.what) for one in found.changes), []
     for row, one in enumerate(found.changes, 1):
         means = (f"{number(mean, 4)} {one.unit}".strip() for mean in one.means)
-        ends = f"{fixed(one.low, 3)} to {fixed(one.high, 3)}" if one.low < one.high else UNKNOWN
+        interval = UNKNOWN, UNKNOWN
+        if one.low < one.high:
+            ends = f"{fixed(one.low, 3)} to {fixed(one.high, 3)}"
+            interval = ends, level_in_words(one.confidence)
         blocks = f"{len(one.old)}, {len(one.new)}"
-        numbers = *means, fixed(one.ratio, 3), ends, blocks
+        numbers = *means, fixed(one.ratio, 3), *interval, blocks
         rows.append((str(row), one.what.ljust(width), *numbers, one.answer.ljust(9)))
-    heads = ("No.", "What".ljust(width), "OLD", "NEW", "Ratio", "95 % interval", "n", "Answer   ")
+    heads = (
+        "No.",
+        "What".ljust(width),
+        "OLD",
+        "NEW",
+        "Ratio",
+        "Interval",
+        "Level",
+        "n",
+        "Answer   ",
+    )
     table = pd.DataFrame(rows, columns=heads).to_string(index=False)
     return [line.rstrip() for line in table.splitlines()]
 

@@ -137,9 +137,11 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
 
 
 def differences(log_ratio: xr.DataArray, start: int, end: int | None = None) -> xr.DataArray:
-    """D, dims (block): the log-ratio at `end` nodes (None: the most) minus the one at `start`."""
+    """D, dims (block): the log-ratio at `end` nodes (None: the most) minus the one at `start`; NaN if these are the same
+    nodes, which show no fall."""
     last = int(log_ratio.nodes.max()) if end is None else end
-    return log_ratio.sel(nodes=last, drop=True) - log_ratio.sel(nodes=start, drop=True)
+    change = log_ratio.sel(nodes=last, drop=True) - log_ratio.sel(nodes=start, drop=True)
+    return change.where(last != start)
 
 
 def primary_differences(points: xr.Dataset) -> xr.DataArray:

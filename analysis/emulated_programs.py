@@ -8,6 +8,7 @@ import xarray as xr
 
 from analysis import exhibit, parallel_efficiency, programs
 from analysis.attributes import short_names
+from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors
 from analysis.statements import (
     Statement,
@@ -102,7 +103,8 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     source, names, margin = origin(runs), short_names(runs), designs.read(runs).margin
     transfer = np.log(times.time.sel(interconnect=IDEAL, drop=True) / times.time)
     first, last = int(times.nodes.min()), int(times.nodes.max())
-    change = transfer.sel(nodes=last) - transfer.sel(nodes=first)
+    span = f"from {first} to {last} nodes" if first < last else f"beyond {last} nodes"
+    change = differences(transfer, first)
     judged = {
         network: judge(change.sel(interconnect=network).values, margin, source["evidence"])
         for network in times.interconnect.values.tolist()
@@ -113,7 +115,7 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     return [
         judged_fall(
             source,
-            f"The emulated program {program} loses efficiency on {names[network]} from {first} to {last} nodes",
+            f"The emulated program {program} loses efficiency on {names[network]} {span}",
             verdict,
             primary=network == largest,
             values=tuple((-np.expm1(change.sel(interconnect=network).dropna("block"))).values),
@@ -128,9 +130,14 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
 
 def _fall_in_words(program: str, name: str, verdict, transfer: xr.DataArray) -> str:
     first, last = int(transfer.nodes.min()), int(transfer.nodes.max())
+    start, end = np.exp(transfer.mean("block")).sel(nodes=[first, last]).values
+    if first == last:
+        return (
+            f"Whether `{program}` falls off on {name} is open: it ran on {last} nodes only, and a fall needs two numbers of "
+            f"nodes. Its transfer efficiency is {percent(end)} there."
+        )
     if verdict.answer not in _DOES:
         return f"Whether `{program}` falls off on {name} from {first} to {last} nodes is open. {verdict.reason}"
-    start, end = np.exp(transfer.mean("block")).sel(nodes=[first, last]).values
     return (
         f"**`{program}` {_DOES[verdict.answer]} on {name}**: its transfer efficiency is {percent(start)} on {first} nodes and "
         f"{percent(end)} on {last}, a fall of {percent(verdict.fall)} ({basis_in_words(verdict)})."

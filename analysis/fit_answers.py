@@ -55,7 +55,7 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
         if laws is None:
             raise FalloffError(study.notes[0])
         said = [str(one) for one in imported_hpl_shown.statements(study) if one.quantity == "error"]
-        sentence = " ".join(said) or "None of the laws follows the efficiency."
+        sentence = " ".join(said) or f"No law is chosen: {scaling.NO_LAW}."
         shown = imported_hpl_shown.laws_table(study)
         figure = imported_hpl_shown.draw(study)
     else:
@@ -87,11 +87,14 @@ def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
                 f"{file} has several values of {name} at one {x}: fit the rows of one"
             )
     tables.require_numbers(table, *quantities, y)
+    if model.is_positive:
+        tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0 for the model {name}")
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
     found = fit.fit(model, columns, table[y])
     shown = _parameters(found.estimates, found.intervals)
     words = ", ".join(f"{row.parameter} = {row.estimate}" for row in shown.itertuples())
-    of_mean = found.sigma / abs(table[y].mean()) if np.isfinite(found.sigma) else None
+    mean = abs(table[y].mean())
+    of_mean = found.sigma / mean if np.isfinite(found.sigma) and mean > 0 else None
     off = f"; the points scatter around it by {percent(of_mean)} of the mean {y}" if of_mean else ""
     sentence = f"{_title(model)} gives {words}{off} ({counted(found.n, 'point')})."
     figure = None
@@ -103,7 +106,9 @@ def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
 def of_models(models: Sequence[str], file: Path, x: str, y: str, block: str) -> FitAnswer:
     """All these models compared on the blocks of a CSV file."""
     curves = [find(name) for name in models]
-    at, values = tables.blocks(tables.read(file, x, y, block), x, y, block)
+    table = tables.read(file, x, y, block)
+    at, values = tables.blocks(table, x, y, block)
+    tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0 for these models")
     found = compare.compare(curves, at, values)
     rows, best = [], []
     for one in found:
@@ -122,18 +127,35 @@ def of_models(models: Sequence[str], file: Path, x: str, y: str, block: str) -> 
         )
     if not best:
         raise FalloffError(f"no model can be fitted: {found[0]['refused']}")
-    first = best[0]
-    held = first["held_out"]
-    error = ""
-    if held:
-        error = f"; without {x} = {at[-1]:g} it predicts {y} there with an error of {percent(held['error'])}"
-    sentence = f"{_title(find(first['model']))} has the best AICc of {len(best)} models{error} ({counted(len(values), 'block')})."
+    sentence = f"{_best_in_words(best, f'{x} = {at[-1]:g}', y, len(at))} ({counted(len(values), 'block')})."
     drawn = {one["model"]: (find(one["model"]), one["pooled"]["estimates"]) for one in best[:3]}
     figure = _drawn(x, y, np.tile(at, len(values)), values.ravel(), drawn)
     shown = pd.DataFrame(rows)
     if not shown.iloc[:, -1].any():
         shown = shown.iloc[:, :-1]
     return FitAnswer(sentence, shown, found, figure)
+
+
+def _best_in_words(fitted: Sequence[Mapping], last: str, y: str, distinct: int) -> str:
+    """Which of the fitted models, the best first, is the best, and by what."""
+    criterion, first = compare.ranked_by(fitted), fitted[0]
+    title, held, of = _title(find(first["model"])), first["held_out"], f"of {len(fitted)} models"
+    few = f"{distinct} distinct x are too few for AICc to choose {of}"
+    if not criterion:
+        return f"Which model is the best cannot be said: {few}, and none predicts {y} at {last} within {percent(compare.CLOSE, 0)}"
+    error = (
+        f"without {last} it predicts {y} there with an error of {percent(held['error'])}"
+        if held
+        else ""
+    )
+    if criterion == compare.HELD_OUT:
+        return f"{title} predicts {last} best, but {few}; {error}"
+    what = (
+        "has the best AICc"
+        if criterion == compare.AICC
+        else "meets every point with the fewest parameters"
+    )
+    return "; ".join(filter(None, (f"{title} {what} {of}", error)))
 
 
 def _title(model: Model) -> str:

@@ -16,6 +16,7 @@ from analysis.quoting import anchor, as_written
 from analysis.scaling import CALLED, NAMES
 from analysis.statements import Statement, evidence_of
 from analysis.statistics.intervals import over_blocks
+from analysis.statistics.reversals import reversals
 from analysis.wording import (
     HARD_SPACE,
     UNKNOWN,
@@ -30,7 +31,7 @@ from analysis.wording import (
 
 
 def statements(study: Imported) -> Iterator[Statement]:
-    """The falls of the networks, what is left on the most nodes, and the laws."""
+    """The falls of the networks, the node counts that lie outside, what is left on the most nodes, and the laws."""
     count, names = study.count, study.names
     for one in study.falls:
         yield state.fall(
@@ -48,6 +49,7 @@ def statements(study: Imported) -> Iterator[Statement]:
     if study.efficiency is None:
         yield from _rates(study)
         return
+    yield from _outside(study)
     yield from _levels(study)
     yield from _laws(study)
 
@@ -61,6 +63,26 @@ def rests_on(study: Imported) -> str:
 def quoted_notes(study: Imported) -> str:
     """What is missing, as Markdown without the options of the command line that would supply it."""
     return " ".join(re.sub(r"[:;]? \(?--(?:set|map)\b.*$", ".", note) for note in study.notes)
+
+
+def _outside(study: Imported) -> Iterator[Statement]:
+    """The numbers of nodes whose efficiency is lower than on more nodes, beyond the margin and the intervals."""
+    for network in filter(None, study.names):
+        best = study.best[study.best.interconnect == network].sort_values("x", ascending=False)
+        means = best["mean"].tolist()
+        for one in reversals(means, best.low.tolist(), best.high.tolist(), MARGIN):
+            low, high = (
+                counted(int(best.x.iloc[at]), study.count[:-1]) for at in (one.end, one.start)
+            )
+            sentence = (
+                f"**{study.names[network]}'s efficiency on {low} lies outside**: it is {percent(means[one.end])} there and "
+                f"{percent(means[one.start])} on {high}. Are these runs comparable?"
+            )
+            subject = f"{study.names[network]}'s efficiency is lower on {low} than on {high}"
+            runs = int(best.runs.iloc[one.end])
+            yield state.estimate(
+                study.points, sentence, subject, "fall", (one.fall, None, None), runs
+            )
 
 
 def _levels(study: Imported) -> Iterator[Statement]:

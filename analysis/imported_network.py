@@ -1,16 +1,15 @@
 """Analyse what others measured between two hosts: messages by size (OSU, IMB), and streams and
 round trips (iperf, netperf, ping, sockperf)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from analysis import attributes
-from analysis.fitting.fit import Fit, fit
+from analysis.fitting.pieces import FLOOR, Piece, Value, split
 from analysis.imported_hpl import networks
-from analysis.models import find
 from analysis.points import in_words, of_trials, varying
 from analysis.statistics.intervals import average
 from analysis.wire import wire_limit
@@ -33,19 +32,20 @@ SHORT = 64  # bytes: messages up to this size tell the latency
 BIG = (
     2**20
 )  # bytes: the longest message has to be at least so long to tell the bandwidth of a fast link
+_NONE = (np.nan,) * 3
 MISS = 0.25  # a line by size that misses a mean time by more is not quoted
 
 
 @dataclass(frozen=True)
 class Line:
-    """The time of messages by size on one network: alpha + beta s, fitted to logarithms of times.
+    """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change their protocol with the size.
 
     `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1] is
     the largest relative distance of the line from a size's mean, at `worst` [B]. `short` [s] is the
     mean time of the shortest messages as measured, `runs` the number of tables.
     """
 
-    fitted: Fit | None
+    pieces: tuple[Piece, ...]
     latency: tuple[float, float, float]
     bandwidth: tuple[float, float, float]
     misses: float
@@ -119,54 +119,46 @@ def _line(time: xr.DataArray) -> Line:
     """The line of one series' times over (run, size)."""
     network = time.network.item()
     size, table = time["size"].values.astype(float), time.values
-    there = np.isfinite(table) & (table > 0)
-    x, y = np.broadcast_to(size, table.shape)[there], table[there]
+    table = np.where(table > 0, table, np.nan)
     shortest = table[:, size <= SHORT] if (size <= SHORT).any() else table[:, :1]
     per_table = np.nanmean(shortest, axis=1)
     short = _mean(per_table[np.isfinite(per_table)], "cost", network)
-    try:
-        fitted = fit(_OF_LOGARITHMS, x, np.log(y))
-    except FalloffError:
-        return Line(None, short, (np.nan,) * 3, np.inf, np.nan, short, len(table))
-    means = np.nanmean(table, axis=0)
-    off = np.exp(_OF_LOGARITHMS.function(size, **fitted.estimates)) / means - 1
+    if len(size) < 2:
+        return Line((), short, _NONE, np.inf, np.nan, short, len(table))
+    times = {at: each[each > 0].tolist() for at, each in zip(size.tolist(), table.T)}
+    pieces = tuple(split(times))
+    off = np.array(
+        [piece.at(at) / np.mean(times[at]) - 1 for piece in pieces for at in piece.sizes]
+    )
     worst = int(np.argmax(np.abs(off)))
-    alpha, beta = fitted.estimates["alpha"], fitted.estimates["beta"]
-    low, high = fitted.intervals["beta"] if network else (np.nan, np.nan)
-    rate = (1 / beta, 1 / high, 1 / low if low > 0 else np.nan) if beta > 0 else (np.nan,) * 3
-    latency = (alpha, *(fitted.intervals["alpha"] if network else (np.nan, np.nan)))
-    return Line(
-        fitted, latency, rate, float(abs(off[worst])), float(size[worst]), short, len(table)
+    latency, per_byte = _ends(pieces[0].offset), _ends(pieces[-1].per_byte)
+    misses = float(abs(off[worst])) if min(latency[0], per_byte[0]) > 0 else np.inf
+    value, low, high = 1 / np.array(per_byte)
+    bandwidth = (value, high, low)
+    if not network:  # runs on networks that are not known may be of several
+        latency, bandwidth = (latency[0], np.nan, np.nan), (value, np.nan, np.nan)
+    return Line(pieces, latency, bandwidth, misses, float(size[worst]), short, len(table))
+
+
+def _ends(value: Value) -> tuple[float, float, float]:
+    """A fitted value with its interval, NaN where the points leave none, or one that ends at no value above 0."""
+    is_known = FLOOR * value.value < value.low < value.high
+    return (value.value, value.low, value.high) if is_known else (value.value, np.nan, np.nan)
+
+
+def time_at(line: Line, sizes: np.ndarray) -> np.ndarray:
+    """The line's time [s] of messages of these sizes [B]."""
+    return np.array(
+        [
+            next((piece for piece in line.pieces if at <= piece.sizes[-1]), line.pieces[-1]).at(at)
+            for at in sizes
+        ]
     )
 
 
-def time_at(line: Line, size: np.ndarray) -> np.ndarray:
-    """The line's time [s] of messages of these sizes [B]."""
-    assert line.fitted is not None
-    return np.exp(_OF_LOGARITHMS.function(np.asarray(size, float), **line.fitted.estimates))
-
-
-def _log_hockney(size, alpha, beta):
-    with np.errstate(divide="ignore"):
-        return np.log(alpha + beta * size)
-
-
-def _guess(size: np.ndarray, log_time: np.ndarray) -> dict[str, float]:
-    time = np.exp(log_time)
-    longest = size.argmax()
-    return {
-        "alpha": time.min(),
-        "beta": max(time[longest] - time.min(), 1e-15) / max(size[longest], 1),
-    }
-
-
-# Times of messages scatter in proportion, from microseconds to milliseconds: relative errors are what is least.
-_OF_LOGARITHMS = replace(
-    find("hockney"),
-    function=_log_hockney,
-    guess=_guess,
-    bounds={"alpha": (1e-12, np.inf), "beta": (0.0, np.inf)},
-)
+def message_rates(messages: xr.Dataset) -> xr.DataArray:
+    """The bandwidths [B/s] of messages; where only times are known, the size over the time."""
+    return messages.bandwidth.fillna(messages["size"] / messages.time)
 
 
 def best_bandwidths(messages: xr.Dataset) -> pd.DataFrame:

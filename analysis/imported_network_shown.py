@@ -21,12 +21,16 @@ from analysis.imported_network import (
     limits,
     lines,
     means,
+    message_rates,
     time_at,
 )
 from analysis.quoting import anchor
 from analysis.statements import Statement, evidence_of
+from analysis.statistics.intervals import over_blocks
+from analysis.statistics.reversals import reversals
 from analysis.wording import UNKNOWN, byte_size, estimate, number, percent
 
+DIP = 0.10  # a smaller fall of the bandwidth with the size is not named
 # The display unit of a value: from which on, its factor, and its name.
 _UNITS = {
     "bit/s": ((1e9, 1e-9, "Gbit/s"), (0, 1e-6, "Mbit/s")),
@@ -64,7 +68,23 @@ def of_messages(messages: xr.Dataset) -> Iterator[Statement]:
         if row.series not in told:
             value, at = (row.mean, row.low, row.high), f" at {byte_size(row.size)}"
             yield _bandwidth(messages, row.series, value, row.runs, wires.get(row.series), at)
+        yield from _reversals(messages, row.series)
     yield from _ratios(messages)
+
+
+def _reversals(messages: xr.Dataset, series: str) -> Iterator[Statement]:
+    """The sizes from and to which the bandwidth falls, though longer messages should not be slower."""
+    of = message_rates(messages).sel(series=series)
+    of = of.where(of > 0).dropna("size", how="all")
+    found = over_blocks(of.rename(run="block"), "rate")
+    ends = [found[name].values.tolist() for name in ("mean", "low", "high")]
+    for fall in reversals(*ends, DIP):
+        start, end = (byte_size(of["size"].values[at]) for at in (fall.start, fall.end))
+        before, after = (in_words([ends[0][at]], "B/s")[0] for at in (fall.start, fall.end))
+        sentence = f"**Messages on {series} lose {percent(fall.fall, 0)} of their bandwidth from {start} to {end}**: {before} and {after}."
+        subject = f"The bandwidth of messages on {series} falls from {start} to {end}"
+        tables = int(of.notnull().any("size").sum())
+        yield state.estimate(messages, sentence, subject, "fall", (fall.fall, None, None), tables)
 
 
 def _latency(messages: xr.Dataset, name: str, line: Line) -> Statement:
@@ -76,16 +96,22 @@ def _latency(messages: xr.Dataset, name: str, line: Line) -> Statement:
         ends = (
             f", and from {byte_size(half)} on its bytes take longer than that" if half >= 1 else ""
         )
-        sentence = f"**A message on {name} takes {shown}**{basis}{ends}. A line by size is at most {percent(line.misses, 0)} off."
+        sentence = f"**A message on {name} takes {shown}**{basis}{ends}. {_pieces(line)} at most {percent(line.misses, 0)} off."
     else:
         where = f" at {byte_size(line.worst)}" if np.isfinite(line.worst) else ""
+        off = f" by up to {percent(line.misses, 0)}{where}" if np.isfinite(line.misses) else ""
         sentence = (
-            f"**The shortest messages on {name} take {shown}**{basis}. A line by size misses the times by up to "
-            f"{percent(line.misses, 0)}{where}, so that its latency and bandwidth are not quoted."
+            f"**The shortest messages on {name} take {shown}**{basis}. A line by size misses the times{off}, "
+            "so that its latency and bandwidth are not quoted."
         )
     value = tuple(1e6 * each for each in value)
     title = f"The latency of a message on {name}"
     return state.estimate(messages, sentence, title, "time", value, line.runs, "µs", primary=True)
+
+
+def _pieces(line: Line) -> str:
+    count = len(line.pieces)
+    return "A line by size is" if count == 1 else f"Lines by size, in {count} pieces, are"
 
 
 def _bandwidth(
@@ -197,7 +223,8 @@ def lines_table(messages: xr.Dataset) -> Table | None:
         "Series", "Tables", "Shortest [µs]", "α [µs]", "1/β [MB/s]", "Wire [MB/s]", "Largest miss", "Line",
     )  # fmt: skip
     caption = (
-        "The time of a message, fitted as α + β s to the logarithms of all times, with 95 % t intervals of the fit. Shortest: the "
+        "The time of a message, fitted as α + β s in up to four pieces of sizes, with 95 % t intervals of the fit: α of the shortest, "
+        "β of the longest. Shortest: the "
         "mean time of messages of at most 64 bytes. Wire: TCP payload in full frames at the rate that the network's name says. A "
         f"line that misses a mean time by more than {percent(MISS, 0)} is not quoted."
     )
@@ -224,9 +251,7 @@ def draw_messages(messages: xr.Dataset) -> Figure:
     with style.styled():
         figure, axes = drawing.new_figure(3.4)
         found, wires = lines(messages), limits(messages)
-        rate = messages.bandwidth.where(
-            np.isfinite(messages.bandwidth), messages["size"] / messages.time
-        )
+        rate = message_rates(messages)
         for series, look in _looks(zip(messages.series.values, messages.network.values)).items():
             of = 1e-6 * rate.sel(series=series)
             of = of.where(of["size"] > 0).transpose("size", "run")

@@ -20,6 +20,7 @@ from analysis.statements import (
     evidence_of,
     judged_ratio,
     origin,
+    unless_across,
 )
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import over_blocks, t_interval
@@ -144,6 +145,8 @@ def collapses(runs: xr.Dataset, share: xr.DataArray) -> Iterator[Statement]:
         at = collapse.sel(buffer_bytes=buffer)
         estimate = mean_collapse(at)
         words = "yes" if np.isfinite(estimate[0]) else "no" if np.isinf(estimate[0]) else UNDECIDED
+        # An interval that reaches below one sender or beyond the most that were tried does not say where it collapses.
+        words = unless_across(words, estimate[1:], 1, most)
         yield estimated(
             origin(runs),
             f"Goodput over {name} collapses with {byte_size(buffer)} a port from this many senders on",

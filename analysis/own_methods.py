@@ -60,7 +60,7 @@ def _methods(names: Collection[str], datasets: Sequence[xr.Dataset]) -> Iterator
         )
     if MESSAGES in names:
         yield (
-            "The time of a message is a latency and a time for each byte [@hockney], fitted to the logarithms of times. A line that misses a "
+            "The time of a message is a latency and a time for each byte [@hockney], fitted by relative errors, in up to four pieces of sizes. A line that misses a "
             "mean time by more than a quarter is not quoted. OSU's and IMB's times are half a round trip."
         )
     if TWIN in names:

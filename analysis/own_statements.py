@@ -9,7 +9,8 @@ from analysis import statements
 from analysis.importing import BLOCKS
 from analysis.statements import Statement, change, interval_in_words
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement
-from analysis.wording import counted, listed, number, percent
+from analysis.statistics.unordered import IF_ALIKE
+from analysis.wording import counted, level_in_words, listed, number, percent
 
 LEVEL_95 = "95 % t interval"
 
@@ -56,7 +57,7 @@ def fall(
         statements.origin(dataset),
         f"{subject} falls off {span}",
         judged,
-        kind=f"{100 * (judged.confidence or 0):g} % t interval over the {_unit(dataset)}s",
+        kind=f"{level_in_words(judged.confidence or 0)} t interval over the {_unit(dataset)}s",
         n_of=_unit(dataset),
         primary=True,
         sentence=sentence,
@@ -112,8 +113,8 @@ def caveat(dataset: xr.DataArray | xr.Dataset, runs: Sequence[int], margin: floa
         first = "Every point is a single run, so that nothing is known of its scatter."
     else:
         first = (
-            f"The order of the runs is not known. The {each} runs of a point therefore count as independent repeats, and "
-            "what drifted while they were made is not in the intervals."
+            f"The order of the runs is not known. The {each} runs of a point therefore count as independent repeats: intervals "
+            f"and answers hold {IF_ALIKE}, and what drifted while the runs were made is not in them."
         )
     return " ".join(filter(None, (first, kept)))
 
@@ -124,7 +125,8 @@ def _basis(judged: Judgement) -> str:
     low, high = judged.interval
     if (judged.fall or 0) < -statements.NOTHING:  # the interval of a gain has the gain's sign
         low, high = -high, -low
-    return f" ({interval_in_words((low, high), None, judged.confidence or 0)})"
+    interval = interval_in_words((low, high), None, judged.confidence or 0)
+    return f" ({', '.join(filter(None, (interval, judged.condition)))})"
 
 
 def _of(against: str) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 import xarray as xr
 
 from analysis import comparison, samples
-from analysis.comparison import Comparison
+from analysis.comparison import Comparison, basis
 from analysis.exhibit import Table
-from analysis.statements import T_INTERVAL, Statement, estimated, origin
+from analysis.statements import Statement, estimated, origin
 from analysis.statistics.change import FASTER, SLOWER
-from analysis.wording import estimate, fixed, listed, percent
+from analysis.wording import estimate, fixed, level_in_words, listed, percent
 from runners.record import FalloffError
 
 SLOW_NODE, NODE_LOSS = 16, 0.20  # the node, and how much slower it computes
@@ -128,7 +128,8 @@ def statements(one: Scenario) -> list[Statement]:
     for change in one.found.changes:
         speed, n = (change.ratio, change.low, change.high), min(len(change.old), len(change.new))
         subject, quantity = f"where {one.change}: {change.what}", "speed of NEW over OLD"
-        made.append(estimated(source, subject, quantity, speed, n, words=change.answer))
+        kind = f"{level_in_words(change.confidence)} t interval over the blocks"
+        made.append(estimated(source, subject, quantity, speed, n, kind, words=change.answer))
     return made
 
 
@@ -147,6 +148,6 @@ def planted(scenarios: Sequence[Scenario]) -> Table:
     columns = ("Change", "Statement", "Planted ratio", "Found", "Blocks of OLD, NEW", "Answer")
     caption = (
         "The ratio of speeds where the margin or more was planted, and what was found, which holds all else that differs between the runs "
-        f"({scenarios[0].found.old.evidence} evidence, {T_INTERVAL})"
+        f"({scenarios[0].found.old.evidence} evidence, {basis(scenarios[0].found).intervals})"
     )
     return Table("compare-planted", columns, "llrlrl", rows, caption, None, (3, 2, 1, 3, 1, 1))

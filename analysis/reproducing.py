@@ -28,7 +28,6 @@ from analysis.exhibit import WITHOUT_SCATTER
 from analysis.quoting import as_data, quoted
 from analysis.statements import Statement, known
 from analysis.statistics.reproduction import (
-    CONFIDENCE,
     NOT_REPRODUCED,
     REPRODUCED,
     TOO_SHORT,
@@ -38,7 +37,7 @@ from analysis.statistics.reproduction import (
     corrected,
     reproduction,
 )
-from analysis.wording import between, counted, day, exact, fixed, number, percent
+from analysis.wording import between, counted, day, exact, fixed, level_in_words, number, percent
 from runners import manifest
 from runners.record import FalloffError
 
@@ -228,7 +227,7 @@ def _lines(one: Verdict) -> str:
     values = f"archived {value_in_words(one.statement)}; today {value_in_words(one.today)}"
     if one.compared.interval and one.compared.interval[0] < one.compared.interval[1]:
         ratio = fixed(one.compared.today / one.compared.reference, 3)
-        level = f"{100 * CONFIDENCE:g} % interval"
+        level = f"{level_in_words(one.compared.confidence)} interval"
         values += f"; today / archived {ratio} ({level} {between(one.compared.interval, 3)})"
     lines = [f"  {one.kind:{_WIDTH}}{one.statement.subject}", indent + values]
     return "\n".join(lines if one.kind == REPRODUCED else [*lines, indent + one.reason])
@@ -261,6 +260,7 @@ def as_json(told: Iterable[Verdict], about: Mapping) -> str:
             "today": one.today and one.today.as_data(),
             "ratio": one.compared and known(one.compared.today / one.compared.reference),
             "interval_of_ratio": one.compared and one.compared.interval,
+            "interval_level": one.compared and one.compared.confidence,
         }
         for one in told
     ]

@@ -38,6 +38,7 @@ CALLED = {  # in sentences
     OF_MESSAGES: "the law of HPL's messages",
 }
 SEEN = 0.5  # a law is fitted to at most this share of the most nodes, and predicts these
+NO_LAW = "none follows the points, or they are at too few node counts to choose between laws"
 GOOD = 0.05  # a prediction, or a link's rate from HPL's times, is right within this
 
 
@@ -252,7 +253,7 @@ def followed_in_words(runs: xr.Dataset, best: Mapping[str, Law]) -> str:
     for network, law in best.items():
         networks.setdefault(CALLED[law.model.name], []).append(names[network])
     if not networks:
-        return "**Which law the efficiency follows cannot be said**: none follows the points."
+        return f"**Which law the efficiency follows cannot be said**: {NO_LAW}."
     told = "; ".join(f"{law} for {listed(who)}" for law, who in networks.items())
     return f"**The law that the points support best**: {told}."
 

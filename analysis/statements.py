@@ -49,6 +49,7 @@ from analysis.wording import (
     byte_range,
     byte_size,
     counted,
+    level_in_words,
     number,
     of_sessions,
     percent,
@@ -192,7 +193,7 @@ class Statement:
     @property
     def level(self) -> str:
         """The level of the interval, such as "95 %", empty without one."""
-        return "".join(re.findall(r"\d+ %", self.interval_kind)[:1])
+        return "".join(re.findall(r"[\d.]+ %", self.interval_kind)[:1])
 
     def __str__(self) -> str:
         if self.sentence:
@@ -334,7 +335,7 @@ def interval_in_words(
     if ends is None or not np.isfinite(ends).all():
         return ""
     written = percent_range(ends) if decimals is None else between(ends, decimals)
-    return " ".join(filter(None, (f"{100 * level:g} % interval", of, written)))
+    return " ".join(filter(None, (f"{level_in_words(level)} interval", of, written)))
 
 
 def judged_in_words(found: Judgement | Control, decimals: int | None = None, of: str = "") -> str:
@@ -376,7 +377,7 @@ def judged_ratio(origin: dict, subject: str, found: Control, **further) -> State
 
 def _judged(origin: dict, subject: str, quantity: str, value, found, **further) -> Statement:
     estimate = value, *(found.interval or NO_INTERVAL)
-    kind = f"{100 * (found.confidence or 0):g} % t interval over the blocks"
+    kind = f"{level_in_words(found.confidence or 0)} t interval over the blocks"
     return estimated(
         origin,
         subject,
@@ -478,6 +479,12 @@ def bullets(statements: Iterable[Statement]) -> str:
         lines.append(f"- {replace(one, sessions=None) if basis == told else one}")
         told = basis
     return "\n".join(lines)
+
+
+def unless_across(words: str, interval: Sequence[float], low: float, high: float = math.inf) -> str:
+    """The `words`, but "undecided" if an interval that is known (no NaN) crosses an end of the range from `low` to `high`."""
+    is_known = bool(np.isfinite(interval).all())
+    return UNDECIDED if is_known and place(*interval, low, high) == ACROSS else words
 
 
 def above(interval: Sequence[float], value: float) -> str:

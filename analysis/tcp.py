@@ -14,7 +14,15 @@ from analysis.attributes import host, interconnects, settings, short_names
 from analysis.claims.quantities import at, quantity
 from analysis.derive import at_only_level, over_factors
 from analysis.fitting.block_fit import Attempt, attempt
-from analysis.statements import Statement, above, at_place, estimated, evidence_of, origin
+from analysis.statements import (
+    Statement,
+    above,
+    at_place,
+    estimated,
+    evidence_of,
+    origin,
+    unless_across,
+)
 from analysis.statistics.intervals import average, mean_over, rates, ratios
 from analysis.wire import tcp_payload, wire_limit, wire_limit_both_ways
 from analysis.wording import counted, number, percent
@@ -109,8 +117,16 @@ def fills_the_wire(
     one_way = limited.where(limited.direction != "both", "")
     links = "links with a set rate" if evidence_of(dataset) == "emulated" else "the wire"
     subject = f"TCP fills {links}, one way (lowest point)"
-    about = {"primary": True, "words": "no" if (one_way == HOST_BOUND).any() else "yes"}
     lowest = shares["mean"].where(one_way != "").fillna(np.inf).argmin(...)
+    # An interval on both sides of a full wire's share does not say which of the two is the limit.
+    enough = (FULL * points.full / points.limit).broadcast_like(limited)
+
+    def answer(words: str, at: xr.Dataset, least: xr.DataArray) -> str:
+        return unless_across(words, (at.low.item(), at.high.item()), least.item())
+
+    words = "no" if (one_way == HOST_BOUND).any() else "yes"
+    words = answer(words, shares.isel(lowest), enough.isel(lowest))
+    about = {"primary": True, "words": words}
     if (one_way == "").all():
         reason = "no path with a rate has a valid run"
         about |= {"words": "undecided", "reason": reason}
@@ -121,7 +137,9 @@ def fills_the_wire(
         at = {"path": path, "mtu": mtu, "direction": direction}
         subject = f"TCP's share of the wire limit: {names[path]}, MTU {mtu}, {direction}"
         about = {"words": limited.sel(at).item()}
-        if about["words"] == SHAPER:
+        if about["words"] != SHAPER:
+            about["words"] = answer(about["words"], shares.sel(at), enough.sel(at))
+        else:
             about = {"words": "refused", "reason": "the shaper lets more pass than the limit"}
         yield _share(source, subject, shares.sel(at), **about)
 

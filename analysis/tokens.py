@@ -67,6 +67,7 @@ class Ratio:
     ratios: tuple[float, ...] = ()
     mean: float = np.nan
     interval: tuple[float, float] = (np.nan, np.nan)
+    interval_kind: str = ""
     of_bests: float = np.nan
 
     @property
@@ -119,7 +120,8 @@ def _judged(
             reason=reason,
             ratios=tuple(values[np.isfinite(values)].tolist()),
             mean=judged.estimate,
-            interval=judged.interval_95,
+            interval=judged.decisive[0],
+            interval_kind=judged.decisive[1],
             of_bests=float(of.runs.max() / against.runs.max()) if judged.n else np.nan,
         )
     if not rates[0] & rates[1]:
@@ -140,7 +142,8 @@ def as_the_study_says(dataset: xr.Dataset, ratios: Sequence[Ratio]) -> Iterator[
         about = {"words": one.answer, "reason": one.reason}
         about["primary"] = one.about in planned and one.is_at_the_studys_rate
         estimate = one.mean, *one.interval
-        yield estimated(source, subject, "ratio", estimate, len(one.ratios), **about)
+        kind = f"{one.interval_kind} over the blocks"
+        yield estimated(source, subject, "ratio", estimate, len(one.ratios), kind, **about)
 
 
 def by_best_runs(ratios: Sequence[Ratio]) -> str:
@@ -184,7 +187,7 @@ def left_out(strays: xr.DataArray, points: xr.Dataset) -> str:
 
 
 def ratios_figure(ratios: Sequence[Ratio]) -> Figure:
-    """Each ratio in a row, for every block and on average with its 95 % t interval, with the range that supports the study."""
+    """Each ratio in a row, for every block and on average with the t interval that decided, with the range that supports the study."""
     look = style.Look(style.INK, "o", "-")
     with style.styled():
         figure, axes = drawing.new_figure(1.2 + 0.42 * len(ratios))
@@ -194,7 +197,7 @@ def ratios_figure(ratios: Sequence[Ratio]) -> Figure:
             shaded = {"color": style.MARGIN, "label": "as the study says"}
             axes.barh(row, one.at_most - one.at_least, 0.75, one.at_least, **shaded)
             axes.plot(one.ratios, np.full(len(one.ratios), row - 0.2), look.marker, **blocks)
-            ends, label = (one.mean, *one.interval), "mean and 95 % interval"
+            ends, label = (one.mean, *one.interval), f"mean and {one.interval_kind}"
             drawing.interval_across(axes, look, row + 0.12, *ends, label)
             axes.text(1.02, row, one.answer, **beside)
         drawing.rows(axes, [one.about.replace(": ", ":\n") for one in ratios])

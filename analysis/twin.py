@@ -3,7 +3,6 @@
 HPL on several nodes is never read by the fit: it is what the twin is to predict.
 """
 
-import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -12,22 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import stats
 
 from analysis import attributes, imported_hpl
 from analysis.derive import slowed
-from analysis.fitting.adequacy import follows
+from analysis.fitting.pieces import MOST_PIECES, Piece, Value, split
 from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
 from analysis.what_if import FREE, IDEAL
 from analysis.wire import wire_limit
-from analysis.wording import byte_size, estimate, listed, number, percent
+from analysis.wording import byte_size, listed, number, percent
 from runners.record import FalloffError
 
 # Decided before any fit.
-LEAST_SIZES = 4  # of messages, and two of each piece
-MOST_PIECES = 4
+LEAST_SIZES = 4  # of messages
 MISFIT = 0.25  # of a mean time from the fitted one
 LATENCY_SHARE = 0.05  # of the longest message's time
 HALF_WIDTH = 0.10  # of the bandwidth's 95 % interval
@@ -36,40 +33,6 @@ REACHED = (
 )
 MTU = 1500  # bytes, of a faster Ethernet
 LOADED = 0.05  # by so much several pairs at once must slow down long messages, before load counts for short ones
-
-
-@dataclass(frozen=True)
-class Value:
-    """An estimate with the ends of its 95 % interval, in its unit; the ends are the value where one block was run."""
-
-    value: float
-    low: float
-    high: float
-
-    def times(self, factor: float) -> "Value":
-        """All three, multiplied."""
-        return Value(self.value * factor, self.low * factor, self.high * factor)
-
-    def __str__(self) -> str:
-        return estimate(self.value, self.low, self.high)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """The time of messages of these `sizes` [B]: `offset` [s] + `per_byte` [s/B] times the size, and the sum of its squared
-    relative errors.
-
-    Beyond the first piece the offset may be below 0: what fits into a shaper's burst passes at once.
-    """
-
-    sizes: Sequence[int]
-    offset: Value
-    per_byte: Value
-    squares: float
-
-    def at(self, size: float) -> float:
-        """The time of a message [s]."""
-        return self.offset.value + self.per_byte.value * size
 
 
 @dataclass(frozen=True)
@@ -248,7 +211,7 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Li
         raise FalloffError(
             f"messages of {len(sizes)} sizes, {LEAST_SIZES} are needed: measure more sizes"
         )
-    pieces = _split(sizes, times)
+    pieces = split(times)
     fitted = {size: piece.at(size) for piece in pieces for size in piece.sizes}
     misfit = max(abs(np.mean(times[size]) / fitted[size] - 1) for size in sizes)
     latency, per_byte = pieces[0].offset, pieces[-1].per_byte
@@ -270,42 +233,6 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Li
         )
     bandwidth = Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
     return Link(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
-
-
-def _split(sizes: Sequence[int], times: Mapping[int, Sequence[float]]) -> list[Piece]:
-    """The fewest pieces that follow the times, else the most that the sizes carry."""
-    most = max(map(len, times.values()))
-    table = np.array([[*times[size], *[np.nan] * (most - len(times[size]))] for size in sizes]).T
-    for count in range(1, min(MOST_PIECES, (len(sizes) - 1) // 2) + 1):
-        choices = (
-            [sizes[start:end] for start, end in itertools.pairwise([0, *breaks, len(sizes)])]
-            for breaks in itertools.combinations(range(1, len(sizes)), count - 1)
-        )
-        possible = [
-            [_line(part, times) for part in parts] for parts in choices if min(map(len, parts)) > 1
-        ]
-        best = min(possible, key=lambda pieces: sum(piece.squares for piece in pieces))
-        fitted = [piece.at(size) for piece in best for size in piece.sizes]
-        if follows(table / fitted, np.ones(len(sizes)), 2 * count):
-            break
-    return best
-
-
-def _line(part: Sequence[int], times: Mapping[int, Sequence[float]]) -> Piece:
-    """Least squares of relative errors."""
-    size = np.array([size for size in part for _ in times[size]], float)
-    time = np.concatenate([times[size] for size in part])
-    free, half = len(time) - 2, np.zeros(2)
-    line = np.polyfit(size, time, 1, w=1 / time)
-    if free:
-        _, covariance = np.polyfit(size, time, 1, w=1 / time, cov=True)
-        half = stats.t.ppf(0.975, free) * np.sqrt(np.diag(covariance))
-    squares = float(((np.polyval(line, size) / time - 1) ** 2).sum())
-    per_byte, offset = (
-        Value(value, max(value - width, 1e-3 * value), value + width)
-        for value, width in zip(line.tolist(), half.tolist())
-    )
-    return Piece(part, offset, per_byte, squares)
 
 
 def what_ifs(

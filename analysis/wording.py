@@ -47,6 +47,17 @@ def percent(fraction: float | None, decimals: int = 1) -> str:
     return f"{fixed(100 * fraction, decimals)}{HARD_SPACE}%" if is_known(fraction) else UNKNOWN
 
 
+def level_in_words(confidence: float) -> str:
+    """The level of an interval in percent, to two digits of what it leaves out: "96 %", "98.6 %"."""
+    return f"{100 - float(f'{100 * (1 - confidence):.2g}'):g} %"
+
+
+def levels_in_words(confidences: Iterable[float]) -> str:
+    """The level of several intervals, or the lowest and the highest."""
+    ends = min(confidences := [*confidences]), max(confidences)
+    return " to ".join(dict.fromkeys(map(level_in_words, ends)))
+
+
 def percent_range(interval: tuple[float, float] | None, decimals: int = 1) -> str:
     """An interval of fractions as percentages."""
     if interval is None or not is_known(*interval):

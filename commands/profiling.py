@@ -1,6 +1,7 @@
 """What `falloff profile` does: count the messages of an MPI program, record its calls, replay them."""
 
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,9 @@ from runners.recording import Recording
 
 # The networks of which counting says what they would cost, with the testbed that describes them.
 _COSTS_ON, _MODEL = ("gige", "10gige"), "smith"
+MOST_PRESSURE = (
+    25  # % of the time in which somebody waits for a processor: what few background programs cause
+)
 UNSEEN = "it ended before MPI_Finalize, or is no MPI program that can be seen (--help says which)"
 
 
@@ -66,15 +70,12 @@ def _sentence(recorded: Recording) -> str:
     words = [
         f"{ranks} ranks took part in {len(sent)} messages and collectives with {number(sum(call.size for call in sent) / 1e6)} MB."
     ]
-    if done.seconds:
+    if done.seconds and ranks > 1:  # one rank waits for no other
         share = 1 - sum(computed) / (ranks * done.seconds)
+        waited = " or waiting for a processor" if _is_busy(ranks) else ""
         words.append(
-            f"{percent(max(share, 0.0))} of their time of {number(done.seconds)} s was in MPI."
+            f"{percent(max(share, 0.0))} of their time of {number(done.seconds)} s was in MPI{waited}."
         )
-        if ranks > (os.cpu_count() or 1):
-            words.append(
-                f"They shared {os.cpu_count()} processors, so much of that was waiting for one."
-            )
     networks = experiment.read_testbed(_MODEL)["network"]
     costs = []
     for name in _COSTS_ON:
@@ -86,6 +87,17 @@ def _sentence(recorded: Recording) -> str:
         f"One rank a node, the messages would cost {' and '.join(costs)}, beside {number(max(computed))} s of computing."
     )
     return " ".join(words)
+
+
+def _is_busy(ranks: int) -> bool:
+    """Whether so many ranks, or they and other programs, wanted more processors than there are."""
+    wanted = max(ranks, os.getloadavg()[0])
+    pressure = Path(
+        "/proc/pressure/cpu"
+    )  # the share of the last 10 s in which somebody waited for a processor
+    text = pressure.read_text() if pressure.exists() else ""
+    waited = re.search(r"some avg10=([\d.]+)", text)
+    return wanted > (os.cpu_count() or 1) or bool(waited and float(waited[1]) > MOST_PRESSURE)
 
 
 def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:

@@ -18,7 +18,7 @@ from analysis import comparison, importing, planted_change, samples
 from analysis.comparison import compare
 from analysis.statistics import calibration, change
 from analysis.statistics.change import FASTER, SAME, SLOWER
-from analysis.statistics.judgement import UNDECIDED
+from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
 from runners.record import FalloffError
 
 HPL = ROOT / "tests" / "transcripts" / "hpl" / "2.0-several-rows.txt"
@@ -73,30 +73,50 @@ def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
     old, new = random.normal(0, 0.01, (30, 6)), random.normal(0, 0.03, (30, 4))
     new[0, 1] = np.nan
     found = change.differences(old, new)
-    low, high = found.intervals
     p = change.p_values(found, 0.03)[1]
     for row, freedom in ((0, 2), (7, 3)):
         test = stats.ttest_ind(new[row][np.isfinite(new[row])], old[row], equal_var=False)
         error = found.difference[row] / test.statistic
         assert found.error[row] == pytest.approx(error) and found.freedom[row] == freedom
-        assert high[row] - low[row] == pytest.approx(2 * stats.t.isf(0.025, freedom) * error)
         assert p[row] == pytest.approx(2 * stats.t.sf(abs(test.statistic), freedom))
-    assert change.holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    decided, *_ = multipletests(p, method="holm")
+    assert (p <= holm_levels(p)).tolist() == decided.tolist()
     found.difference[:] = 0
     found.difference[5] = -4.5 * found.error[5]
     alone = change.Differences(found.difference[5:6], found.error[5:6], found.freedom[5:6])
     assert 0.05 / 30 < change.p_values(found, 0.001)[1][5] < 0.05
-    assert change.answers(alone, 0.001) == [SLOWER]
-    assert change.answers(found, 0.001)[5] == UNDECIDED
+    assert change.decide(alone, 0.001).answer == [SLOWER]
+    assert change.decide(found, 0.001).answer[5] == UNDECIDED
+
+
+def test_a_change_follows_from_the_interval_beside_it():
+    """In synthetic comparisons of 1 to 30 statements: the same lies within the margin, a change excludes 0, and what is
+    undecided does neither."""
+    random, seen = np.random.default_rng(9), set()
+    for number in (1, 2, 7, 30) * 25:
+        true, sd = (
+            random.choice([0.0, 0.02, 0.05, -0.04], number),
+            random.choice([0.003, 0.01, 0.03]),
+        )
+        old, new = (sd * random.normal(size=(number, blocks)) for blocks in (6, 4))
+        decided = change.decide(change.differences(old, new + true[:, None]), 0.03)
+        assert ((decided.confidence >= 0.9 - 1e-9) & (decided.confidence < 1)).all()
+        for answer, low, high in zip(decided.answer.tolist(), decided.low, decided.high):
+            seen.add(answer)
+            within = max(-low, high) <= log_margin(0.03)
+            wanted = {SAME: within, SLOWER: high < 0, FASTER: low > 0}
+            assert wanted.get(answer, low <= 0 <= high and not within)
+    assert seen == set(change.ANSWERS)
 
 
 def test_what_has_no_scatter_or_a_single_block():
     """A simulation is compared as it is; a single block is undecided, however large the change."""
     exact = change.differences([[0.0], [0.0], [0.0]], [[-0.01], [-0.05], [0.05]], exact=True)
-    assert change.answers(exact, 0.03).tolist() == [SAME, SLOWER, FASTER]
+    assert change.decide(exact, 0.03).answer.tolist() == [SAME, SLOWER, FASTER]
     single = change.differences([[0.0, 0.01, -0.01]], [[-0.5, np.nan, np.nan]])
-    assert change.answers(single, 0.03).tolist() == [UNDECIDED]
-    assert np.isnan(single.intervals).all() and single.difference == pytest.approx(-0.5)
+    decided = change.decide(single, 0.03)
+    assert decided.answer.tolist() == [UNDECIDED] and np.isnan([decided.low, decided.high]).all()
+    assert single.difference == pytest.approx(-0.5)
 
 
 @pytest.mark.parametrize(("slower", "noise", "code", "answer"), [(1, 0.003, 0, SAME), (0.93, 0.003, 1, SLOWER), (1.08, 0.003, 0, FASTER), (1, 0.2, 2, UNDECIDED)])  # fmt: skip
@@ -123,7 +143,7 @@ def test_other_columns_times_and_the_lines_of_a_row(tmp_path):
     columns.append(str(tmp_path / "f.svg"))
     told = json.loads(run("compare", old, new, *columns, "--json").stdout)
     slow = told["statements"][-1]
-    assert slow["answer"] == SLOWER and slow["interval_95"][0] < 0.93 < slow["interval_95"][1]
+    assert slow["answer"] == SLOWER and slow["interval"][0] < 0.93 < slow["interval"][1]
     assert slow["new"] > slow["old"]
     lines = run("compare", old, new, *columns, "--transcripts", "5").stdout
     assert lines.count("OLD line") == lines.count("NEW line") == 8

@@ -101,6 +101,9 @@ def test_what_is_planted_in_a_campaign_is_stated():
     alone_ = executed("59", program=planted)
     assert not [one for one in alone_.statements if one.subject.startswith("A replay")]
     assert emulated_programs.times(planted).sizes["nodes"] == 3
+    single = executed("59", program=planted.isel(trial=planted.nodes.values == 2))
+    one = stated(single, "The emulated program lammps loses efficiency on GigE")
+    assert one.answer == "undecided" and one.estimate is None and "on 2 nodes only" in one.sentence
 
 
 def test_several_programs_are_compared_with_their_replays():

@@ -6,14 +6,17 @@ import warnings
 
 import numpy as np
 import pytest
+import xarray as xr
+from command_line import run
 from curves import HPL_X, TRUTHS, noisy
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
 from analysis.fitting.adequacy import LEVEL, follows
 from analysis.fitting.block_fit import fit_blocks
-from analysis.fitting.compare import compare
+from analysis.fitting.compare import HELD_OUT, PARAMETERS, compare, ranked_by
 from analysis.fitting.fit import fit
+from analysis.fitting.scaling_laws import LAWS, fit_each
 from analysis.models import find, names
 from runners.record import FalloffError
 from tests import nist
@@ -185,13 +188,68 @@ def test_the_model_that_made_the_data_is_first():
 
 
 def test_what_the_data_cannot_carry_is_last_with_its_reason():
-    """Three node counts: nothing is estimated of a breakpoint, and no AICc where it would mean nothing."""
+    """Three node counts: nothing is estimated of a breakpoint, and no AICc where it would mean nothing. The constant, which
+    alone has one, is not the best by it; the held-out error ranks."""
     found = compare(CURVES, SIXTEEN[:3], table(POWER_LAW, 5, SIXTEEN[:3]))
+    assert ranked_by(found) == HELD_OUT and found[0]["model"] == "power_law"
     last, law = found[-1], next(one for one in found if one["model"] == "universal_scalability")
     assert last["model"] == "segmented" and last["refused"] and last["pooled"] is None
-    assert found[0]["model"] == "constant" and found[0]["pooled"]["aicc"] is not None
+    constant = next(one for one in found if one["model"] == "constant")
+    assert constant["pooled"]["aicc"] is not None and found.index(constant) > 0
     assert law["pooled"]["aicc"] is None and "3 distinct x" in law["pooled"]["aicc_refused"]
     assert law["held_out"] is None and "at least 3 distinct x" in law["held_out_refused"]
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("truth", ["amdahl", "power_law", "universal_scalability", "hockney"])
+def test_a_rate_that_grows_is_no_constant(truth, distinct):
+    """At any number of x a growing curve is not called a constant; with one or two x nothing is ranked."""
+    x = np.array([1.0, 3.0, 4.0, 6.0, 9.0])[:distinct]
+    values = table(find(truth), 4, x, truth={"hockney": (0.5, 1.0)}.get(truth))
+    found = compare(CURVES, x, values)
+    criterion = ranked_by(found)
+    if distinct < 3:
+        assert not criterion
+    assert not criterion or found[0]["model"] != "constant"
+
+
+def test_a_model_without_residuals_is_the_best():
+    """Points that lie on a curve to the last digit have no AICc for it: it comes before all that miss them, and the law with
+    the fewest parameters is chosen."""
+    amdahl = find("amdahl").function(SIXTEEN, 3.0, 0.1)
+    found = compare(CURVES, SIXTEEN, np.tile(amdahl, (3, 1)))
+    assert ranked_by(found) == PARAMETERS and found[0]["model"] == "amdahl"
+    share = xr.DataArray([[amdahl / SIXTEEN]] * 2, dims=["block", "interconnect", "nodes"])
+    share = share.assign_coords(nodes=SIXTEEN, interconnect=["gige"])
+    laws = fit_each(share, models=("constant", "universal_scalability", "amdahl"))
+    assert laws.best("gige").model.name == "amdahl"
+
+
+def test_a_law_is_chosen_only_where_others_could_be():
+    """Of one to three node counts no law is named, none with as many parameters as node counts is drawn; of five, the true
+    one."""
+    for counts in (1, 2, 3, 5):
+        x = SIXTEEN[:counts]
+        share = xr.DataArray(
+            [table(find("amdahl"), 4, x) / x], dims=["interconnect", "block", "nodes"]
+        )
+        laws = fit_each(share.assign_coords(nodes=x, interconnect=["gige"]), models=LAWS[:-1])
+        best = laws.best("gige")
+        assert (best is None) == (counts < 4)
+        for law in laws.by_level["gige"]:
+            assert not (law.follows and law.pooled.distinct_x <= len(law.pooled.estimates))
+
+
+@pytest.mark.parametrize("values", ["0 0 0", "-3 4 7", "3 0 7"])
+def test_what_is_no_rate_is_refused_in_a_line(values, tmp_path):
+    """Zeros and negatives: no curve of a rate, no warning."""
+    file = tmp_path / "t.csv"
+    rows = [f"{n},{rate},1" for n, rate in zip((1, 2, 4), values.split())]
+    file.write_text("\n".join(["nodes,rate,block", *rows]) + "\n")
+    for words in (("amdahl", str(file)), ("usl", str(file)), (str(file), "--block", "block")):
+        done = run("fit", *words, "--x", "nodes", "--y", "rate")
+        assert done.returncode and not done.stdout and done.stderr.count("\n") == 1
+        assert "'rate' has to be above 0" in done.stderr
 
 
 def test_error_and_intervals_are_those_over_the_blocks():

@@ -53,6 +53,17 @@ def test_the_planted_collapse_and_its_growth_are_found():
     assert "over nan" not in words(made)
 
 
+def test_an_onset_that_the_blocks_do_not_tell_is_open():
+    """Two blocks that collapse at 2 and at 30 senders: their mean is known, and its interval reaches beyond all that was
+    tried."""
+    runs = planted_incast()
+    first = runs.block.values == runs.block.values.min()
+    goodput = np.where(first & (runs.senders.values > 2), 0.01, runs.goodput.values)
+    sparse = runs.assign(goodput=("trial", goodput)).isel(trial=runs.block.values <= 2)
+    one = stated(executed("56", incast=sparse), "Goodput over GigE collapses with 128 KiB")
+    assert one.words == "undecided" and np.isfinite(one.estimate) and one.interval[1] > 32
+
+
 @pytest.mark.parametrize(("short", "answer"), [(0.3, "no"), (0.5, "undecided")])
 def test_a_short_timeout_that_does_not_help_is_told(short, answer):
     """The rule for a least timeout of 1 ms: half of the link."""

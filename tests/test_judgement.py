@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 from synthetic import campaign, sequential_campaign
 
@@ -17,11 +18,13 @@ from analysis.statements import bullets, estimated, origin, planned_falls
 from analysis.statistics import design
 from analysis.statistics.judgement import (
     answers,
+    holm_levels,
     in_sequence,
     judge,
     judge_control,
     within_campaign,
 )
+from analysis.statistics.unordered import judge_unordered
 
 MARGIN = 0.05
 LIMIT = -math.log(1 - MARGIN)
@@ -93,10 +96,41 @@ def test_statements_of_a_campaign_are_corrected_for_each_other():
     assert clear.p < 0.001 and narrow.answer == "flat" and 0.05 / 2 < narrow.p < 0.05
     corrected = within_campaign([clear, narrow, undecided, single])
     assert [one.answer for one in corrected[:2]] == ["falls off", "undecided"]
-    assert corrected[3] == single and corrected[1].interval == narrow.interval
+    assert corrected[3] == single and corrected[1].fall == narrow.fall
+    assert corrected[0].confidence == pytest.approx(1 - 0.1 / 3)  # the first of three steps
+    assert corrected[1].confidence == corrected[2].confidence == pytest.approx(1 - 0.1 / 2)
     assert "3 statements" in corrected[1].reason
     assert within_campaign([single, undecided, narrow, clear]) == corrected[::-1]
     assert within_campaign([narrow]) == (narrow,) and within_campaign([single]) == (single,)
+
+
+def follows(one):
+    """Whether an answer is that of the interval beside it."""
+    ends = np.log1p(-np.array(one.interval))
+    return one.answer == answers(ends.mean(), abs(ends[0] - ends[1]) / 2, one.margin)
+
+
+def test_an_answer_follows_from_its_interval():
+    """In synthetic campaigns of 1 to 12 statements, in blocks or without order, and in a planned order: none is open whose
+    interval decides, and none is decided whose interval does not. Holm's decisions are those of statsmodels."""
+    random, seen = np.random.default_rng(8), []
+    for _ in range(150):
+        number, sd = int(random.integers(1, 13)), random.choice([0.005, 0.02, 0.05])
+        falls = random.choice([0.0, 0.03, 0.06, 0.1, -0.08], number)
+        rows = np.log1p(-falls)[:, None] + sd * random.normal(size=(number, 5))
+        alone = [judge(row, MARGIN, "emulated") for row in rows]
+        runs = [judge_unordered([(1, row[:3]), (-1, -row[3:])], MARGIN, "measured") for row in rows]
+        for family in (alone, runs):
+            corrected = within_campaign(family)
+            seen += corrected
+            assert [one.fall for one in corrected] == [one.fall for one in family]
+        decided, *_ = multipletests([one.p for one in alone], method="holm")
+        levels = holm_levels(np.array([one.p for one in alone]))
+        assert decided.tolist() == [one.p <= level for one, level in zip(alone, levels)]
+        ordered = in_sequence(rows[:2], None, planned(("falls off", "flat")[:number], ()), "x")
+        seen += [one for one in ordered.judgements if one.interval]
+    assert all(map(follows, seen)) and {one.answer for one in seen} > {"flat", "falls off", "rises"}
+    assert any("Alone" in one.reason for one in seen)
 
 
 LOOKS = (4, 6, 9)
@@ -120,9 +154,11 @@ def answers_of(found):
 
 
 def test_the_next_counts_only_after_the_expected():
-    """Both decided; the first not as expected; and then the second is undecided whatever its interval."""
+    """Both decided; the first not as expected; and then the second is undecided, and has no interval that would decide."""
     assert answers_of(outcome((0.13, 0.0))) == ["falls off", "flat"]
+    second = outcome((0.0, 0.0)).judgements[1]
     assert answers_of(outcome((0.0, 0.0))) == ["flat", "undecided"]
+    assert (second.fall == pytest.approx(0, abs=0.05)) and second.interval is None
     assert answers_of(outcome((0.0, 0.0), expected=("", ""))) == ["flat", "flat"]
 
 

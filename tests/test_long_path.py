@@ -9,6 +9,8 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic_paths import long_path_campaign, without
 
+from analysis.statements import unless_across
+
 PLANNED = "TCP fills path 5 ms from this buffer on: forward, cubic"
 
 
@@ -28,6 +30,16 @@ def repeated(blocks=30, **truth):
     """The statements on a campaign of repeats."""
     repeats = long_path_campaign(blocks, campaign="long_repeats", **truth)
     return [one for one in run(campaign(), repeats).statements if one.campaign == "long_repeats"]
+
+
+def test_a_knee_that_the_blocks_do_not_tell_is_open():
+    """A known knee whose interval over the blocks reaches beyond the buffers that were tried is not found."""
+    interval = (3e3, 4e7)
+    assert unless_across("found", interval, 1e4, 1e7) == "undecided"
+    assert unless_across("found", (2e4, 4e6), 1e4, 1e7) == "found"
+    assert (
+        unless_across("found", (np.nan, np.nan), 1e4, 1e7) == "found"
+    )  # one block has no interval
 
 
 @pytest.mark.parametrize("window_share", [0.6, 1.3])

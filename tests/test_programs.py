@@ -13,6 +13,7 @@ from test_simulated import NETWORKS, needs_simgrid
 
 import experiment
 from analysis import programs
+from commands import profiling
 from runners import extrapolation, payload, recording, replay_actions
 from runners.calls import CHECKSUMS, Call
 from runners.record import Command, FalloffError, Trial, Unreadable, judge
@@ -209,3 +210,26 @@ def test_efficiency_falls_off_where_the_network_counts():
     only = runs.isel(trial=np.flatnonzero(runs.interconnect.values != "unshaped"))
     with pytest.raises(FalloffError, match="add unshaped to the campaign's interconnects"):
         programs.replays(only)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "busy", "said"),
+    [
+        (1, False, ()),
+        (1, True, ()),
+        (2, False, ("75.0 %", "was in MPI.")),
+        (2, True, ("75.0 %", "in MPI or waiting for a processor")),
+    ],
+)
+def test_waiting_for_a_processor_is_not_called_mpi(ranks, busy, said, monkeypatch):
+    """Each rank computed 1 s of 4 s. One rank waits for no other, and on a busy machine the rest may be waiting."""
+    end = Call(0.0, "end", parts=(4 * 10**9, 1, 0))
+    own = (Call(1.0, "bcast", size=8), end)
+    monkeypatch.setattr(profiling.payload, "run_with", lambda *_: (0, ("a table", "a recording")))
+    monkeypatch.setattr(profiling.recording, "read", lambda _: (own,) * ranks)
+    monkeypatch.setattr(profiling.os, "getloadavg", lambda: (99.0 if busy else 0.0, 0.0, 0.0))
+    monkeypatch.setattr(profiling.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(profiling, "MOST_PRESSURE", 100)
+    _, text = profiling.count(["mpirun", "-np", str(ranks), "program"])
+    assert f"{ranks} rank" in text and all(words in text.replace("\u00a0", " ") for words in said)
+    assert ("in MPI" in text) == bool(said)

@@ -73,7 +73,16 @@ def test_buffers_hold_what_the_link_carries_for_a_while():
     assert [found["wmem"][2] for found in slowed] == [82500] * 3
 
 
-@pytest.mark.parametrize(("share", "answer"), [(1.01, "kept"), (0.7, "window-bound")])
+@pytest.mark.parametrize(
+    ("share", "answer"),
+    [
+        (1.03, "kept"),
+        (0.7, "window-bound"),
+        (9, "faster than set"),
+        (1.2, "faster than set"),
+        (float("inf"), "faster than set"),
+    ],
+)
 def test_a_link_that_long_messages_do_not_get_is_told_of(share, answer):
     """A trial is judged by it before its program runs."""
     assert link_probe.verdict({"link_share": share}).startswith(answer)

@@ -50,6 +50,18 @@ def test_stamps_follow_the_share(share, stamp, answer, filled):
     assert lowest == pytest.approx(min(share, 1), rel=1e-3)
 
 
+def test_a_share_whose_interval_holds_both_is_open():
+    """One block at 0.9 of a full wire among three: neither the link nor the machine is named as the limit."""
+    runs = planted.over_mtu()
+    slow = (runs.block.values == 1) & (runs.path.values == "switch_8996")
+    made = over_mtu(runs.assign(goodput=runs.goodput.where(~slow, 0.9 * runs.goodput)))
+    ways = [
+        one for one in made.statements if "8996 switch" in one.subject and "forward" in one.subject
+    ]
+    assert ways and {one.answer for one in ways} == {"undecided"}
+    assert stated(made, "TCP fills links with a set rate").answer == "undecided"
+
+
 @pytest.mark.parametrize(("nobodys", "stated"), [(0.09, True), (-0.11, False)])
 def test_planted_costs_come_back_unless_too_much_is_nobodys(nobodys, stated):
     """CPU time over all bytes of a machine, in every direction; with over 10 % nobody's neither end is known."""

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.judgement import FALLS_OFF, FLAT, UNDECIDED
-from analysis.statistics.unordered import judge_unordered, welch
+from analysis.statistics.unordered import IF_ALIKE, judge_unordered, welch
 
 
 def test_two_groups_are_welchs_test():
@@ -31,3 +31,16 @@ def test_at_the_margin_wrong_answers_stay_rare(fall, wrong):
         before, after = rng.normal(0, 0.005, 3), rng.normal(np.log1p(-fall), 0.015, 3)
         answers.append(judge_unordered([(1, after), (-1, before)], margin, "measured").answer)
     assert np.mean(np.array(answers) == wrong) < 0.075
+
+
+@pytest.mark.parametrize(("runs", "covered"), [(3, 0.70), (5, 0.53), (10, 0.40)])
+def test_sessions_that_differ_are_the_condition(runs, covered):
+    """Where each point has a session of its own, and sessions differ as much as runs, an interval covers as seldom as the
+    module says; so every judgement names the condition."""
+    rng, hits = np.random.default_rng(2), []
+    for _ in range(1500):
+        before, after = rng.normal(0, 0.01, (2, runs)) + rng.normal(0, 0.01, (2, 1))
+        found = judge_unordered([(1, after), (-1, before)], 0.05, "measured")
+        assert found.condition == IF_ALIKE
+        hits.append(found.interval[0] <= 0 <= found.interval[1])
+    assert np.mean(hits) == pytest.approx(covered, abs=0.05)

@@ -79,16 +79,8 @@ def judge(claim: Claim, kind: str, found: Statement | None) -> Verdict:
     if kind == SIMULATED:
         return _of_runs(values, *ends, **about)
     judged = judge_range(values, *ends, claim.scale == "ratio")
-    is_inside = judged.kind == SUPPORTED
-    return Verdict(
-        kind,
-        judged.kind,
-        judged.estimate,
-        judged.interval_90 if is_inside else judged.interval_95,
-        f"{90 if is_inside else 95} % t interval",
-        reason=judged.reason,
-        **about,
-    )
+    about |= {"reason": judged.reason}
+    return Verdict(kind, judged.kind, judged.estimate, *judged.decisive, **about)
 
 
 def _of_runs(values: np.ndarray, at_least: float, at_most: float, **about) -> Verdict:

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.fitting.fit import Fit, fit, fit_rows
+from analysis.fitting.fit import IS_EXACT, Fit, fit, fit_rows
 from analysis.models import Model
 from analysis.statistics.intervals import average
 from runners.record import FalloffError
 
 # Relative error of an estimate or an interval's end that blocks without scatter may have.
 ROUNDING = 1e-6
+# What ranks models: the number of parameters of those that are exact, the AICc, or the held-out error.
+PARAMETERS, AICC, HELD_OUT = "parameters", "AICc", "held-out error"
+CLOSE = 0.10  # a held-out error that is larger recommends no model
 
 
 def compare(curves: Iterable[Model], x, table) -> list[dict]:
@@ -21,18 +24,47 @@ def compare(curves: Iterable[Model], x, table) -> list[dict]:
 
     x has shape (points,), or (quantities, points) for models of several quantities. Missing values
     are NaN: the pooled fit uses every known point, the rest only complete blocks. The result is
-    plain JSON data, one dictionary per model. The best AICc comes first; models without one follow,
-    and models that the data do not allow are last. Refused parts are None or empty, with the
+    plain JSON data, one dictionary per model. The best comes first, by what `ranked_by` says, in the order given if that
+    says nothing; models that this does not rank follow, and models that the data do not allow are last. Refused parts are None or empty, with the
     reason: the `pooled` fit, the `intervals_95` of the parameters over the blocks
     (`interval_kind`), and `held_out`.
     """
     x, table = np.asarray(x, float), np.asarray(table, float)
-    return sorted((_compared(model, x, table) for model in curves), key=_rank)
+    compared = [_compared(model, x, table) for model in curves]
+    criterion = ranked_by(compared)
+
+    def rank(one: dict) -> tuple:
+        value = _criteria(one).get(criterion)
+        return one["pooled"] is None, value is None, value or 0.0
+
+    return sorted(compared, key=rank)
 
 
-def _rank(compared: dict) -> tuple:
-    aicc = compared["pooled"] and compared["pooled"]["aicc"]
-    return compared["pooled"] is None, aicc is None, aicc or 0.0
+def ranked_by(compared: Iterable[dict]) -> str:
+    """What ranks models that `compare` fitted: PARAMETERS if any is exact; AICC if two or more have one, else HELD_OUT if two
+    or more have an error and the smallest is CLOSE; empty if nothing does. A model that alone has a criterion is not the
+    best by it."""
+    values: dict[str, list[float]] = {PARAMETERS: [], AICC: [], HELD_OUT: []}
+    for one in compared:
+        for name, value in _criteria(one).items():
+            values[name].append(value)
+    if values[PARAMETERS]:
+        return PARAMETERS
+    if len(values[AICC]) > 1:
+        return AICC
+    errors = values[HELD_OUT]
+    return HELD_OUT if len(errors) > 1 and min(errors) <= CLOSE else ""
+
+
+def _criteria(compared: dict) -> dict[str, float]:
+    """The criteria of one fitted model; the smallest is the best."""
+    pooled, held = compared["pooled"], compared["held_out"]
+    if pooled is None:
+        return {}
+    found = {AICC: pooled["aicc"], HELD_OUT: held and abs(held["error"])}
+    if pooled["aicc_refused"] == IS_EXACT:
+        found[PARAMETERS] = len(pooled["estimates"])
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:

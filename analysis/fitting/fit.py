@@ -14,6 +14,7 @@ from analysis.models import Model
 from runners.record import FalloffError
 
 EXACT = 1e-9  # residuals below this share of the largest |y| are rounding, not noise
+IS_EXACT = "the model is exact, so the likelihood has no bound"  # why an exact model has no AICc
 SAME = 1e-9  # sums of squares with a smaller relative difference are the same
 TOLERANCE = 1e-15  # of the solver: only rounding stops it
 STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: balances its two errors
@@ -255,7 +256,7 @@ def _aicc_refusal(parameters, n, distinct, exact):
     if n <= parameters + 2:
         return f"{n} points leave the small-sample correction without a degree of freedom"
     if exact:
-        return "the model is exact, so the likelihood has no bound"
+        return IS_EXACT
     return ""
 
 

@@ -13,7 +13,7 @@ import xarray as xr
 from analysis.fitting.adequacy import follows, misfit
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import held_out_last, intervals_of
-from analysis.fitting.fit import Fit, fit
+from analysis.fitting.fit import IS_EXACT, Fit, fit
 from analysis.models import Model, find
 from runners.record import FalloffError
 
@@ -37,7 +37,8 @@ class Law:
     `pooled` is the fit to every point, `blocks` the fit to every complete block. `weight` is
     Akaike's weight among the laws of its network. `farthest` [1] is the largest relative distance
     of the blocks' mean curve from a node count's mean. `lack_of_fit` is the p-value of no lack of
-    fit beyond scatter. `follows` is whether the law may be drawn and quoted.
+    fit beyond scatter. `follows` is whether the law may be drawn and quoted: it is close to its data, which are at more node
+    counts than it has parameters.
     """
 
     model: Model
@@ -53,7 +54,14 @@ class Law:
     @property
     def verdict(self) -> str:
         """Whether the law follows its data or misses them, or the refusal."""
+        if self.pooled and not self.is_tested:
+            return "as many parameters as node counts"
         return self.refused or ("follows its data" if self.follows else "misses its data")
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are more node counts than parameters, so that the law could miss them."""
+        return bool(self.pooled) and self.pooled.distinct_x > len(self.pooled.estimates)
 
     def parameters(self) -> dict[str, tuple[float, float, float]]:
         """Estimate and 95 % interval of each parameter: the t interval over blocks, else that of
@@ -101,9 +109,9 @@ class Laws:
 
     def best(self, level: str) -> Law | None:
         """The law with the most weight among those that follow a level's data; None if none
-        does."""
-        found = [law for law in self.by_level[level] if law.follows]
-        return max(found, key=lambda law: np.nan_to_num(law.weight), default=None)
+        does, or no weight is defined."""
+        found = [law for law in self.by_level[level] if law.follows and np.isfinite(law.weight)]
+        return max(found, key=lambda law: law.weight, default=None)
 
     def table(self) -> pd.DataFrame:
         """A row for each level and law: AICc weight, largest miss, the p-value of no lack of fit,
@@ -274,8 +282,8 @@ def _fitted(model: Model, known: xr.DataArray) -> Law:
         return Law(model, known, refused=str(error))
     curve = blocks.band(x, "cost")[0]
     farthest, p = misfit(table, curve, len(model.parameters))
-    follow = follows(table, curve, len(model.parameters))
-    return Law(model, known, pooled, blocks, np.nan, farthest, p, follow)
+    law = Law(model, known, pooled, blocks, np.nan, farthest, p)
+    return replace(law, follows=law.is_tested and follows(table, curve, len(model.parameters)))
 
 
 def _weighted(laws: list[Law]) -> tuple[Law, ...]:
@@ -285,9 +293,18 @@ def _weighted(laws: list[Law]) -> tuple[Law, ...]:
 
 
 def _akaike_weights(fits: Sequence[Fit | None]) -> list[float]:
-    """The weight of each fit among those with an AICc, NaN of the others."""
+    """The weight of each fit among those with an AICc, NaN of the others, and of all where a single one of several has it. An exact fit
+    has all the weight, the one with the fewest parameters of several."""
+    exact = {
+        at: len(each.estimates)
+        for at, each in enumerate(fits)
+        if each and each.aicc_refused == IS_EXACT
+    }
+    if exact:
+        best = min(exact, key=lambda at: exact[at])
+        return [float(at == best) if each else np.nan for at, each in enumerate(fits)]
     criteria = np.array([each.aicc if each else None for each in fits], float)
-    if not np.isfinite(criteria).any():
+    if np.isfinite(criteria).sum() < min(2, sum(map(bool, fits))) or not any(fits):
         return [np.nan] * len(fits)
     weights = np.exp(-(criteria - np.nanmin(criteria)) / 2)
     return (weights / np.nansum(weights)).tolist()

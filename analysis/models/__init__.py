@@ -37,6 +37,11 @@ class Model:
         """The names of the parameters, in the order of the function's signature and of the bounds."""
         return tuple(self.bounds)
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether no parameter can be below 0, so that the curve, a rate or a time, cannot either."""
+        return all(low >= 0 for low, _ in self.bounds.values())
+
 
 # Common names of models, and their files.
 ALIASES = {"usl": "universal_scalability", "latency_bandwidth": "hockney"}

@@ -239,7 +239,7 @@ def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
     """
     true = with_contrasts(true[:, None])[:, 0]
     found = change.differences(with_contrasts(old), with_contrasts(new))
-    given = change.answers(found, margin)
+    given = change.decide(found, margin).answer
     is_changed, is_same = np.isin(given, (change.SLOWER, change.FASTER)), given == change.SAME
     is_beyond = np.abs(true) >= change.log_margin(margin) * (1 - 1e-9)
     return {

@@ -14,6 +14,9 @@ interval. Answers, the first that applies:
 
 Holm's procedure corrects both families of tests for their number: those for `the same`, and those for a change. No
 statement can be wrong in both families, so each kind of wrong answer keeps its 5 % among all statements of a comparison.
+The interval of a statement is the one that decided: of the level at which Holm's procedure decided its answer, the wider
+of both families' intervals for an undecided one. So `the same` lies within the margin, a change excludes 0, and what is
+undecided does neither.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.judgement import LEVEL, UNDECIDED, log_margin
+from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
 
 SAME, SLOWER, FASTER = "the same", "slower", "faster"
 ANSWERS = (SLOWER, UNDECIDED, FASTER, SAME)  # the most urgent first
@@ -40,12 +43,6 @@ class Differences:
     difference: np.ndarray
     error: np.ndarray
     freedom: np.ndarray
-
-    @property
-    def intervals(self) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high ends of the 95 % intervals, not corrected for the number of statements."""
-        half = stats.t.isf(0.025, self.freedom) * self.error
-        return self.difference - half, self.difference + half
 
 
 def differences(old, new, exact: bool = False) -> Differences:
@@ -71,24 +68,31 @@ def p_values(found: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]
     return np.nan_to_num(same, nan=1.0), np.nan_to_num(changed, nan=1.0)
 
 
-def answers(found: Differences, margin: float) -> np.ndarray:
-    """The answer to every statement, shape (..., statements), corrected for their number."""
-    same, changed = (holm(family) for family in p_values(found, margin))
-    return np.select(
-        [same <= LEVEL, (changed <= LEVEL) & (found.difference < 0), changed <= LEVEL],
+@dataclass(frozen=True)
+class Decisions:
+    """The `answer` to every statement, shape (..., statements), corrected for their number, with the ends `low` and `high` of
+    the interval that decided it and the `confidence` of that interval."""
+
+    answer: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    confidence: np.ndarray
+
+
+def decide(found: Differences, margin: float) -> Decisions:
+    """Decide every statement, as the module says, against the relative `margin`."""
+    same, changed = p_values(found, margin)
+    # Two one-sided tests have the interval of twice their level.
+    outside = 2 * holm_levels(same), holm_levels(changed)
+    is_same, is_change = same <= outside[0] / 2, changed <= outside[1]
+    answer = np.select(
+        [is_same, is_change & (found.difference < 0), is_change],
         [SAME, SLOWER, FASTER],
         UNDECIDED,
     )
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's corrected p over the last axis. statsmodels' multipletests gives the same, but takes
-    one family at a time, and minutes for the many families of `calibration`. S. Holm, Scand. J.
-    Statist. 6, 1979, 65-70."""
-    order = np.argsort(p, axis=-1)
-    scaled = np.take_along_axis(p, order, axis=-1) * np.arange(p.shape[-1], 0, -1)
-    corrected = np.minimum(np.maximum.accumulate(scaled, axis=-1), 1)
-    return np.take_along_axis(corrected, np.argsort(order, axis=-1), axis=-1)
+    left_out = np.select([is_same, is_change], outside, np.minimum(*outside))
+    half = stats.t.isf(left_out / 2, found.freedom) * found.error
+    return Decisions(answer, found.difference - half, found.difference + half, 1 - left_out)
 
 
 def _moments(values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,6 +15,9 @@ that applies:
 The primary statements of a campaign are tested in a fixed order. Each counts only if the one before it was decided as
 expected, so no correction for their number is needed. A campaign is judged only at its planned
 looks, which are numbers of valid blocks; `calibration` measures the level that remains after the looks.
+
+An answer always follows from the interval beside it. Where several statements are corrected for each other, each has the
+interval of the level at which Holm's procedure decided it, and a statement that does not count has none.
 """
 
 import math
@@ -23,10 +26,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics.design import LEVEL, Design
 from analysis.statistics.intervals import Kind, average
+from analysis.wording import level_in_words
 from runners.record import FalloffError
 
 FALLS_OFF, SIZE_OPEN, FLAT, RISES = "falls off", "falls, size open", "flat", "rises"
@@ -55,7 +58,8 @@ class Judgement:
     `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative.
     Unknown values are None: all of these without a block, the interval from one block. `reason` is
     one sentence, `evidence` the kind of data. `p` is that of the answer, or of the nearest decision
-    (None without an interval). `sessions` is the number of sessions of the blocks, None if it was
+    (None without an interval). `error` is the standard error of D (log scale) and `freedom` its degrees of freedom; they
+    are NaN without an interval. `condition` is what the interval rests on beside the blocks, empty if nothing. `sessions` is the number of sessions of the blocks, None if it was
     not recorded: an interval from one session says nothing about another.
     """
 
@@ -68,6 +72,9 @@ class Judgement:
     reason: str
     evidence: str
     p: float | None = None
+    error: float = math.nan
+    freedom: float = math.nan
+    condition: str = ""
     sessions: int | None = None
 
     @property
@@ -102,6 +109,13 @@ class InRange:
     interval_95: Interval
     n: int
     reason: str = ""
+
+    @property
+    def decisive(self) -> tuple[Interval, str]:
+        """The interval that decided, and its kind: 90 % if the verdict is SUPPORTED, else 95 %."""
+        if self.kind == SUPPORTED:
+            return self.interval_90, "90 % t interval"
+        return self.interval_95, "95 % t interval"
 
 
 @dataclass(frozen=True)
@@ -192,9 +206,11 @@ def of_mean(
         confidence=confidence,
         blocks=n,
         margin=margin,
-        reason=f"The {100 * confidence:g} % interval of the fall {_WHY[answer].format(100 * margin)}.",
+        reason=f"The {level_in_words(confidence)} interval of the fall {_WHY[answer].format(100 * margin)}.",
         evidence=evidence,
         p=_p(answer, mean, error, freedom, margin),
+        error=error,
+        freedom=freedom,
     )
 
 
@@ -241,22 +257,51 @@ def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_mo
     return CONTRADICTED if outside else UNDECIDED
 
 
+def holm_levels(p: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """The level at which Holm's procedure decides each test of a family, shape (..., tests) like `p`.
+
+    A test is decided where its p is at most its level: level / m for the smallest of m, level / (m - 1) for the next, and
+    so on. From the first that is not decided, all that follow have its level. S. Holm, Scand. J. Statist. 6, 1979, 65-70.
+    """
+    order = np.argsort(p, axis=-1)
+    number = p.shape[-1]
+    steps = level / np.arange(number, 0, -1)
+    passed = np.take_along_axis(p, order, axis=-1) <= steps
+    decided = np.logical_and.accumulate(passed, axis=-1).sum(axis=-1, keepdims=True)
+    return level / (number - np.minimum(np.argsort(order, axis=-1), decided))
+
+
 def within_campaign(
     judgements: Sequence[Judgement], one_sided: float = LEVEL
 ) -> tuple[Judgement, ...]:
     """The secondary statements of one campaign in the same order, corrected for each other.
 
-    Holm's procedure covers those with a p. An answer that does not hold at its level becomes
-    `undecided`.
+    Holm's procedure covers those with a p. Each is judged again by the interval of its level.
     """
     corrected = list(judgements)
-    tested = [(number, one) for number, one in enumerate(judgements) if one.p is not None]
-    all_p = multipletests([one.p for _, one in tested], method="holm")[1] if tested else ()
-    for (number, one), p_holm in zip(tested, all_p):
-        if one.answer != UNDECIDED and p_holm > one_sided:
-            reason = f"Alone the answer is {one.answer!r}, not among the {len(tested)} statements of its campaign (Holm)."
-            corrected[number] = replace(one, answer=UNDECIDED, reason=reason)
+    tested = [number for number, one in enumerate(judgements) if one.p is not None]
+    levels = holm_levels(np.array([judgements[number].p for number in tested]), one_sided)
+    for number, level in zip(tested, levels.tolist()):
+        if level < one_sided:
+            corrected[number] = _at_level(judgements[number], level, len(tested))
     return tuple(corrected)
+
+
+def _at_level(alone: Judgement, one_sided: float, among: int) -> Judgement:
+    """The judgement with the interval of another level, as one `among` so many statements."""
+    assert alone.fall is not None
+    about = (alone.error, alone.freedom, alone.blocks, alone.margin, alone.evidence)
+    found = of_mean(math.log1p(-alone.fall), *about, one_sided)
+    reason = found.reason
+    if found.answer != alone.answer:
+        reason += f" Alone the answer is {alone.answer!r}, not among {among} statements (Holm)."
+    return replace(
+        found,
+        reason=reason,
+        fall=alone.fall,
+        condition=alone.condition,
+        sessions=alone.sessions,
+    )
 
 
 def in_sequence(
@@ -284,7 +329,7 @@ def in_sequence(
     ]
     if looks and valid < looks[0]:
         reason = f"It is judged after {looks[0]} valid blocks; there are {valid}."
-        alone = tuple(replace(one, answer=UNDECIDED, reason=reason, blocks=valid) for one in alone)
+        alone = tuple(replace(_not_counted(one, reason), blocks=valid) for one in alone)
     failed = next((gate.ratio for gate in gates if gate.kind == "violated"), None)
     ends = failed is None and all(one.decided for one in alone)
     return Outcome(
@@ -305,11 +350,16 @@ def _counted(alone: Sequence[Judgement], design: Design) -> tuple[Judgement, ...
     for one, statement in zip(alone, design.primary):
         if not goes_on:
             reason = "It does not count: the statement before it was not decided as expected."
-            one = replace(one, answer=UNDECIDED, reason=reason)
+            one = _not_counted(one, reason)
         counted.append(one)
         wanted = statement.expected
         goes_on = goes_on and (one.answer == wanted if wanted else one.decided)
     return tuple(counted)
+
+
+def _not_counted(one: Judgement, reason: str) -> Judgement:
+    """A statement that is left open, without the interval that would decide it."""
+    return replace(one, answer=UNDECIDED, reason=reason, interval=None, confidence=None, p=None)
 
 
 def _p(answer: str, mean: float, error: float, freedom: float, margin: float) -> float:

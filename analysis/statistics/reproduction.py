@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.statistics.judgement import (
     ABOVE,
@@ -29,6 +28,7 @@ from analysis.statistics.judgement import (
     SIZE_OPEN,
     UNDECIDED,
     Interval,
+    holm_levels,
     log_margin,
     place,
 )
@@ -46,10 +46,10 @@ class Reproduction:
     """Whether something was `reproduced`: the `kind` and the `reason`, one sentence.
 
     `today` and `reference` are ratios (geometric means; for a fall, 1 - fall). `interval` is that
-    of their ratio, at CONFIDENCE. Unknown values are None. `blocks` counts today's. `answers` are
+    of their ratio, at this `confidence`. Unknown values are None. `blocks` counts today's. `answers` are
     the reference's and today's, empty if nothing is judged. `p` is one-sided: of a difference no
     larger than the margin or, if the answers exclude each other, of no difference at all; None if
-    nothing scatters.
+    nothing scatters. `error` is the standard error of the log-ratio and `freedom` its degrees of freedom, NaN if unknown.
     """
 
     kind: str
@@ -60,6 +60,9 @@ class Reproduction:
     blocks: int
     answers: tuple[str, str] = ("", "")
     p: float | None = None
+    confidence: float = CONFIDENCE
+    error: float = math.nan
+    freedom: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,10 @@ def reproduction(
     """
     difference = today.log - reference.log
     error, freedom = _error(reference, today)
-    interval = ends = p = None
+    interval = p = None
     if error is not None:
         half = float(stats.t.ppf(1 - LEVEL, freedom)) * error
         interval = difference - half, difference + half
-        ends = math.exp(interval[0]), math.exp(interval[1])
     if error:
         limit = 0.0 if are_excluding(answers) else log_margin(margin)
         p = float(stats.t.sf((abs(difference) - limit) / error, freedom))
@@ -104,7 +106,9 @@ def reproduction(
     ratio, other = (
         None if math.isnan(one.log) else math.exp(one.log) for one in (today, reference)
     )
-    return Reproduction(kind, reason, ratio, other, ends, today.n, answers, p)
+    ends = interval and (math.exp(interval[0]), math.exp(interval[1]))
+    scatter = {"error": error or math.nan, "freedom": freedom}
+    return Reproduction(kind, reason, ratio, other, ends, today.n, answers, p, **scatter)
 
 
 def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
@@ -123,14 +127,21 @@ def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
 
 def corrected(found: Sequence[Reproduction | None]) -> list[Reproduction | None]:
     """The same, if all are reported together. One that is not reproduced by itself, but not at the
-    level of Holm's correction over all with a p, is too short to tell. None stays None."""
+    level of Holm's correction over all with a p, is too short to tell; both have the interval of that level. None stays
+    None."""
     told = list(found)
     judged = [(number, one) for number, one in enumerate(found) if one and one.p is not None]
     reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
-    all_p = multipletests([one.p for _, one in judged], method="holm")[1] if judged else ()
-    for (number, one), p in zip(judged, all_p):
-        if one.kind == NOT_REPRODUCED and p >= LEVEL:
-            told[number] = replace(one, kind=TOO_SHORT, reason=reason)
+    levels = holm_levels(np.array([one.p for _, one in judged]))
+    for (number, one), level in zip(judged, levels.tolist()):
+        if one.kind != NOT_REPRODUCED or one.today is None or one.reference is None:
+            continue
+        wider = math.exp(float(stats.t.isf(level, one.freedom)) * one.error)
+        ratio = one.today / one.reference
+        one = replace(one, interval=(ratio / wider, ratio * wider), confidence=1 - 2 * level)
+        if one.p > level:
+            one = replace(one, kind=TOO_SHORT, reason=reason)
+        told[number] = one
     return told
 
 

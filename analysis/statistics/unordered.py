@@ -2,18 +2,21 @@
 
 Runs that are no blocks cannot be paired. A difference of means then has the interval of Welch's t
 test, with the degrees of freedom of Welch and Satterthwaite (B. L. Welch, Biometrika 34, 1947,
-28-35). It takes the runs for independent: runs that one session made one after the other may be more
-alike than the interval says.
+28-35). It takes the runs for independent, which they are if the sessions that made them were alike. Where sessions
+differ as much as runs, and each point was run in a session of its own, a 90 % interval covers the true fall in 70, 53 and
+40 % of cases with 3, 5 and 10 runs. So every judgement says that it holds only if they were alike.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from analysis.statistics.design import LEVEL
 from analysis.statistics.judgement import UNDECIDED, Judgement, of_mean
 
+IF_ALIKE = "if the sessions were alike"
 SINGLE = "A point is a single run, so there is no interval."
 
 
@@ -47,4 +50,5 @@ def judge_unordered(
     if not math.isfinite(error):
         fall = None if math.isnan(mean) else -math.expm1(mean)
         return Judgement(UNDECIDED, fall, None, None, runs, margin, SINGLE, evidence)
-    return of_mean(mean, error, free, runs, margin, evidence, one_sided)
+    found = of_mean(mean, error, free, runs, margin, evidence, one_sided)
+    return replace(found, condition=IF_ALIKE)
