@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cache
@@ -18,10 +19,17 @@ from analysis import paths
 
 # No letter or digit beside what is looked for: an underscore separates words in names of files.
 _BEGIN, _END = r"(?<![^\W_])(?<!\d\.)", r"(?![^\W_])"
+# A number of G is a network's only at a rate that Ethernet has, and not beside a word of memory or sizes.
 _ETHERNET = re.compile(
-    rf"{_BEGIN}(\d+(?:\.\d+)?)[ _-]?"
-    rf"(?:g|ge|gb|gbe|gig|gige|gbit|gbps|gbase-?\w+|gigabit)(?:[ _-]?(?:ethernet|eth))?{_END}",
+    rf"{_BEGIN}(?:(1|2\.5|5|10|25|40|50|56|100|200|400|800)[ _-]?gb?"
+    r"|(\d+(?:\.\d+)?)[ _-]?(?:(?:ge|gbe|gig|gige|gbit|gbps|gbase-?\w+|gigabit)(?:[ _-]?(?:ethernet|eth))?"
+    rf"|gb?[ _-]?(?:ethernet|eth))){_END}",
     re.I,
+)
+_SIZE = r"(?:mem|memory|ram|swap|disk|cache|size|sizes|buf|buffer|msg|message|hugepages?)"
+_MEMORY = (
+    re.compile(rf"{_BEGIN}{_SIZE}[ _=-]?\d[\d.]*[gm]i?b?{_END}", re.I),
+    re.compile(rf"{_BEGIN}\d[\d.]*[gm]i?b?[ _-]?{_SIZE}{_END}", re.I),
 )
 _GIGABIT = re.compile(rf"{_BEGIN}(?:gige|gbe|gigabit|gigabit-?ethernet|1000base-?\w+){_END}", re.I)
 _FAST = re.compile(
@@ -31,7 +39,7 @@ _INFINIBAND = re.compile(rf"{_BEGIN}(?:(?:ib|infiniband)[ _-]?(sdr|ddr|qdr|fdr|e
 _OTHER_FABRIC = re.compile(
     rf"{_BEGIN}(omni-?path|opa|slingshot|aries|myrinet|tofu|loopback|shm){_END}", re.I
 )
-_PROTOCOL = re.compile(rf"{_BEGIN}(roce|rdma|iwarp|ipoib|tcp){_END}", re.I)
+_PROTOCOL = re.compile(rf"{_BEGIN}(roce(?:v?2)?|rdma|iwarp|ipoib|tcp){_END}", re.I)
 # The data rate of four lanes [bit/s].
 _LANES = {
     "sdr": 8e9, "ddr": 16e9, "qdr": 32e9, "fdr": 54.5e9, "edr": 100e9, "hdr": 200e9, "ndr": 400e9,
@@ -66,10 +74,10 @@ _HEADER_EACH = re.compile(
 _WEEKDAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MOMENT = re.compile(
     rf"^.{{0,60}}?\b{_WEEKDAY},? (?:(\w{{3}}) +(\d{{1,2}})|(\d{{1,2}}) (\w{{3}}))"
-    r"(?: (\d{4}))? (\d\d:\d\d:\d\d)(?: [AP]M)?(?: [A-Z]{3,5})?(?: (\d{4}))?\b",
+    r"(?: (\d{4}))? (\d\d:\d\d:\d\d)( [AP]M)?(?: [A-Z]{3,5})?(?: (\d{4}))?(?: ([+-]\d{4}))?\b",
     re.M,
 )
-_ISO = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_ -]?([0-2]\d)[:h-]?([0-5]\d)[:m-]?([0-5]\d)?)?(?!\d)")  # fmt: skip
+_ISO = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_ -]?([0-2]\d)[:h-]?([0-5]\d)[:m-]?([0-5]\d)?(Z|\+\d\d:?\d\d|-\d\d:\d\d)?)?(?!\d)")  # fmt: skip
 _BEGINNING = 200_000  # characters of an output in which its header is looked for
 
 ORDINARY_MTU = 1500  # bytes, of Ethernet unless somebody set another
@@ -81,7 +89,7 @@ class Facts:
 
     `network` is a name as in data/interconnects.toml where that has it. `repeat` numbers the runs of
     one point; `block` is a repeat that the path itself calls a block. `moment` is local time, ISO
-    8601. `pair` is the path between two hosts. `nodes_from` says where the number of nodes is from.
+    8601, with its offset from UTC if that is known. `pair` is the path between two hosts. `nodes_from` says where the number of nodes is from.
     """
 
     network: str = ""
@@ -127,11 +135,13 @@ def facts(outputs: Sequence[Seen], is_pair: bool = False) -> list[Facts]:
 
 def network_named(text: str) -> str:
     """The network that a path names, the last one if it names several; empty if none."""
-    words = [part for part in text.split("/") if part]
-    for part in reversed(words):
+    fabric = ""
+    for part in reversed(text.split("/")):
         name = ""
+        for size in _MEMORY:
+            part = size.sub("", part)
         if ethernet := _ETHERNET.findall(part):
-            name = _of_gigabits(float(ethernet[-1]))
+            name = _of_gigabits(float("".join(ethernet[-1])))
         elif _GIGABIT.search(part):
             name = _of_gigabits(1)
         elif _FAST.search(part):
@@ -142,9 +152,12 @@ def network_named(text: str) -> str:
         elif other := _OTHER_FABRIC.search(part):
             name = other[1].lower().replace("omni-path", "opa").replace("omnipath", "opa")
         protocol = _PROTOCOL.search(part)
+        transport = protocol[1].lower() if protocol else fabric
         if name:
-            return f"{name}_{protocol[1].lower()}" if protocol else name
-    return ""
+            return f"{name}_{transport}" if transport else name
+        if transport != "tcp":  # which any network may carry
+            fabric = transport
+    return fabric
 
 
 def repeat_named(path: str) -> int:
@@ -184,15 +197,19 @@ def described(network: str) -> dict[str, Any]:
 
 def blocks_by_date(points: Sequence[Any], moments: Sequence[str]) -> list[int] | None:
     """The block of each run, if the dates show that the runs were made in blocks: the first run of
-    every point before the second of any. None if they do not show it."""
-    if not all(moments) or len(set(moments)) < len(moments):
+    every point before the second of any. None if they do not show it, as where two runs of a point
+    have one date, or only some dates have an offset from UTC."""
+    times = [datetime.fromisoformat(moment) for moment in moments if moment]
+    has_offsets = len({time.tzinfo is None for time in times}) == 1
+    if not all(moments) or not has_offsets or len(set(zip(points, times))) < len(times):
         return None
     number: dict[Any, int] = defaultdict(int)
     blocks = [0] * len(points)
-    for place in sorted(range(len(points)), key=lambda one: moments[one]):
+    for place in sorted(range(len(points)), key=lambda one: times[one]):
         number[points[place]] += 1
         blocks[place] = number[points[place]]
-    in_order = [blocks[place] for place in sorted(range(len(points)), key=lambda one: moments[one])]
+    # Which of several runs at one moment came first nobody knows, and does not matter.
+    in_order = [block for _, block in sorted(zip(times, blocks))]
     is_complete = len(set(number.values())) == 1 and len(number) > 1 and max(blocks) > 1
     return blocks if is_complete and in_order == sorted(in_order) else None
 
@@ -339,20 +356,21 @@ def _number(found: re.Match | None) -> int | None:
 def _moment(output: Seen) -> str:
     """When an output was begun, as it says itself, else as its path says; empty if neither does."""
     for found in _MOMENT.finditer(output.text[:_BEGINNING]):
-        month, day, year = found[1] or found[4], found[2] or found[3], found[5] or found[7]
+        month, day, year = found[1] or found[4], found[2] or found[3], found[5] or found[8]
+        clock = "%I:%M:%S %p" if found[7] else "%H:%M:%S"
+        words, form = f"{day} {month} {year} {found[6]}{found[7] or ''}", f"%d %b %Y {clock}"
+        if found[9]:
+            words, form = f"{words} {found[9]}", f"{form} %z"
         try:
-            words = f"{day} {month} {year} {found[6]}"
-            return datetime.strptime(words, "%d %b %Y %H:%M:%S").isoformat()
+            return datetime.strptime(words, form).isoformat()
         except ValueError:  # no year, or no month's name
             continue
     if found := re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING]):
         return datetime.fromtimestamp(int(found[1]), timezone.utc).replace(tzinfo=None).isoformat()
     for found in reversed(list(_ISO.finditer(_stem(output.name)))):
-        year, month, day, *clock = found.groups()
-        if clock[0]:
-            try:
-                moment = datetime(int(year), int(month), int(day), *(int(n or 0) for n in clock))
-            except ValueError:
-                continue
-            return moment.isoformat()
+        year, month, day, hour, minute, second, offset = found.groups()
+        if hour:
+            with suppress(ValueError):
+                written = f"{year}-{month}-{day}T{hour}:{minute}:{second or '00'}{offset or ''}"
+                return datetime.fromisoformat(written).isoformat()
     return ""

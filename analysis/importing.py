@@ -1,7 +1,6 @@
 """Import existing results: the outputs of a tool become the folder of a campaign of measured
 evidence."""
 
-import csv
 import hashlib
 import json
 import math
@@ -22,7 +21,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import store
+from analysis import store, tables
 from analysis.file_facts import Facts, Seen, blocks_by_date, described, facts
 from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
@@ -50,6 +49,7 @@ _ALIASES = {"network": "interconnect", "ranks a node": "ranks_per_node"}
 _OF_THE_RUN = ("block", "date")  # columns of a map that are no settings of the tool
 BLOCKS, UNORDERED = "blocks", "unordered"  # what runs of one point are
 _OVER_NODES = ("hpl", "hpcc")  # tools that run on many nodes, not between two
+_UNKNOWN = "no tool is known to have written it"
 _LEAST_RPEAK = 1e9  # flop/s of a node: a lower value was meant as Gflop/s
 
 Settings = dict[str, Any]
@@ -109,7 +109,7 @@ def read(
     result is kept. Raises FalloffError if no file remains, if a row of the table matches no file, or
     if only some runs have a block.
     """
-    sources, left_out = _sources(tool_named(tool), _files(files))
+    sources, left_out = _sources(tool_named(tool), expanded(files))
     if not sources:
         why = "; ".join(left_out[:3] or ["no file"])
         raise FalloffError(f"there is no output of {tool} to import: {why}")
@@ -254,39 +254,32 @@ def _blocks(
 def by_tool(tool: str, files: Sequence[Path]) -> list[tuple[str, list[Path]]]:
     """The files of each tool: all of the named one, or each of the one that wrote it, if `tool` is the first file's name.
 
-    Raises FalloffError if there is no file, or for a file that no tool is known to have written.
+    Raises FalloffError if there is no file, or if no tool is known to have written any of them.
     """
-    if (
-        tool in {name for one in all_tools() for name in (one.name, *one.aliases)}
-        or not Path(tool).exists()
-    ):
+    is_tool = tool in {name for one in all_tools() for name in (one.name, *one.aliases)}
+    is_path = Path(tool).exists() or any(letter in tool for letter in "./*?[")
+    if is_tool or not is_path:
         if not files:
             tool_named(tool)  # a misspelt one is told
             raise FalloffError(f"which files of {tool}? `falloff import {tool} FILE` reads them")
         return [(tool, list(files))]
     found: dict[str, list[Path]] = {}
     strange = []
-    for file, _ in _files([Path(tool), *files]):
-        name = recognised(file)
-        if name:
+    for file, _ in expanded([Path(tool), *files]):
+        text = outputs.read(file)
+        if name := outputs.tool_of(text):
             found.setdefault(name, []).append(file)
         else:
-            strange.append(str(file))
-    if strange and not found:
+            strange.append(f"{file}: {outputs.describe(text, '') or _UNKNOWN}")
+    if not found:
+        some = "; ".join(strange[:3]) or f"there is no file in {tool}"
         known = ", ".join(one.name for one in all_tools())
-        raise FalloffError(
-            f"no tool is known to have written {', '.join(strange[:3])}: name it, one of {known}"
-        )
+        raise FalloffError(some + (f". Name the tool: {known}" if _UNKNOWN in some else ""))
     if len(found) == 1:  # its paths are read from the folders that were given
         return [(name, [Path(tool), *files]) for name in found]
-    for file in strange:
-        print(f"left out: {file}: no tool is known to have written it", file=sys.stderr)
+    for line in strange:
+        print(f"left out: {line}", file=sys.stderr)
     return list(found.items())
-
-
-def recognised(file: Path) -> str | None:
-    """The tool that wrote a file, as far as it is one's output."""
-    return outputs.tool_of(outputs.read(file)) or None
 
 
 def dataset_of(tool: str, files: Sequence[Path]) -> xr.Dataset:
@@ -342,7 +335,10 @@ def _move_aside(out: Path, found: Import, digests: set[str], kept: Path) -> None
 def summary(dataset: xr.Dataset) -> str:
     """The number of results and files, then the readings of each result, or why it has none."""
     files = dataset.file.values.tolist()
-    results, of = counted(len(files), "result"), counted(len(set(files)), "file")
+    usable = [file for file, status in zip(files, dataset.status.values) if status == "ok"]
+    results, of = counted(len(usable), "result"), counted(len(set(files)), "file")
+    if set(usable) < set(files):
+        of = f"{len(set(usable))} of {of}"
     lines = [f"{results} in {of}: measured evidence, imported"]
     readings = [_readings(dataset[name]) for name in schema()["variables"]]
     for file, reason, *found in zip(files, dataset.reason.values.tolist(), *readings):
@@ -381,28 +377,20 @@ def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
     when a file's run began (ISO 8601). An empty cell leaves a setting unknown. Raises FalloffError if the file cannot be read, or
     naming every faulty row.
     """
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            rows = list(csv.DictReader(stream, skipinitialspace=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FalloffError(f"cannot read {file} as CSV: {error}") from None
-    if not rows or "file" not in rows[0]:
+    headings, lines = tables.rows(file)
+    if not lines or "file" not in headings:
         raise FalloffError(
             f"{file} needs a first line with the columns' names, one of them 'file', and rows"
         )
     table = []
-    for number, row in enumerate(rows, start=2):
-        where = f"{file}, line {number}"
-        if None in row or None in row.values() or not PurePath(row["file"].strip()).name:
-            raise FalloffError(f"{where}: it has not one cell for each column, or names no file")
+    for number, cells in lines.items():
+        where, row = f"{file}, line {number}", dict(zip(headings, cells))
+        if not PurePath(row["file"].strip()).name:
+            raise FalloffError(f"{where}: it names no file")
         pattern = row.pop("file").strip()
-        cells = {
-            _ALIASES.get(name.strip(), name.strip()): text
-            for name, text in row.items()
-            if text.strip()
-        }
-        of_run = {name: cells.pop(name) for name in _OF_THE_RUN if name in cells}
-        table.append((pattern, {**_checked(cells, where), **_of_the_run(of_run, where)}))
+        known = {_ALIASES.get(name, name): text for name, text in row.items() if text.strip()}
+        of_run = {name: known.pop(name) for name in _OF_THE_RUN if name in known}
+        table.append((pattern, {**_checked(known, where), **_of_the_run(of_run, where)}))
     return table
 
 
@@ -445,9 +433,7 @@ def _of_the_run(cells: Mapping[str, str], where: str) -> Settings:
         found["block"] = block
     if "date" in cells:
         try:
-            found["date"] = (
-                datetime.fromisoformat(cells["date"].strip()).replace(tzinfo=None).isoformat()
-            )
+            found["date"] = datetime.fromisoformat(cells["date"].strip()).isoformat()
         except ValueError:
             like = "write it as 2026-11-26T09:30:00"
             raise FalloffError(f"{where}: date = {cells['date']!r} is no date: {like}") from None
@@ -485,22 +471,25 @@ def _number(text: str) -> float | int | None:
     return int(number) if number.is_integer() else number
 
 
-def _files(given: Sequence[Path]) -> list[tuple[Path, str]]:
+def expanded(given: Sequence[Path]) -> list[tuple[Path, str]]:
     """The files, and all files in the folders, in order and without hidden ones, each with the part
-    of its path that the user wrote; raises FalloffError if one is missing."""
+    of its path that the user wrote; raises FalloffError if one is missing or is no file."""
     found: dict[Path, str] = {}
-    for path in _expanded(given):
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        top = path if path.is_dir() else path.parent
-        for file in inside:
-            below = file.relative_to(top)
-            hidden = any(part.startswith(".") for part in below.parts)
-            if file.is_file() and not hidden:
-                found.setdefault(file, _text(PurePath(top.name, below)))
+    for path in _matching(given):
+        if path.is_file():
+            found.setdefault(path, _text(PurePath(path.parent.name, path.name)))
+        elif not path.is_dir():
+            raise FalloffError(
+                f"{path} is no file, but a pipe or a device: write its output to a file"
+            )
+        for file in sorted(path.rglob("*")):
+            below = file.relative_to(path)
+            if file.is_file() and not any(part.startswith(".") for part in below.parts):
+                found.setdefault(file, _text(PurePath(path.name, below)))
     return list(found.items())
 
 
-def _expanded(given: Sequence[Path]) -> list[Path]:
+def _matching(given: Sequence[Path]) -> list[Path]:
     """The paths; one that is not there is a pattern, as a shell would expand it."""
     paths_: list[Path] = []
     for path in given:

@@ -186,7 +186,7 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
     if known.empty:
         raise FalloffError(f"{file} has no value of {y}")
     try:
-        tables.require_numbers(table, y)
+        tables.require_numbers(table, y, *table[[x, block]].select_dtypes("number"))
         tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0")
         tables.refuse(table, table[[x, block]].isna().any(axis=1), f"{x!r} or {block!r} is missing")
         tables.refuse_twice(table, x, block, *of_point[1:])

@@ -1,25 +1,35 @@
 """A user's own numbers: columns of a CSV file or of a JUBE table; unusable columns are refused with the reason."""
 
+import csv
+import io
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from runners import outputs
 from runners.record import FalloffError
 
 # The line below the headings of JUBE's pretty style, which is Markdown's too.
 _RULE = re.compile(r"[\s:|+-]*--[\s:|+-]*")
+# Three digits behind a comma may be thousands.
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:\d+,(?:\d\d?|\d{4,})|0,\d+)")
+_FINITE = r"[-+]?(?:\d{1,300}\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
+_DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+")
 
 
 def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
-    """The columns of a CSV file (with commas or semicolons) or of a table that `jube result` printed, with `whole` also all
-    others; raises FalloffError if the file cannot be read or lacks a column."""
+    """The columns of a CSV file (with commas, semicolons or tabs) or of a table that `jube result` printed, with `whole`
+    also all others; raises FalloffError if the file cannot be read, lacks a column, or a column is named twice.
+
+    A row's number is that of its line, less 2.
+    """
+    if len(set(columns)) < len(columns):
+        raise FalloffError(f"--x, --y and --block name different columns, not {', '.join(columns)}")
     try:
-        # A row's number stays that of its line, less the heading's.
         table = _table(file).dropna(how="all")
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise FalloffError(f"cannot read {file} as CSV: {str(error).strip()}") from None
     for column in columns:
         if column not in table:
@@ -29,38 +39,70 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
     return table if whole else table[list(columns)]
 
 
+def rows(file: Path) -> tuple[list[str], dict[int, list[str]]]:
+    """The headings of a table, and the cells of each line by its number, one for each heading.
+
+    Blank lines are left out, and comments: what begins with # and is no row. Raises FalloffError if the file cannot be read or a line has
+    more or fewer cells; empty ones at its end do not count.
+    """
+    text = outputs.read(file)
+    if re.search("[\0\ufffd]", text):
+        raise FalloffError(f"cannot read {file} as CSV: save it as text in UTF-8")
+    lines = text.splitlines()
+    first = next((line for line in lines if line.strip() and line[0] != "#"), "")
+    separator = next((mark for mark in ";\t" if mark in first and "," not in first), ",")
+    if any("|" in line and _RULE.fullmatch(line) for line in lines[:5]):  # of JUBE, or Markdown
+        separator = "|"
+        lines = [
+            "" if "|" not in line or _RULE.fullmatch(line) else line.strip().strip("|")
+            for line in lines
+        ]
+    headings, found = list[str](), dict[int, list[str]]()
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            while cells and not cells[-1] and len(cells) > len(headings):
+                cells.pop()
+            if not any(cells) or cells[0].startswith("#") and len(cells) != len(headings):
+                continue
+            if headings and len(cells) != len(headings):
+                raise FalloffError(
+                    f"{file}, line {reader.line_num}: it has not one cell for each heading, but "
+                    f"{len(cells)} for {len(headings)}; write 22455 or 22.455, not 22,455"
+                )
+            if headings:
+                found[reader.line_num] = cells
+            else:
+                headings = cells
+    except csv.Error as error:
+        raise FalloffError(f"cannot read {file} as CSV: {error}") from None
+    return headings, found
+
+
 def _table(file: Path) -> pd.DataFrame:
-    """Raises OSError or ValueError if the file cannot be read."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    for number, (heading, rule) in enumerate(pairwise(lines[:5])):
-        if "|" in heading and "|" in rule and _RULE.fullmatch(rule):
-            skipped = [*range(number), number + 1]
-            table = pd.read_csv(
-                file,
-                sep=r"\s*\|\s*",
-                engine="python",
-                skiprows=skipped,
-                skip_blank_lines=False,
-                index_col=False,
-            )
-            table.index += len(skipped)
-            kept = [name for name in table if name and not str(name).startswith("Unnamed:")]
-            return table[kept].rename(columns=str.strip)
-    has_semicolons = ";" in lines[0] and "," not in lines[0] if lines else False
-    return pd.read_csv(file, sep=";" if has_semicolons else ",", skip_blank_lines=False)
+    """Raises FalloffError or ValueError if the file cannot be read."""
+    headings, lines = rows(file)
+    cells = [cell for row in lines.values() for cell in row]
+    has_commas = any(map(_DECIMAL_COMMA.fullmatch, cells))
+    stream = io.StringIO()
+    csv.writer(stream).writerows([headings, *lines.values()])
+    stream.seek(0)
+    decimal = "," if has_commas and not any(map(_DECIMAL_POINT.fullmatch, cells)) else "."
+    table = pd.read_csv(stream, decimal=decimal, skip_blank_lines=False)
+    table.index = pd.Index([number - 2 for number in lines])
+    return table
 
 
 def require_numbers(table: pd.DataFrame, *columns: str) -> None:
     """Raises FalloffError, with the line and its text, if a column contains anything but finite
     numbers."""
     for column in columns:
-        numbers = pd.to_numeric(table[column], errors="coerce")
-        wrong = ~np.isfinite(numbers.to_numpy(float)) & table[column].notna().to_numpy()
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            text = str(table[column].iloc[row])[:40]
+        known = table[column].dropna().astype(str)
+        for row, text in known[~known.str.fullmatch(_FINITE)].items():
+            remedy = "; write numbers as 22455 or 22.455" if "," in text else ""
             raise FalloffError(
-                f"column {column!r} holds text where numbers belong: {text!r} in line {table.index[row] + 2}"
+                f"column {column!r} holds text where numbers belong: {text[:40]!r} in line {row + 2}{remedy}"
             )
 
 

@@ -105,7 +105,9 @@ def import_results(tool, files, out, words, table, seen, blocks, printed) -> Non
 
 def _print_readings(tool: str, files: Sequence[Path]) -> None:
     """Print the readings of each file as JSON."""
-    for file in files:
+    from analysis import importing
+
+    for file, _ in importing.expanded(files):
         runner, text = tool_named(tool), outputs.read(file)
         try:
             results = [asdict(result) for result in runner.results(text)]

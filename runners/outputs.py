@@ -5,7 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Tuple
 
-from runners.record import Cut, FalloffError, Foreign, Mark, Unreadable
+from runners.parsing import without_labels
+from runners.record import Cut, FalloffError, Foreign, Mark, Unreadable, Unsupported
 from runners.tools import all_tools
 
 # Far beyond any tool's output; a wrong file or an endless device should not fill the memory.
@@ -28,6 +29,9 @@ _OTHERS = (
     Mark(r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH", "a batch script for Slurm", weak=True),
     Mark(r"^(?:slurmstepd|srun|sbatch)[\w.-]{0,99}: error: ", "output of a Slurm job", weak=True),
 )
+
+# Lines below its mark with which an output is not merely cut off.
+_FEW_LINES = 10
 
 # What one of our own runners reads is the output of another tool.
 _OWNER = {"udp_sizes": "iperf3"}
@@ -67,8 +71,8 @@ def tool_of(text: str) -> str:
 
 def describe(text: str, tool: str) -> str:
     """What a file without results of `tool` is, in words; empty when it is unknown or the tool's own."""
-    owner, what = _kind(text)
-    return f"it is {what}" if what and owner != _OWNER.get(tool, tool) else ""
+    owner, what, _ = _kind(text)
+    return f"it is {what}" if what and (not owner or owner != _OWNER.get(tool, tool)) else ""
 
 
 def is_output_of(tool: str, text: str) -> bool:
@@ -88,9 +92,12 @@ def absent(tool: str, text: str, what: str) -> Unreadable:
     """Why `tool`'s parser does not find where its output begins: there is too little of it, or the file is no such output."""
     if not text.strip():
         return Cut("it is empty")
-    if is_output_of(tool, text):
-        return Cut(f"too little is here of {what}: stopped or cut off")
-    return Foreign(f"not {what}")
+    owner, _, rest = _kind(text)
+    if owner != _OWNER.get(tool, tool):
+        return Foreign(f"not {what}")
+    if rest.count("\n") > _FEW_LINES:
+        return Unsupported(f"{what}, written with another version or other options than are read")
+    return Cut(f"too little is here of {what}: stopped or cut off")
 
 
 def complaint(text: str) -> str:
@@ -99,12 +106,13 @@ def complaint(text: str) -> str:
     return found[0].strip()[:_LONGEST_QUOTE] if found else ""
 
 
-def _kind(text: str) -> Tuple[str, str]:
-    """The tool whose output a text is, or none, and what it is; both empty when it is unknown."""
+def _kind(text: str) -> Tuple[str, str, str]:
+    """The tool whose output a text is, or none, what it is, and the text below its mark; all empty when it is unknown."""
+    text = without_labels(text)
     for owner, mark in _marks():
-        if re.search(mark.pattern, text, re.M):
-            return owner, mark.what
-    return "", ""
+        if found := re.search(mark.pattern, text, re.M):
+            return owner, mark.what, text[found.end() :]
+    return "", "", ""
 
 
 @lru_cache(maxsize=None)

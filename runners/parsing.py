@@ -19,10 +19,26 @@ from runners.record import (
     Tool,
     Transcript,
     Unreadable,
+    Unsupported,
 )
 
-# The prefix that `mpirun --tag-output` (with or without the time) and `srun --label` add to a line.
-_LABEL = re.compile(r"^(?:[^\n]{0,40}\[\d+,\d+\]<std\w+>:|\d{1,6}: )", re.M)
+# What stands before a line's own text: the label of `mpirun --tag-output` or `--timestamp-output` (Open MPI, PRRTE) or of
+# `srun --label`, or the escape of a forum.
+_LABEL = re.compile(
+    r"^(?:[^\n]{0,40}(?:\[[^\]\s]{1,80},\d{1,7}\](?:\[[^\]\s]{1,80}\])?)?<std\w{3,4}>: ?| {0,5}\d{1,6}: |\\(?=#))",
+    re.M,
+)
+# What may be a tool's own unless it stands before every line: a time, the rank of `mpiexec -l` (MPICH) or [host:rank], the
+# host of pdsh, the mark of a quoted mail.
+_TIME = (
+    r"\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
+    r"|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}|\w{3} [ \d]\d \d\d:\d\d:\d\d)\]? ?"
+)
+_EVERYWHERE = re.compile(rf"^(?:{_TIME}|\[(?:[\w.-]{{1,80}}:)?\d{{1,7}}\] ?|> ?)", re.M)
+_HOST = re.compile(r"\s*([\w.-]{1,80}:)(?: |$)", re.M)
+_FEWEST = 3  # lines that show that a label stands before every line
+# The colours and movements of a terminal, and marks of the byte order, also inside a file.
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\n]*\x07|\ufeff")
 _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
 
 # What several tools are told, and what several read.
@@ -92,7 +108,7 @@ def only_read(tool: str, results: Callable[[str], List[Result]], **further: Any)
         remedy = f"run it yourself, then `falloff import {tool} FILE`"
         raise FalloffError(f"{tool} is only read: {remedy}")
 
-    return Tool(tool, refuse, refuse, results, **further)
+    return Tool(tool, refuse, refuse, lambda text: results(without_labels(text)), **further)
 
 
 def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
@@ -109,12 +125,32 @@ def refused(reason: Unreadable, settings: Settings) -> Result:
     return Result((), settings, str(reason), reason.kind)
 
 
-def parts(text: str, begin: "re.Pattern[str]") -> List[Tuple["re.Match[str]", str]]:
+def parts(
+    text: str, begin: "re.Pattern[str]", table: Optional["re.Pattern[str]"] = None
+) -> List[Tuple["re.Match[str]", str]]:
     """Each run in a text, by the match of its first line; text before the first match belongs to
-    the first run."""
-    found = list(begin.finditer(text))
-    borders = [0, *(match.start() for match in found[1:]), len(text)]
-    return [(match, text[a:b]) for match, a, b in zip(found, borders, borders[1:])]
+    the first run.
+
+    The heading of a `table` that is not the first one in its run begins a part of its own: its run's
+    first lines are lost.
+    """
+    marks = list(begin.finditer(text))
+    if table:
+        marks = sorted([*marks, *table.finditer(text)], key=lambda mark: mark.start())
+        pairs = zip([None, *marks], marks)
+        marks = [b for a, b in pairs if b.re is begin or not a or a.re is table]
+    borders = [0, *(mark.start() for mark in marks[1:]), len(text)]
+    return [(mark, text[a:b]) for mark, a, b in zip(marks, borders, borders[1:])]
+
+
+def without_rows(table: str, version: str) -> Unreadable:
+    """Why a table has no row that is read: `version` of the tool writes them in another form, or it
+    ends before its first size."""
+    if re.search(r"^[ \t]*\d[^\n]*\n", table, re.M):
+        return Unsupported(
+            f"written with {version}, whose rows have another form than those that are read"
+        )
+    return Cut(f"{version} did not reach its first size: stopped or cut off")
 
 
 def usable(found: List[Result], what: str = "") -> List[Result]:
@@ -175,9 +211,17 @@ def half_digit(printed: str) -> float:
 
 
 def without_labels(text: str) -> str:
-    """The text with plain line ends, and without the launchers' prefix that names the process of
+    """The text with plain line ends, and without a terminal's controls and what launchers put before
     each line."""
-    return _LABEL.sub("", text.replace("\r\n", "\n"))
+    text = _LABEL.sub("", _CONTROL.sub("", text.replace("\r\n", "\n")))
+    labels, host = [_EVERYWHERE], _HOST.match(text)
+    if host:
+        labels.append(re.compile(rf"^{re.escape(host[1])}(?: |$)", re.M))
+    for label in labels:
+        lines = list(filter(str.strip, text.split("\n")))
+        if len(lines) >= _FEWEST and all(map(label.match, lines)):
+            text = label.sub("", text)
+    return text
 
 
 def strange_lines(table: str, row: "re.Pattern[str]") -> int:

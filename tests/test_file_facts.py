@@ -87,3 +87,60 @@ def test_dates_tell_blocks_only_if_every_point_was_run_before_any_was_run_again(
     assert blocks_by_date(["a", "a", "b", "b"], days) is None
     assert blocks_by_date(points, [*days[:3], ""]) is None
     assert blocks_by_date(["a", "b", "a"], days[:3]) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "network"),
+    [
+        ("ib-1/x.out", "infiniband"),
+        ("roce-2/x.out", "roce"),
+        ("ipoib/x.out", "ipoib"),
+        ("10g/roce/x.out", "10gige_roce"),
+        ("25g/roce/x.out", "25gige_roce"),
+        ("10g/rocev2/run_tcp/x.out", "10gige_rocev2"),
+        ("10g/tcp/x.out", "10gige"),
+        ("16gb/x.out", ""),
+        ("n4_64G_run1.out", ""),
+        ("16gbit/x.out", "16gige"),
+        ("mem_10g/x.out", ""),
+        ("10g_ram/x.out", ""),
+        ("10g/ram_10g/x.out", "10gige"),
+        ("hpl_10g_ram_16gb.out", "10gige"),
+        ("msg-100m.out", ""),
+        ("1gb_size/x.out", ""),
+    ],
+)
+def test_sizes_of_memory_are_no_networks_and_transports_are(path, network):
+    assert network_named(path) == network
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "moment"),
+    [
+        ("x.out", "Thu, 21 Mar 2024 10:02:20 +0200\n", "2024-03-21T10:02:20+02:00"),
+        ("x.out", "Thu Mar 21 10:02:20 PM UTC 2024\n", "2024-03-21T22:02:20"),
+        ("x.out", "Thu 21 Mar 2024 12:02:20 AM CET\n", "2024-03-21T00:02:20"),
+        ("2024-03-21T10:02:20+02:00.out", "", "2024-03-21T10:02:20+02:00"),
+        ("20240321T100220Z.out", "", "2024-03-21T10:02:20+00:00"),
+        ("20240321-1002-03.out", "", "2024-03-21T10:02:03"),
+        ("2024-13-41_10-02.out", "", ""),
+    ],
+)
+def test_a_date_keeps_its_offset_and_half_of_the_day(name, text, moment):
+    assert alone(name, text).moment == moment
+
+
+def test_blocks_are_seen_in_dates_to_the_minute():
+    """Runs of two points in one minute are of one block; two of one point are of nobody knows which."""
+    minutes = [f"2026-01-01T10:0{minute}" for minute in (0, 0, 1, 1)]
+    assert blocks_by_date("abab", minutes) == [1, 1, 2, 2]
+    assert blocks_by_date("abba", minutes) == [1, 1, 2, 2]
+    assert blocks_by_date("aabb", minutes) is None
+    west = [
+        "2026-01-01T10:00+02:00",
+        "2026-01-01T08:30+00:00",
+        "2026-01-01T09:00+00:00",
+        "2026-01-01T12:00+02:00",
+    ]
+    assert blocks_by_date("abab", west) == [1, 1, 2, 2]
+    assert blocks_by_date("abab", [*west[:3], "2026-01-01T12:00"]) is None

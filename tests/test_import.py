@@ -1,6 +1,7 @@
 """`falloff import`: results that somebody has become measured evidence, and nothing is made up about them."""
 
 import json
+import os
 
 import foreign_hpl
 import numpy as np
@@ -361,7 +362,7 @@ def test_a_refusal_says_its_kind(kind, text, tmp_path, falloff):
         (TITLE + "Column=1\n" * 9, "an output of HPL 2.3 without a result: HPL did not reach 'End"),
         (TITLE * 3, "3 runs, of which the last is one of HPL 2.3"),
         ("Dear all,\nWR is short for row-major.\n", "not an output of HPL 2.x"),
-        (None, "No such file"),
+        (None, "there is no file"),
         (b"." * (2**20 + 1), "larger than 1 MiB"),
     ],
 )  # fmt: skip
@@ -390,3 +391,103 @@ def test_encodings_of_other_systems_are_read(tmp_path, falloff):
         assert code == 0 and json.loads(out)["results"][0]["settings"]["largest_bytes"] == 2**22
     code, _, err = falloff("osu", tmp_path)
     assert code == 0 and err.count("lines that are not understood: 1") == 3
+
+
+FOREIGN = {
+    "HPCG": "HPCG-Benchmark\nversion=3.1\nFinal Summary::HPCG result is VALID=45.2\n",
+    "Windows's ping": "\r\nPinging host [10.0.1.4] with 32 bytes of data:\r\n",
+    "empty": "",
+    "binary data": "\0\1\2",
+    "HPL.dat input deck": hpl_dat.render(DECK),
+    "web page": "<!DOCTYPE html><html>",
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_foreign_file_is_named_also_without_the_tools_name(what, tmp_path, falloff):
+    """Alone, and in a folder beside outputs of one tool and of two."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "foreign.dat").write_text(FOREIGN[what])
+    for asked in (folder / "foreign.dat", folder):
+        code, out, err = falloff(asked, "--print")
+        assert (code, out, len(err.splitlines())) == (1, "", 1) and what in err
+    for case in ("osu/5.4.3-latency", "ping/20221126-ok"):
+        (folder / f"{case.split('/')[0]}.out").write_text(recorded.text(case))
+        code, _, err = falloff(folder)
+        assert code == 0 and any(
+            "foreign.dat" in line and what in line for line in err.splitlines()
+        )
+
+
+def test_only_usable_results_are_counted(tmp_path, falloff):
+    folder = tmp_path / "given"
+    folder.mkdir()
+    whole = recorded.text("hpl/2.0-one-row")
+    (folder / "whole.out").write_text(whole)
+    assert falloff("hpl", folder)[1].startswith("1 result in 1 file:")
+    for number in (1, 2):
+        (folder / f"cut{number}.out").write_text(whole[: len(whole) // 2] + "\n" * number)
+    assert falloff("hpl", folder)[1].startswith("1 result in 1 of 3 files:")
+
+
+def test_what_is_no_file_is_refused(tmp_path, falloff):
+    """A pipe is not waited for, a misspelt file is no tool, an empty folder has none."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "empty").mkdir()
+    wrong = {
+        "no file, but": tmp_path / "pipe",
+        "no file or folder": "mistyped.out",
+        "no file in": tmp_path / "empty",
+    }
+    for said, given in {**wrong, "no file, but a": "/dev/zero"}.items():
+        for words in ((given, "--print"), (given,)):
+            code, out, err = falloff(*words)
+            assert (
+                (code, out, len(err.splitlines())) == (1, "", 1)
+                and f"{given}" in err
+                and said in err
+            )
+    code, out, err = falloff("hpl", tmp_path / "pipe", "--print")
+    assert (code, out) == (1, "") and "pipe" in err
+    assert "did you mean 'osu'" in falloff("osuu", tmp_path / "pipe")[2]
+
+
+def test_a_hidden_file_that_is_given_is_read(tmp_path, falloff):
+    (tmp_path / ".latency.out").write_text(recorded.text("osu/5.4.3-latency"))
+    assert falloff(tmp_path / ".latency.out", "--print")[0] == 0
+
+
+@pytest.mark.parametrize("end", ["", ",", ",,"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_map_is_read_as_other_programs_write_it(tmp_path, end, encoding, mark):
+    lines = ["file,nodes,network", "a/*,2,gige", "# b is out of order", "b/*,4,10gige", ""]
+    text = "\n".join((line + end * bool(line)).replace(",", mark) for line in lines)
+    (tmp_path / "map.csv").write_text(text, encoding=encoding)
+    assert importing.settings_in_table(tmp_path / "map.csv") == [
+        ("a/*", {"nodes": 2, "interconnect": "gige"}),
+        ("b/*", {"nodes": 4, "interconnect": "10gige"}),
+    ]
+
+
+def test_the_offset_of_a_date_decides_the_order_of_blocks(tmp_path):
+    """By their clocks alone the first runs of both points would not come before the second ones."""
+    dates = [
+        "2026-10-25T02:50+02:00",
+        "2026-10-25T02:10+01:00",
+        "2026-10-25T02:30+01:00",
+        "2026-10-25T04:00+02:00",
+    ]
+    lines = [f"{name}.out,{nodes},{date}" for name, nodes, date in zip("abcd", (1, 2, 1, 2), dates)]
+    (tmp_path / "map.csv").write_text("\n".join(["file,nodes,date", *lines, ""]))
+    for name in "abcd":
+        (tmp_path / f"{name}.out").write_text(recorded.text("hpl/2.0-one-row"))
+    table = importing.settings_in_table(tmp_path / "map.csv")
+    found = importing.read("hpl", sorted(tmp_path.glob("*.out")), {}, table)
+    assert [
+        trial.block for trial in sorted(found.plan.trials(), key=lambda one: one.point["file"])
+    ] == [1, 1, 2, 2]
+    importing.write_map(found, tmp_path / "again.csv")
+    again = importing.settings_in_table(tmp_path / "again.csv")
+    assert [row["date"] for _, row in again] == [row["date"] for _, row in table]

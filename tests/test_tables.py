@@ -1,8 +1,10 @@
 """Tables of other people's tools are read as they stand: CSV, semicolons, and what `jube result` prints."""
 
+import pandas as pd
 import pytest
 
-from analysis import tables
+from analysis import fit_answers, samples, tables
+from analysis.history import reading
 from runners.record import FalloffError
 
 # From the JUPITER benchmark suite of Forschungszentrum Jülich: OSU in Markdown, IOR as JUBE prints it.
@@ -49,3 +51,71 @@ def test_a_wrong_value_is_named_by_its_line(tmp_path, text, line):
         tables.require_numbers(table, column)
     with pytest.raises(FalloffError, match="it has: "):
         tables.read(file, "bandwidth")
+
+
+WANTED = pd.DataFrame({"nodes": [1, 2, 4], "rate": [3.01, 5.52, 9.87], "watts": [7, 14, 28]})
+LINES = ["nodes,rate,watts", "1,3.01,7", "2,5.52,14", "4,9.87,28"]
+FORMS = {
+    "commas at each row's end": ["nodes,rate,watts", "1,3.01,7,", "2,5.52,14,", "4,9.87,28,"],
+    "commas at each line's end": [line + ",," for line in LINES],
+    "spaces behind commas": [line.replace(",", ", ") for line in LINES],
+    "semicolons": [line.replace(",", ";") for line in LINES],
+    "semicolons at the end": [line.replace(",", ";") + ";" for line in LINES],
+    "decimal commas": [line.replace(",", ";").replace(".", ",") for line in LINES],
+    "tabs": [line.replace(",", "\t") for line in LINES],
+    "comments": ["# nightly", "", *LINES[:2], "# moved to rack 2, with watts", *LINES[2:]],
+    "quotes": ['"' + line.replace(",", '","') + '"' for line in LINES],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_every_programs_csv_has_the_same_numbers(tmp_path, form, encoding):
+    for end in ("\n", "\r\n"):
+        (tmp_path / "table.csv").write_bytes((end.join(FORMS[form]) + end).encode(encoding))
+        pd.testing.assert_frame_equal(
+            tables.read(tmp_path / "table.csv", *WANTED).reset_index(drop=True), WANTED
+        )
+
+
+# Line 3 of each is wrong. A comma before three digits may mean thousands.
+WRONG = {
+    "a cell too many": [*LINES[:2], "2,5.52,14,9", LINES[3]],
+    "a decimal comma between commas": [*LINES[:2], "2,5,52,14", LINES[3]],
+    "a cell too few": [*LINES[:2], "2,5.52", LINES[3]],
+    "thousands": ["nodes;rate;watts", "1;301;7", "2;5,520;14", "4;9,870;28"],
+    "thousands in quotes": [*LINES[:2], '2,"5,520",14', LINES[3]],
+    "a date with points": [*LINES[:2], "2,1.1.2025,14", LINES[3]],
+    "400 digits": [*LINES[:2], f"2,{'9' * 400},14", LINES[3]],
+    "infinity": [*LINES[:2], "2,inf,14", LINES[3]],
+    "an infinite x": [*LINES[:2], "inf,5.52,14", LINES[3]],
+    "below a comment": ["# nightly", LINES[0], "2,five,14", LINES[3]],
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_line_that_is_wrong_is_named(tmp_path, fault):
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(WRONG[fault]) + "\n")
+    with pytest.raises(FalloffError, match=r"line 3\b") as refusal:
+        tables.require_numbers(tables.read(file, *WANTED), *WANTED)
+    assert len(str(refusal.value)) < 300
+
+
+def test_a_history_and_a_comparison_refuse_the_same(tmp_path):
+    """Times before the computer's era, and an infinite number of nodes."""
+    for time in ("-0044-03-15T12:00:00", "0001-01-01", "99999-01-01", "9" * 400, "01.02.2025"):
+        (tmp_path / "h.csv").write_text(f"time,rate\n2025-01-01,1\n{time},2\n")
+        with pytest.raises(FalloffError, match="line 3"):
+            reading.of_csv(tmp_path / "h.csv", "higher")
+    (tmp_path / "c.csv").write_text("nodes,rate,block\n1,3,1\ninf,4,1\n")
+    with pytest.raises(FalloffError, match="line 3"):
+        samples.of_csv(tmp_path / "c.csv", "nodes", "rate", "block", "higher")
+
+
+def test_one_column_is_not_fitted_to_itself(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(LINES))
+    for x, y in (("nodes", "nodes"), ("nodes,nodes", "rate"), ("nodes,rate", "rate")):
+        with pytest.raises(FalloffError, match="different columns"):
+            fit_answers.of_model("amdahl", file, x, y)

@@ -11,6 +11,7 @@ import recorded
 from marks import firsts, the_rest_is_long
 
 from runners import outputs
+from runners.parsing import without_labels
 from runners.record import FalloffError
 from runners.tools import names, tool_named
 
@@ -19,7 +20,7 @@ EXPECTED = {case: recorded.expected(case) for case in CASES}
 TRIALS = [case for case in CASES if "point" in EXPECTED[case]]
 LISTED = [case for case in CASES if {"results", "no_result"} & set(EXPECTED[case])]
 ONLY_READ = ("hpcc", "imb", "iperf2", "nccl_tests", "netperf", "osu", "reframe")
-FOREIGN = (*ONLY_READ, "hpl", "iperf3", "ping")  # which people have outputs of
+FOREIGN = (*ONLY_READ, "hpl", "iperf3", "ping", "sockperf")  # which people have outputs of
 
 
 def tool(case):
@@ -207,7 +208,7 @@ def test_long_lines_and_numbers_end_in_words(name, nothing):
 NOISE = [*' \t\n\r\0x7[{"=-.:#W', "\x1b[", " \n", "7 ", "{}\n"]
 
 
-def require_proportion(name, noise, begin="", end=""):
+def require_proportion(name, noise, begin="", end="", size=100_000):
     """Twice the noise takes about twice as long, to read and to name what the file is."""
 
     def seconds(size):
@@ -218,7 +219,7 @@ def require_proportion(name, noise, begin="", end=""):
 
     # What is added is for the clock alone; below it half the noise need not be read.
     assert any(
-        (whole := seconds(100_000)) < 0.05 or whole < 0.05 + 3 * seconds(50_000) for _ in range(3)
+        (whole := seconds(size)) < 0.05 or whole < 0.05 + 3 * seconds(size // 2) for _ in range(3)
     ), noise
 
 
@@ -368,3 +369,178 @@ def test_iperf3s_own_words_are_shown_and_a_shells_are_not():
     assert recorded.listed("iperf3", "^C" + text + text) == 2 * recorded.listed("iperf3", text)
     assert outputs.is_output_of("iperf3", "^C" + text)
     assert "more than one" in recorded.judged("iperf3", text + text, {}).reason
+
+
+LABELS = {
+    "Open MPI 4, tagged": "[1,0]<stdout>:",
+    "Open MPI 4, tagged with time": "Thu Nov  5 10:10:10 2020[1,0]<stdout>:",
+    "Open MPI 4, with time": "Thu Nov  5 10:10:10 2020<stdout>:",
+    "Open MPI 5, tagged": "[prterun-node01-4321@1,0]<stdout>: ",
+    "Open MPI 5, tagged in detail": "[prterun-node01-4321@1,0][node01:4567]<stdout>: ",
+    "srun -l": "0: ",
+    "srun -l of more than ten tasks": " 0: ",
+    "mpiexec -l of MPICH": "[0] ",
+    "host and rank": "[node01:0] ",
+    "pdsh": "node-01.cluster: ",
+    "time of a container's log": "2026-11-28T06:10:43.123456789Z ",
+    "time in brackets": "[2026-11-28 06:10:43] ",
+    "ts": "Nov 28 06:10:43 ",
+    "quoted mail": "> ",
+    "a terminal's colour and movement": "\x1b[0m\x1b[F",
+    "mark of byte order": "\ufeff",
+}
+
+
+@pytest.mark.few(16)
+@pytest.mark.parametrize("label", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_label_before_each_line_changes_nothing(name, label):
+    """The tool is recognised and the results are those of the output without labels."""
+    (text,) = [recorded.text(case) for case in LISTED if tool(case) == name][:1]
+    labelled = "".join(label + line for line in text.splitlines(keepends=True))
+    for ends in ("\n", "\r\n"):
+        dressed = labelled.replace("\n", ends)
+        assert outputs.tool_of(dressed) == outputs.tool_of(text) == name
+        assert recorded.refusals(name, dressed) == recorded.refusals(name, text)
+        assert not recorded.usable(name, text) or recorded.listed(name, dressed) == recorded.listed(
+            name, text
+        )
+
+
+def test_what_is_a_tools_own_is_no_label():
+    """Streams of three digits, complaints, and names with a colon before few lines."""
+    for text in (
+        "[100]   0.00-1.00   sec\n[ ID] Interval\n[101] x\n",
+        "iperf3: error - x\n",
+        "N: 1\nP: 2\nQ: 3\n",
+    ):
+        assert without_labels(text) == text
+
+
+def rows_of(name, text):
+    """Every row of the usable results of a text."""
+    return [row for result in recorded.usable(name, text) for row in recorded.rows(result)]
+
+
+# Where a version is printed, and one as developers' builds print it.
+VERSIONS = [
+    ("osu/5.4.3-latency", "v5.4.3", "v7.5-beta"),
+    ("osu/5.4.3-bandwidth", "v5.4.3", "v6.1+git"),
+    ("osu/5.6.3-alltoall", "v5.6.3", "v7.0-name3 (of a site)"),
+    ("imb/2021.3-pingpong", "2021.3", "2021.7-beta+git"),
+    ("hpl/2.0-one-row", "HPLinpack 2.0", "HPLinpack 2.3-rc1+git"),
+    ("sockperf/3.7-ping-pong", "3.7-no.git", "3.10+dirty"),
+    ("iperf3/3.12-forward", "iperf 3.12", "iperf 3.17+git-dirty"),
+    (
+        "nccl_tests/8-gpus",
+        "#  Rank  7",
+        "# nccl-tests version 2.17.1-rc+git-0123456789abcdef\\n#  Rank  7",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "old", "new"), VERSIONS)
+def test_a_developers_version_is_read(case, old, new):
+    text = recorded.text(case)
+    assert old in text and rows_of(tool(case), text)
+    assert rows_of(tool(case), text.replace(old, new.replace("\\n", "\n"))) == rows_of(
+        tool(case), text
+    )
+
+
+def test_old_nccl_tests_print_an_error_instead_of_a_count():
+    text = recorded.text("nccl_tests/old-two-gpus")
+    old = re.sub(r"      0(?=\s)", "  5e-07", text.replace("#wrong", " error"))
+    assert old.count("5e-07") == 8
+    assert rows_of("nccl_tests", old) == rows_of("nccl_tests", text)
+    assert recorded.kinds("nccl_tests", old.replace("values : 0 OK", "values : 2 FAILED")) == [
+        "failed"
+    ]
+
+
+def test_sockperfs_summaries_of_all_versions_are_read():
+    """Versions up to 3.5 print avg-lat; --full-rtt prints the way there and back."""
+    text = recorded.text("sockperf/3.7-ping-pong")
+    (mean,) = recorded.values("sockperf", text, "half_round_trip")
+    old = text.replace("avg-latency=", "avg-lat= ")
+    both = text.replace("avg-latency=", "avg-rtt=").replace("Latency is", "Round trip is")
+    assert recorded.listed("sockperf", old) == recorded.listed("sockperf", text)
+    for name in ("half_round_trip", "half_round_trip_p99", "half_round_trip_max"):
+        (half,), (once,) = (recorded.values("sockperf", each, name) for each in (both, text))
+        assert half == pytest.approx(once / 2)
+    assert mean > 0
+
+
+def test_iperf3s_debug_output_and_lists_of_reports_are_read():
+    debug = 'send_parameters:\n{\n\t"tcp":\ttrue,\n\t"time":\t10\n}\n'
+    text = recorded.text("iperf3/3.12-text")
+    assert recorded.listed("iperf3", debug + text + debug) == recorded.listed("iperf3", text)
+    report = recorded.text("iperf3/3.12-forward")
+    for listed in (f"[{report},{report}]", f"[\n{report}\n,\n{report}]\n"):
+        assert outputs.tool_of(listed) == "iperf3"
+        assert recorded.listed("iperf3", listed) == 2 * recorded.listed("iperf3", report)
+
+
+# Whole outputs in a form that is not read: unsupported, or of another tool, but nothing is missing.
+UNREAD = [
+    ("osu/5.4.3-latency", r"(?m)^(\d+) +", r"\1: "),
+    ("osu/5.4.3-latency", "OSU MPI Latency Test", "OSU MPI Sense of Time Test"),
+    ("osu/5.4.3-latency", "# OSU MPI Latency Test v5.4.3", "# OSU MPI Latency Tester"),
+    ("nccl_tests/8-gpus", r"(?m)^( +\d+ +\d+) +float", r"\1 float/sum"),
+    ("imb/2021.3-pingpong", r"(?m)^( +\d+ +\d+ +)", r"\1x "),
+    ("sockperf/3.7-ping-pong", "Latency is", "Half of all is"),
+]
+
+
+@pytest.mark.parametrize(("case", "pattern", "other"), UNREAD)
+def test_an_unknown_form_is_not_called_cut(case, pattern, other):
+    text = recorded.text(case)
+    changed = re.sub(pattern, other, text)
+    assert changed != text
+    assert set(recorded.kinds(tool(case), changed)) <= {"unsupported", "foreign"}
+
+
+# A later part of a file, without its first lines: case, where that part begins, and what it must not take over.
+LATER = [
+    ("nccl_tests/8-gpus", "nccl_tests/old-two-gpus", r"(?s)^", {"test", "version", "processes"}),
+    ("osu/5.4.3-latency", "osu/5.4.3-bandwidth", r"(?s)^.*?(?=# Size)", {"test", "version"}),
+    ("osu/5.4.3-bandwidth", "osu/5.4.3-latency", r"(?s)^.*?(?=# Size)", {"test", "version"}),
+    ("netperf/2.7.0-rr", "netperf/2.7.0-stream", r"(?s)^.*?(?=Recv)", {"test"}),
+    ("imb/2.3-sendrecv", "imb/2021.3-pingpong", r"(?s)^.*?(?=# Benchmarking)", {"version"}),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "lost", "settings"), LATER)
+def test_no_part_of_a_file_takes_over_settings_of_another(first, second, lost, settings):
+    """In both orders: each result is one of its own file alone, or has none of these settings."""
+    name, later = tool(first), re.sub(lost, "", recorded.text(second), count=1)
+    own = [
+        result for case in (first, second) for result in recorded.usable(name, recorded.text(case))
+    ]
+    for parts in ([recorded.text(first), later], [later, recorded.text(first)]):
+        found = recorded.usable(name, "\n".join(parts))
+        assert found
+        for result in found:
+            like = [each for each in own if recorded.rows(each) == recorded.rows(result)]
+            known = settings & result.settings.keys()
+            assert any(
+                result.settings[key] in (each.settings.get(key), "unknown")
+                for each in like
+                for key in known
+            ) or (like and not known)
+
+
+def test_a_log_of_reframe_with_other_columns_below_is_read_by_them():
+    text = recorded.text("reframe/4.3.2-sombrero")
+    head, *rest = text.splitlines()
+    rows = [line.split("|") for line in (head, *rest)]
+    turned = "".join("|".join([second, first, *others]) + "\n" for first, second, *others in rows)
+    assert rows_of("reframe", text + turned) == 2 * rows_of("reframe", text)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_time_grows_in_proportion_to_runs_in_a_file(name):
+    """The shortest real output with a result, over and over."""
+    texts = [recorded.text(case) for case in recorded.cases(name)]
+    text = min(filter(lambda text: recorded.usable(name, text), texts), key=len)
+    require_proportion(name, text + "\n", size=400_000)

@@ -15,11 +15,13 @@ from analysis.points import labels, point, quantity, setting_columns
 from analysis.quoting import quoted
 from analysis.samples import Sample
 from analysis.suspects import QUANTITIES, host_names
+from runners import outputs
 from runners.record import FalloffError
 
 # Measurements that begin within this time of each other are one session, unless one of them would come twice.
 TOGETHER = timedelta(hours=6)
 _OF_SUSPECTS = {"compute": "dgemm_rate", "memory": "stream_rate"}
+_FIRST_YEAR = 1970
 _NO_FACTS = ("time", "rate", "block", "node", "switch")
 
 
@@ -80,7 +82,7 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
             datasets.append((str(source), store.load(source)))
         elif not source.exists():
             raise FalloffError(f"there is no folder or file {source}")
-        elif (tool := importing.recognised(source)) is not None:
+        elif tool := outputs.tool_of(outputs.read(source)):
             datasets.append((str(source), importing.dataset_of(tool, [source])))
         else:
             parts.append(of_csv(source, better))
@@ -109,7 +111,9 @@ def of_csv(file: Path, better: str) -> _Part:
         tables.require_numbers(table, "rate")
         tables.refuse(table, table.rate <= 0, "column 'rate' has to be above 0")
         times = pd.to_datetime(table.time, format="ISO8601", utc=True, errors="coerce")
-        tables.refuse(table, times.isna(), "column 'time' is no date and time in ISO 8601")
+        is_none = times.isna() | (times.dt.year < _FIRST_YEAR)
+        reason = "column 'time' is no date and time in ISO 8601, such as 2026-11-26T09:30,"
+        tables.refuse(table, is_none, reason)
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
     node = table.node.astype(str) if "node" in table else pd.Series("", table.index)

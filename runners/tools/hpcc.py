@@ -10,7 +10,14 @@ from decimal import Decimal
 from typing import Dict, List, Sequence
 
 from runners.outputs import absent
-from runners.parsing import attempt, not_understood, only_read, rate_agrees, refused, usable
+from runners.parsing import (
+    attempt,
+    not_understood,
+    only_read,
+    rate_agrees,
+    refused,
+    usable,
+)
 from runners.record import (
     KINDS,
     Contradictory,

@@ -16,7 +16,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Tuple
 from runners import hpl_dat, payload
 from runners.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
 from runners.outputs import absent, is_output_of
-from runners.parsing import attempt, rate_agrees, refused, simulator
+from runners.parsing import attempt, rate_agrees, refused, simulator, without_labels
 from runners.record import (
     KINDS,
     Command,
@@ -44,9 +44,8 @@ _BINARIES = {
     ("reference", False): "xhpl_reference",
 }
 
-_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# What `mpirun --tag-output`, `srun --label` and pdsh put before a line.
-_LABEL = re.compile(r"\s*(?:\[\d+,\d+\]<std\w+>:|[\w.-]+: )?\s*")
+# What pdsh puts before a line, also where other lines are without it.
+_LABEL = re.compile(r"\s*(?:[\w.-]+: )?\s*")
 
 # NVIDIA's own title comes before HPL's, or stands alone.
 _VENDOR_TITLE = re.compile(r"HPL-(NVIDIA \d\S*)\s+--")
@@ -296,7 +295,7 @@ def _split(text: str) -> Iterator[List[str]]:
 
 def _lines(text: str) -> List[str]:
     """All lines without colours, labels and outer blanks."""
-    raw = _COLOUR.sub("", text).replace("\r", "\n").split("\n")
+    raw = without_labels(text).replace("\r", "\n").split("\n")
     lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
     # A row that no newline ends may be cut inside its last number.
     return lines[:-1] if _ROW.match(lines[-1]) else lines

@@ -25,7 +25,7 @@ from runners.parsing import (
     strange_lines,
     usable,
     without_interrupted,
-    without_labels,
+    without_rows,
 )
 from runners.record import Contradictory, Cut, Mark, Reading, Result, Unreadable, Unsupported
 
@@ -72,7 +72,6 @@ def results(text: str) -> List[Result]:
     processes, and message_bandwidth as far as it is printed. Other benchmarks are passed over. Raises Unreadable when no
     table can be used.
     """
-    text = without_labels(text)
     titles, sections = list(_TITLE.finditer(text)), list(_SECTION.finditer(text))
     if not titles and not sections:
         raise absent("imb", text, "an output of the Intel MPI Benchmarks")
@@ -88,6 +87,8 @@ def results(text: str) -> List[Result]:
         elif mark[1].lower() in (*_COUNTED, *_OPERATIONS):
             found.append(_operation(mark[1].lower(), version, head, body, mark is not marks[-1]))
             sizes.append([int(row[1]) for row in _OPERATION_ROW.finditer(body)])
+        if _ENDED.search(body):  # what follows is of another run
+            version, head = "unknown", ""
     if not found:
         if not sections:
             raise Cut("IMB did not reach its first benchmark: stopped or cut off")
@@ -108,7 +109,7 @@ def _result(version: str, head: str, body: str, has_ended: bool) -> Result:
             Unsupported("IMB's columns are other ones than those that are read"), settings
         )
     if not columns or not rows:
-        return refused(Cut("IMB did not reach its first size: stopped or cut off"), settings)
+        return refused(without_rows(body, f"IMB {version}"), settings)
     sizes = [int(size) for size, *_ in rows]
     if announced and sizes[-1] != int(announced[1]):
         return refused(_stopped(sizes[-1], int(announced[1]), body, has_ended), settings)
@@ -130,7 +131,7 @@ def _operation(test: str, version: str, head: str, body: str, has_ended: bool) -
         )
     rows = _OPERATION_ROW.findall(body, columns.end()) if columns else []
     if not columns or not rows:
-        return refused(Cut("IMB did not reach its first size: stopped or cut off"), settings)
+        return refused(without_rows(body, f"IMB {version}"), settings)
     sizes = [int(size) for size, *_ in rows]
     if announced and sizes[-1] < int(announced[1]) and not (has_ended or _ENDED.search(body)):
         return refused(_stopped(sizes[-1], int(announced[1]), body, has_ended), settings)

@@ -38,7 +38,6 @@ def results(text: str) -> List[Result]:
 
     The reading is goodput or sent_rate [bit/s]. Raises Unreadable when nothing can be used.
     """
-    text = text.replace("\r\n", "\n")
     runs = parts(text, _BEGIN)
     if not runs:
         complaint = _COMPLAINT.search(text)
@@ -135,7 +134,7 @@ READINGS = {
 
 MARKS = (
     Mark(
-        r"^\[ ID\] Interval(?: {5,7}| {12})\S|^Server listening on (?:TCP|UDP) port",
+        r"^\[ ID\] Interval(?: {5,8}| {12})\S|^Client connecting to .*, (?:TCP|UDP) port|^Server listening on (?:TCP|UDP) port",
         "an output of iperf 2",
     ),
     Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from runners import iperf_text
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
 from runners.outputs import absent, is_output_of
-from runners.parsing import ENDS, GOODPUT, attempt, usable
+from runners.parsing import ENDS, GOODPUT, attempt, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -56,8 +56,10 @@ _COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "congestion_contr
 # A report begins a line; a terminal's colours and other control characters may stand before it. The blanks before the
 # first one are taken as a whole (\1): each of n tried as their last took time in n^2.
 _BEGIN = re.compile(
-    r"(?m)(?:\A(?=(\s*))\1|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff]|\^C)*(?=\{)"
+    r"(?m)(?:\A(?=(\s*))\1|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff]|\^C)*(?=\{|\[\s*\{)"
 )
+# What a report has; with -d iperf3 prints other objects between its text.
+_REPORT = re.compile(r'(?:\[\s*)?\{\s*"(?:start|intervals|end|error|event)"')
 # Of the text that is printed without --json.
 _RUN = re.compile(r"^(?:Connecting to host|Accepted connection from) .*$", re.M)
 _CONNECTED = re.compile(r"^\[ *(\d{1,6})\](?:\[\w\w-\w\])? local ", re.M)
@@ -164,8 +166,8 @@ def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
 
 def results(text: str) -> List[Result]:
     """Every report in an output, in JSON or as text, as a result with the settings that it names."""
-    text = text.replace("\r\n", "\n")
-    if not _BEGIN.search(text) and iperf_text.has_rows(text):
+    text = without_labels(text)
+    if not _REPORT.search(text) and iperf_text.has_rows(text):
         if is_output_of("iperf2", text):
             raise Foreign("an output of iperf 2, which prints the same rows")
         begins = [run.start() for run in _RUN.finditer(text)] or [0]
@@ -239,7 +241,9 @@ def reports(text: str) -> List[Report]:
             RecursionError,
         ):  # a number of thousands of digits, brackets without end
             raise Contradictory("iperf3's report is not one that iperf3 writes") from None
-        found.append(report)
+        listed = report if isinstance(report, list) else [report]  # `jq --slurp` makes a list
+        if _REPORT.match(text, begin.end()):
+            found += [each for each in listed if isinstance(each, dict)]
         begin = _BEGIN.search(text, end)
     if not found:
         _refuse_what_it_says(text)
@@ -458,7 +462,7 @@ FACTORS = {
 }
 
 MARKS = (
-    Mark(r"^(?:\^C)?\{\s*\"start\"", "an iperf3 JSON output"),
+    Mark(r"^(?:\^C)?(?:\[\s*)?\{\s*\"start\"", "an iperf3 JSON output"),
     Mark(r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
     Mark(
         r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",

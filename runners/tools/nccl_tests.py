@@ -24,9 +24,9 @@ from runners.parsing import (
     rate_agrees,
     strange_lines,
     usable,
-    without_labels,
+    without_rows,
 )
-from runners.record import Contradictory, Cut, Failed, Mark, Quantity, Reading, Result
+from runners.record import Contradictory, Failed, Mark, Quantity, Reading, Result
 
 _HEAD = re.compile(r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b.*$", re.M)
 _STARTED = re.compile(r"^[ \t]*# Collective test starting: (\w{1,40}?)_perf", re.M)
@@ -36,7 +36,7 @@ _NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"
 # Size, count, type, perhaps the operation and its root; then time, both rates and what was wrong, out of place and in place.
 _ROW = re.compile(
     rf"^[ \t]*(\d{{1,15}})[ \t]+\d{{1,15}}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
-    r"[ \t]+(N/A|\d{1,12}(?:e\+\d\d)?)(?:[ \t]+\S+){0,4}[ \t]*\n",
+    r"[ \t]+(N/A|\d{1,12}(?:\.\d{1,6})?(?:e[+-]\d\d)?)(?:[ \t]+\S+){0,4}[ \t]*\n",
     re.M,
 )
 _TYPE = re.compile(r"^[ \t]*\d+[ \t]+\d+[ \t]+([a-z]\w*(?:[ \t]+[a-z]\w*)?)", re.M)
@@ -49,15 +49,20 @@ def results(text: str) -> List[Result]:
     The readings are lists over the sizes: message_size [B], collective_time [s] and bus_bandwidth [B/s]. Raises Unreadable
     when no table can be used.
     """
-    text = without_labels(text)
-    found = [_result(text[: head.start()], head, table) for head, table in parts(text, _HEAD)]
+    heads, tables = list(_HEAD.finditer(text)), parts(text, _HEAD)
+    # What a run says of itself stands between the table before it and its own.
+    begins = [0, *(head.end() for head in heads)]
+    found = [
+        _result(text[begin : head.start()], head, table)
+        for begin, (head, table) in zip(begins, tables)
+    ]
     if not found:
         raise absent("nccl_tests", text, "an output of nccl-tests or rccl-tests")
     return usable(found, "an output of nccl-tests without a usable table: ")
 
 
 def _result(before: str, head: Match, table: str) -> Result:
-    body = table[table.index(head[0]) + len(head[0]) :]
+    body = table[table.index(head[0]) :]
     settings = {}
     if started := list(_STARTED.finditer(before)):
         settings["test"] = started[-1][1].replace("_", "-")
@@ -71,15 +76,18 @@ def _result(before: str, head: Match, table: str) -> Result:
     if sizes:
         settings["largest_bytes"] = sizes[-1]
     notes = [not_understood(strange_lines(body, _ROW)), lost_sizes(sizes)]
-    return attempt(lambda: _readings(body), settings, "; ".join(filter(None, notes)))
+    version = f"nccl-tests {settings.get('version', 'of an unknown version')}"
+    return attempt(lambda: _readings(body, version), settings, "; ".join(filter(None, notes)))
 
 
-def _readings(body: str) -> List[Reading]:
+def _readings(body: str, version: str) -> List[Reading]:
     rows = list(_ROW.finditer(body))
     if not rows:
-        raise Cut("nccl-tests did not reach its first size: stopped or cut off")
+        raise without_rows(body, version)
+    # Versions up to 2022 print the largest error instead of the number of wrong values.
+    has_errors = re.match(r".*\berror\b", body)
     checked = _OUT_OF_BOUNDS.search(body)
-    wrong = [row[1] for row in rows if row[5] != "N/A" and float(row[5]) > 0]
+    wrong = [row[1] for row in rows if not has_errors and row[5] != "N/A" and float(row[5]) > 0]
     if checked and (int(checked[1]) == 0) != (checked[2] == "OK"):
         raise Contradictory(
             f"nccl-tests found {checked[1]} values out of bounds and says {checked[2]}"

@@ -6,10 +6,10 @@ Read are its classic tables and key=value lines (-k). Units are those of netperf
 
 import re
 from contextlib import suppress
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from runners.outputs import absent
-from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, usable
+from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, parts, usable
 from runners.record import (
     Contradictory,
     Cut,
@@ -41,6 +41,7 @@ _LEAST = 1.0  # netperf prints two decimals: below it they are too few for 0.5 %
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,9})?"
 _BANNER = re.compile(r"^[ \t]*(?:MIGRATED )?([A-Z][\w|/ ]*?) TEST (?:from|to) ", re.M)
+_SIZES_HEADING = re.compile(r"^[ \t]*(?:bytes[ \t]+){3,4}secs\.", re.M | re.I)
 _KEYVAL = re.compile(r"^[ \t]*([A-Z][A-Z_0-9]*)=([^\r\n]*)\r?\n", re.M)
 _KEYVALS = re.compile(rf"(?:{_KEYVAL.pattern})+", re.M)
 _STREAM = re.compile(
@@ -71,7 +72,9 @@ def results(text: str) -> List[Result]:
     if not text.strip():
         raise Cut("netperf printed nothing")
     found = []
-    for name, test in _tests(text):
+    # Complaints may precede the first banner, and with -P 0 there is none.
+    for begin, test in parts(text, _BANNER, _SIZES_HEADING) or [(None, text)]:
+        name = begin[1] if begin and begin.re is _BANNER else ""
         word = re.sub(r"[|/]", "-", name)  # a word of a dataset has neither
         settings, warning = {"test": word} if word else {}, _WARNING.search(test)
         with suppress(Unreadable):  # whose reason is the result's
@@ -81,15 +84,6 @@ def results(text: str) -> List[Result]:
         note = warning[1] if warning else ""
         found.append(attempt(lambda: [_reading(name, test)], settings, note))
     return usable(found)
-
-
-def _tests(text: str) -> Iterator[Tuple[str, str]]:
-    """Name and text of each test, up to the banner of the next; without a banner (-P 0), all as one."""
-    banners = list(_BANNER.finditer(text))
-    # Complaints may precede the first banner.
-    borders = [0, *(banner.start() for banner in banners[1:]), len(text)]
-    names = [banner[1] for banner in banners] or [""]
-    return ((name, text[begin:end]) for name, begin, end in zip(names, borders, borders[1:]))
 
 
 def _reading(name: str, text: str) -> Reading:

@@ -21,15 +21,16 @@ from runners.parsing import (
     not_understood,
     only_read,
     parts,
+    refused,
     strange_lines,
     usable,
     without_interrupted,
-    without_labels,
+    without_rows,
 )
 from runners.record import Contradictory, Cut, Failed, Mark, Reading, Result, Unsupported
 
 _TITLE = re.compile(
-    r"^[ \t]*# OSU (\S+) (.{1,80}?) Test(?: \(?v(?:ersion )?([\w.]+)\)?)?[ \t]*$", re.M | re.I
+    r"^[ \t]*# OSU (\S+) (.{1,80}?) Test\b(?: \(?v(?:ersion )?([\w.+-]+))?.*$", re.M | re.I
 )
 _TWO_SIDED = re.compile(r"MPI(-\w+)?")  # with -CUDA and the like for buffers on devices
 _COLUMNS = re.compile(
@@ -53,6 +54,7 @@ _DATATYPE = re.compile(r"^[ \t]*# Datatype: (?!MPI_CHAR\b)(\w+)", re.M)
 _BUFFERS = re.compile(r"^[ \t]*# Send Buffer on (\w+).* Receive Buffer on (\w+)", re.M)
 _OTHER_COLUMNS = re.compile(r"^[ \t]*# Size\b.*\n", re.M)
 _ROW = re.compile(r"^[ \t]*(\d{1,12})[ \t]+(\d{1,15}\.\d{1,9})(?:[ \t]+(\S[^\n]*))?\n", re.M)
+_NO_TITLE = Cut("a table's title is missing, and with it the test and the version")
 _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
 
 
@@ -63,10 +65,12 @@ def results(text: str) -> List[Result]:
     tests between processes, collective_time [s] of collective operations; what was too small to be printed is None. A table may end
     early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
-    text = without_labels(text)
-    tables = parts(text, _TITLE)
-    found = [_result(title, table) for title, table in tables]
-    if not found:
+    tables = parts(text, _TITLE, _OTHER_COLUMNS)
+    found = [
+        _result(begin, table) if begin.re is _TITLE else refused(_NO_TITLE, {})
+        for begin, table in tables
+    ]
+    if not _TITLE.search(text):
         raise absent("osu", text, "an output of the OSU Micro-Benchmarks")
     sizes = [[int(row[1]) for row in _ROW.finditer(table)] for _, table in tables]
     found = without_interrupted(found, sizes)
@@ -85,7 +89,7 @@ def _result(title: Match, body: str) -> Result:
         settings["pairs"] = int(pairs[1])
     columns = _COLUMNS.search(body)
     note = not_understood(strange_lines(body[columns.end() :], _ROW)) if columns else ""
-    result = attempt(lambda: _readings(test, body), settings, note)
+    result = attempt(lambda: _readings(test, settings["version"], body), settings, note)
     if not result.readings:
         return result
     sizes = result.readings[0].value
@@ -93,7 +97,7 @@ def _result(title: Match, body: str) -> Result:
     return replace(result, note="; ".join(filter(None, [note, lost_sizes(sizes)])))
 
 
-def _readings(test: str, body: str) -> List[Reading]:
+def _readings(test: str, version: str, body: str) -> List[Reading]:
     reading = _TESTS.get(test, _COLLECTIVE if _OPERATION.fullmatch(test) else "")
     if not reading:
         what = "only latencies and bandwidths between processes, and blocking collective operations"
@@ -107,7 +111,7 @@ def _readings(test: str, body: str) -> List[Reading]:
         raise Contradictory(f"a test of {test} with a column of {columns[1]}")
     rows = list(_ROW.finditer(body, columns.end()))
     if not rows:
-        raise Cut("OSU did not reach its first size: stopped or cut off")
+        raise without_rows(body[columns.end() :], f"OSU {version}")
     if any("Fail" in (row[3] or "") for row in rows):
         raise Failed("OSU's own validation of the data failed")
     sizes, printed = message_sizes([int(row[1]) for row in rows]), [row[2] for row in rows]

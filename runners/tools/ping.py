@@ -10,7 +10,7 @@ from typing import Any, List, Mapping
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
-from runners.parsing import ENDS, REQUEST, attempt, half_digit, parser, usable
+from runners.parsing import ENDS, REQUEST, attempt, half_digit, parser, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -60,7 +60,7 @@ def results(text: str) -> List[Result]:
 
     Raises Unreadable when no run can be used.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = without_labels(text).replace("\r", "\n")
     heads = [head.start() for head in _HEAD.finditer(text)] or [0]
     borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
     runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]

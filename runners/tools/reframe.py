@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from runners.outputs import absent
-from runners.parsing import PROCESSES, TEST, only_read, usable, without_labels
+from runners.parsing import PROCESSES, TEST, only_read, usable
 from runners.record import Contradictory, Cut, Mark, Quantity, Reading, Result
 
 _HEAD = re.compile(
@@ -30,6 +30,7 @@ _SECONDS = {
     "h": 3600.0,
     "hours": 3600.0,
 }
+_YEAR_10000 = 253_402_300_800  # seconds since the epoch
 _UNKNOWN = ("", "null", "None", "nan")
 _STRANGE = re.compile(r"[^\w .,=+-]+")
 _PLATFORM = re.compile(r"@(\S{1,60})")  # system, partition and environment behind a test's name
@@ -43,7 +44,6 @@ def results(text: str) -> List[Result]:
 
     Raises Unreadable when no row can be used.
     """
-    text = without_labels(text)
     head = _HEAD.search(text)
     if not head:
         raise absent("reframe", text, "a performance log of ReFrame")
@@ -51,6 +51,8 @@ def results(text: str) -> List[Result]:
     found = []
     for line in text[head.end() :].splitlines(keepends=True):
         cells = line.strip("\r\n").split("|")
+        if _HEAD.match(line):
+            columns = cells
         if not line.strip() or cells == columns:
             continue
         if not line.endswith("\n"):
@@ -113,14 +115,14 @@ def _figures(row: Dict[str, str]) -> Iterator[Tuple[str, str, str]]:
 def _moment(text: str) -> Optional[float]:
     """Seconds since the epoch of a time in ISO 8601, or of a number of seconds; None if it is neither."""
     try:
-        return float(text)
+        moment = float(text)
     except ValueError:
-        pass
-    try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+        try:
+            found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        except ValueError:
+            return None
+        moment = (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+    return moment if 0 <= moment < _YEAR_10000 else None
 
 
 def _word(text: str) -> str:

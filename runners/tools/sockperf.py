@@ -5,7 +5,7 @@ from typing import Dict, List, Mapping
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
-from runners.parsing import ENDS, REQUEST, attempt, parser, parts, usable
+from runners.parsing import ENDS, REQUEST, attempt, parser, parts, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -25,11 +25,10 @@ PORT = 5211
 _MARGIN_S = 20.0
 
 _PROTOCOL = re.compile(r"^\[ *\d+\] IP = .* # (TCP|UDP)", re.M)
-_ESCAPE = re.compile(r"\x1b\[[\d;]*m")
-_TITLE = re.compile(r"^sockperf: == version #(\d[\w.]*?)(?:-[\w.]+)? ==", re.M)
+_TITLE = re.compile(r"^sockperf: == version #(\d[\w.]*?)(?:[-+~]\S*)? ==", re.M)
 _NUMBER = r"(\d{1,12}\.\d{1,9})"
-_MEAN = re.compile(rf"====> avg-latency={_NUMBER}")
-_SUMMARY = re.compile(rf"^sockperf: Summary: Latency is {_NUMBER} usec$", re.M)
+_MEAN = re.compile(rf"====> avg-(?:lat|latency|rtt)= *{_NUMBER}")
+_SUMMARY = re.compile(rf"^sockperf: Summary: (?:Latency|Round trip) is {_NUMBER} usec$", re.M)
 _COUNTS = re.compile(
     r"^sockperf: \[Valid Duration\] .*SentMessages=(\d{1,15}); ReceivedMessages=(\d{1,15})$", re.M
 )
@@ -81,7 +80,7 @@ def commands(point: Settings) -> List[Command]:
 def results(text: str) -> List[Result]:
     """One result for each run in an output, with its `version`: the mean, three percentiles and the largest of half the
     round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
-    text = _ESCAPE.sub("", text.replace("\r", ""))
+    text = without_labels(text)
     found = [
         attempt(lambda body=body: _readings(body), {"version": title[1], **_protocol(body)})
         for title, body in parts(text, _TITLE)
@@ -101,6 +100,10 @@ def _readings(run: str) -> List[Reading]:
     if _RATE.search(run):
         raise Unsupported("sockperf's throughput test is not read, only ping-pong and under-load")
     if not summary:
+        if "sockperf: Summary:" in run:
+            raise Unsupported("written with options or a version whose summary is not read")
+        if "sockperf: [SERVER] listen on" in run:
+            raise Unsupported("the output of sockperf's server has no times: give the client's")
         error = _ERROR.search(run)
         if error:
             raise Failed(f"sockperf says: {error[1].strip()[:100]}")
@@ -121,10 +124,15 @@ def _readings(run: str) -> List[Reading]:
     _require_order(places, float(mean[0]))
     if int(lost[0]) > sent:
         raise Contradictory(f"{lost[0]} of {sent} messages were dropped")
-    named = {f"half_round_trip_{ours}": places[theirs] for theirs, ours in _PERCENTILES.items()}
+    named = {
+        f"half_round_trip_{ours}": places[theirs]
+        for theirs, ours in _PERCENTILES.items()
+        if theirs in places
+    }
     times = {"half_round_trip": float(mean[0]), **named, "half_round_trip_max": places["MAX"]}
+    share = 0.5 if "====> avg-rtt" in run else 1  # --full-rtt: there and back
     return [
-        *(Reading(name, time / 1e6, "s") for name, time in times.items()),
+        *(Reading(name, time * share / 1e6, "s") for name, time in times.items()),
         Reading("messages_lost", int(lost[0]) / sent, "1"),
     ]
 
@@ -138,11 +146,9 @@ def _places(run: str) -> Mapping[str, float]:
 
 
 def _require_order(places: Mapping[str, float], mean: float) -> None:
-    """Raise Unreadable unless all percentiles that are read are there and none is below a smaller one."""
-    if missing := [name for name in (*_PERCENTILES, "MAX") if name not in places]:
-        raise Contradictory(
-            f"sockperf's percentile {missing[0]} is missing, smaller ones are there"
-        )
+    """Raise Unreadable unless the largest is there and no percentile is below a smaller one."""
+    if "MAX" not in places:
+        raise Contradictory("sockperf's largest observation is missing, smaller ones are there")
     middle = sorted((name for name in places if name not in ("MIN", "MAX")), key=float)
     ascending = [places[name] for name in ("MIN", *middle, "MAX")]
     if ascending != sorted(ascending):
