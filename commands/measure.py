@@ -120,7 +120,7 @@ def run(
         print("\n".join(experiment.statements_of(campaign, dataset)))
     except FalloffError as reason:  # the data are kept, whatever they say
         print(f"No statement: {reason}")
-        if statements.gave_nothing(dataset):
+        if statements.gave_nothing(dataset) and not (dataset.status == "busy").any():
             print("Is the reason mended? The same command with --fresh runs it again.")
             return 1
     return 0

@@ -174,7 +174,9 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(falls, notebook
     assert rows[0][4:] == ("9\u00a0blocks", "emulated") and "%" in rows[0][3] and "to" in rows[0][3]
     said = summary.abstract(sections, "40_scaling").text.splitlines()
     assert said[0] == "**It falls off.**" and said[2:] == [f"- {one}" for one in falls[:3]]
-    assert "reproduces this: GigE loses rate" in summary.today(sections).text
+    told = summary.today(sections).text
+    assert "of campaign synthetic (emulated) reproduces this: GigE loses rate" in told
+    assert "began on 1\u00a0January 2026" in told
     alone = {name: replace(section, today=()) for name, section in sections.items()}
     assert "nothing was run on your machine" in summary.today(alone).text
     assert summary.today(alone, is_stored=False).text == ""
