@@ -10,6 +10,7 @@ from synthetic import campaign
 import experiment
 from analysis import paths, summary, todays_run
 from analysis.document import Section
+from analysis.quoting import as_written
 from analysis.statements import without_reading
 from runners.journal import Folder
 
@@ -107,7 +108,7 @@ def test_the_page_says_when_and_where_it_ran(started, called):
     section = Section("Scaling", {}, {}, (), today=tuple(told.as_data()))
     sections = {"40_scaling": section}
     for text in (told.text, summary.today(sections).text):
-        text = text.replace("\u00a0", " ")
+        text = as_written(text).replace("\u00a0", " ")
         assert called in text and (called == "Today's run" or "Today's" not in text)
         assert all(fact in text for fact in (*facts, "load 4.2")) and "too busy" in text
 
