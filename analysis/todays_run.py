@@ -94,8 +94,9 @@ class TodaysRun:
 def name_of(run: xr.Dataset) -> str:
     """What a run is called: today's only on the day on which it began, else by that day."""
     started = run.attrs["started"]
-    is_old = started and _day(datetime.fromisoformat(started).timestamp()) != date.today()
-    return f"The run of {day(started)}" if is_old else "Today's run"
+    if started and datetime.fromisoformat(started).astimezone().date() != date.today():
+        return f"The run of {day(started)}"
+    return "Today's run"
 
 
 def is_of_today(sessions: Collection[Mapping], begins: Collection[float], host: Mapping) -> bool:
@@ -104,13 +105,10 @@ def is_of_today(sessions: Collection[Mapping], begins: Collection[float], host: 
     `sessions` are from the provenance, `begins` the times [s since the epoch] at which they began.
     """
     hosts = [session.get("host", {}) for session in sessions]
-    return all(_day(begin) == date.today() for begin in begins) and all(
+    days = {date.fromtimestamp(begin) for begin in begins}
+    return days <= {date.today()} and all(
         other.get(name) == host[name] for other in hosts for name in CODE_AND_MACHINE
     )
-
-
-def _day(seconds: float) -> date:
-    return date.fromtimestamp(seconds)
 
 
 def when_and_where(run: xr.Dataset) -> str:
