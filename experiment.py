@@ -38,7 +38,7 @@ from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve, with_blocks
 from analysis.evidence import verify
-from analysis.todays_run import TodaysRun, compare
+from analysis.todays_run import TodaysRun, compare, is_of_today
 from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import executables, lock, provenance, recording, scale, session, slurm
@@ -134,8 +134,11 @@ def runs(parameters: Parameters, campaign: str = "") -> xr.Dataset:
 
 
 def run_today(parameters: Parameters, campaign: str = "") -> xr.Dataset | None:
-    """With the preset `quick`, the short form of a notebook's campaign, run now to be compared with the reference; else
-    None. It is also saved in the folder `out`."""
+    """With the preset `quick`, the short form of a notebook's campaign, run today to be compared with the reference; else
+    None. It is also saved in the folder `out`.
+
+    A run of today that was interrupted goes on. One of another day, commit or machine is moved aside and run again.
+    """
     name = campaign or parameters.campaign
     if notebooks.given() is not None or parameters.data or parameters.preset != "quick":
         return None
@@ -144,7 +147,20 @@ def run_today(parameters: Parameters, campaign: str = "") -> xr.Dataset | None:
     if "quick" not in described.presets or not _is_stored(name, testbed):
         return None
     plan = plan_campaign(name, testbed, "quick", parameters.blocks)
-    return _saved(parameters, name, store.read(run_campaign(plan)), TODAY)
+    run = run_campaign(plan, fresh=_is_old(folder_of(plan, paths.RAW)))
+    return _saved(parameters, name, store.read(run), TODAY)
+
+
+def _is_old(folder: Folder) -> bool:
+    """Whether a folder holds a run of another day, commit or machine, or one that does not say."""
+    if not folder.path.exists():
+        return False
+    begins = [note["at"] for note in folder.notes() if note["event"] == "session"]
+    try:
+        sessions = folder.provenance()["sessions"] if begins else []
+    except FalloffError:
+        return True
+    return not is_of_today(sessions, begins, provenance.host())
 
 
 def beside(parameters: Parameters, campaign: str) -> xr.Dataset | None:

@@ -55,7 +55,7 @@ from analysis.wording import (
     percent,
     percent_range,
 )
-from runners.record import unknown
+from runners.record import BUSY, unknown
 
 VERSION = 2  # of summary.json
 KEY = "falloff"  # of what an output in an executed notebook says of itself
@@ -67,6 +67,7 @@ FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation
 NOTHING = 0.0005  # a smaller loss counts as none
 # The first words of a trial's reason, and what they mean.
 REASONS = {
+    BUSY: "the machine was too busy",
     "pace: host-bound": "the machine could not hold a node at its set speed",
     "link: window-bound": "a socket's buffer, and not the link, limited long messages",
     "switch: ": "the program that is the switch handed frames over too late",

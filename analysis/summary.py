@@ -117,7 +117,11 @@ def today(
         # A shorter run has planned statements of its own, which are secondary ones of the reference.
         if one["verdict"] != FAILED and (one["primary"] or one["today"]["primary"])
     ]
-    parts = [reproducing.on_page(reproductions), "\n".join(lines)]
+    places = dict.fromkeys(
+        f"- {one['run']} of campaign {quoted(one['campaign'])} began on {one['where']}."
+        for one in told
+    )
+    parts = [reproducing.on_page(reproductions), "\n".join(lines), "\n".join(places)]
     nothing = (
         "This copy shows the runs that are shipped with Falloff; nothing was run on your machine."
     )
@@ -150,8 +154,8 @@ def _rows_of(number: int, section: Section) -> Iterator[tuple[str, ...]]:
 
 def _failed(run: dict) -> str:
     """How many trials of a run of today failed, and why."""
-    of = f"of campaign {quoted(run['campaign'])}"
-    head = f"**Today's run {of} failed**:" if run["verdict"] == FAILED else f"Of today's run {of}"
+    called = f"{run['run']} of campaign {quoted(run['campaign'])}"
+    head = f"**{called} failed**:" if run["verdict"] == FAILED else f"{called}:"
     return f"- {head} {quoted(run['failed'])}"
 
 
@@ -161,4 +165,5 @@ def _compared(one: dict) -> str:
         Statement.from_data(one["today"]),
     )
     answer = f"**{made.words}**, " if made.words else ""
-    return f"- Today's run {words}: {one['subject']}: {answer}{made.value}, {made.basis}."
+    called = f"{one['run']} of campaign {quoted(one['campaign'])} ({made.evidence})"
+    return f"- {called} {words}: {one['subject']}: {answer}{made.value}, {made.basis}."

@@ -6,8 +6,9 @@ The engine is that of `falloff reproduce`: the reference is cut to today's point
 
 import json
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
 
 import xarray as xr
@@ -16,14 +17,16 @@ from analysis import attributes, notebooks, reproducing
 from analysis.quoting import as_markdown
 from analysis.statements import KEY, gave_nothing, without_reading
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT
-from analysis.wording import counted, listed
+from analysis.wording import counted, day, listed, number
 
 HEADS = {
-    REPRODUCED: "**Today's run agrees**",
-    NOT_REPRODUCED: "**Today's run disagrees**",
-    TOO_SHORT: "Today's run is too short to judge",
+    REPRODUCED: "**{run} agrees**",
+    NOT_REPRODUCED: "**{run} disagrees**",
+    TOO_SHORT: "{run} is too short to judge",
 }
-FAILED = "failed"  # no trial of today's run gave a reading
+FAILED = "failed"  # no trial of the run gave a reading
+# What is the same in all sessions of today's run, besides the day.
+CODE_AND_MACHINE = ("git_commit", "git_dirty", "cpu_model", "cpus", "kernel")
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class TodaysRun:
     @property
     def text(self) -> str:
         """What today's run says of the planned statements, and of how many others, in plain English (Markdown)."""
+        called, where = name_of(self.run), when_and_where(self.run)
         if gave_nothing(self.run):
-            return f"**Today's run failed**: {self.failed}"
+            return f"**{called} failed**: {self.failed} It began on {where}."
         blocks = counted(
             len(set(self.run.block.values[(self.run.role == "point").values].tolist())), "block"
         )
@@ -50,10 +54,10 @@ class TodaysRun:
             if others := len(alike) - len(planned):
                 subjects.append(counted(others, "other statement"))
             if subjects:
-                lines.append(f"{head} ({blocks}): {listed(subjects)}.")
+                lines.append(f"{head.format(run=called)} ({blocks}): {listed(subjects)}.")
         if self.failed:
-            lines.append(f"Of today's run {self.failed}")
-        return " ".join(lines)
+            lines.append(f"{called}: {self.failed}")
+        return " ".join([*lines, f"It began on {where}."])
 
     def as_data(self) -> list[dict]:
         """One row for each statement that today's run speaks of; a single one if it failed as a whole."""
@@ -61,6 +65,8 @@ class TodaysRun:
             "campaign": self.run.attrs["campaign"],
             "digest": self.run.attrs["campaign_hash"],
             "failed": self.failed,
+            "run": name_of(self.run),
+            "where": when_and_where(self.run),
         }
         if gave_nothing(self.run):
             return [{**about, "verdict": FAILED}]
@@ -85,10 +91,45 @@ class TodaysRun:
         }
 
 
+def name_of(run: xr.Dataset) -> str:
+    """What a run is called: today's only on the day on which it began, else by that day."""
+    started = run.attrs["started"]
+    if started and datetime.fromisoformat(started).astimezone().date() != date.today():
+        return f"The run of {day(started)}"
+    return "Today's run"
+
+
+def is_of_today(sessions: Collection[Mapping], begins: Collection[float], host: Mapping) -> bool:
+    """Whether all sessions of a run began today, with the code and on the machine that `host` describes.
+
+    `sessions` are from the provenance, `begins` the times [s since the epoch] at which they began.
+    """
+    hosts = [session.get("host", {}) for session in sessions]
+    days = {date.fromtimestamp(begin) for begin in begins}
+    return days <= {date.today()} and all(
+        other.get(name) == host[name] for other in hosts for name in CODE_AND_MACHINE
+    )
+
+
+def when_and_where(run: xr.Dataset) -> str:
+    """When a run began, with which commit, on which machine and at which load, in words; what was not recorded is left out."""
+    host = attributes.host(run)
+    changed = " with changes" if host.get("git_dirty") else ""
+    facts = [
+        day(run.attrs["started"]),
+        f"commit {host['git_commit'][:7]}{changed}" if host.get("git_commit") else "",
+        host.get("cpu_model") or host.get("architecture"),
+        counted(host["cpus"], "processor") if host.get("cpus") else "",
+        f"kernel {host['kernel']}" if host.get("kernel") else "",
+        f"load {number(host['load'], 2)}" if host.get("load") is not None else "",
+    ]
+    return ", ".join(filter(None, facts))
+
+
 def _result(one: reproducing.Verdict) -> str:
-    """Today's number beside a statement."""
+    """The run's number beside a statement."""
     return (
-        f" (today {reproducing.value_in_words(one.today)})"
+        f" (now {reproducing.value_in_words(one.today)})"
         if one.today and one.today.estimate is not None
         else ""
     )

@@ -116,14 +116,19 @@ def run(
         print("this command submits what is still missing, or makes the dataset.")
         return 0
     dataset = _run(plan, fresh and not submit, packed)
+    is_busy = (dataset.status == "busy").any()
+    has_nothing = statements.gave_nothing(dataset)
     try:
         print("\n".join(experiment.statements_of(campaign, dataset)))
+        if is_busy:
+            print(statements.without_reading(dataset))
     except FalloffError as reason:  # the data are kept, whatever they say
         print(f"No statement: {reason}")
-        if statements.gave_nothing(dataset):
+        if has_nothing and not is_busy:
             print("Is the reason mended? The same command with --fresh runs it again.")
-            return 1
-    return 0
+    if is_busy:
+        print("The same command tries again what a busy machine disturbed.")
+    return int(has_nothing)
 
 
 def _run(plan, fresh: bool, packed: Path | None):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from runners import manifest, provenance
-from runners.journal import UNAVAILABLE, Folder
+from runners.journal import TRIED_AGAIN, Folder
 from runners.plan import Kind, Plan, kind_of, planned_s
 from runners.record import Command, FalloffError, Outcome, Transcript, Trial, judge
 from runners.scale import together_s
@@ -17,6 +17,8 @@ from runners.tools import tool_named
 # What `run` returns when time ran out, and when a session has run its blocks. These are not stopping rules: the next
 # session continues from there.
 DEADLINE, SESSION = "deadline", "session"
+
+_TRIES = 3  # of a trial while other work on the machine disturbs it
 
 # A trial may take this many times as long as the longest of its kind so far.
 _ALLOWANCE = 1.25
@@ -81,10 +83,12 @@ def run(
 
     def execute(trial: Trial) -> Tuple[Transcript, float]:
         begin = time.monotonic()
-        transcript = testbed.run(trial, _commands(trial))
-        seconds = time.monotonic() - begin
-        admit(transcript)
-        return transcript, seconds
+        for _ in range(_TRIES):
+            transcript = testbed.run(trial, _commands(trial))
+            admit(transcript)
+            if not judge(transcript, lambda _: []).status == "busy":
+                break
+        return transcript, time.monotonic() - begin
 
     with folder.writing():
         folder.create_or_check(plan)
@@ -134,9 +138,9 @@ def _lost(folder: Folder) -> Set[str]:
 
 def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
     """The ids of the trials that must still be run, including those that lacked nodes, which may be
-    back."""
+    back, and those that other work disturbed."""
     status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
-    kept = {trial for trial in folder.finished() if status.get(trial) != UNAVAILABLE}
+    kept = {trial for trial in folder.finished() if status.get(trial) not in TRIED_AGAIN}
     return {trial.id for trial in trials} - kept
 
 
@@ -378,7 +382,7 @@ class _Progress:
         self._listen(Event(kind, trial, outcome, done, total, eta, message, self._varied))
 
     def _count(self, trial_id: str, status: str, seconds: float) -> None:
-        # An unavailable trial took no time, which says nothing about its duration.
-        if status != UNAVAILABLE:
+        # How long these took says nothing about a trial's duration.
+        if status not in TRIED_AGAIN:
             self._timed[self._kind[trial_id]].add(seconds)
         self.spent_s += seconds * self._load[trial_id]

@@ -25,8 +25,9 @@ from runners import archive, kept, lock
 from runners.plan import Plan, plan_from_json, plan_to_json
 from runners.record import FalloffError, Transcript, is_name
 
-# The status of a trial that did not run because too few nodes were left.
-UNAVAILABLE = "unavailable"
+# The status of a trial that did not run because too few nodes were left, and of one that other work on the machine disturbed.
+# Neither has a result, and the next session tries them again.
+TRIED_AGAIN = ("unavailable", "busy")
 _LATEST = 1e11  # s since the epoch
 
 
@@ -168,12 +169,12 @@ class Folder:
         """The number of results in the journal for each trial, less those whose transcript a later
         run missed.
 
-        More than one means that two runs wrote here at once. A trial that lacked nodes had no
-        result.
+        More than one means that two runs wrote here at once. A trial that lacked nodes, or was
+        disturbed, had no result.
         """
         count: Counter = Counter()
         for note in self.notes():
-            if note["event"] == "trial" and note["status"] != UNAVAILABLE:
+            if note["event"] == "trial" and note["status"] not in TRIED_AGAIN:
                 count[note["id"]] += 1
             elif note["event"] == "lost":
                 count[note["id"]] -= 1

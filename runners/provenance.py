@@ -35,6 +35,7 @@ def host() -> Dict[str, Any]:
         "cpu_governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "cpus": os.cpu_count(),
         "memory_bytes": memory_bytes(),
+        "load": os.getloadavg()[0],  # programs that ran or waited in the minute before
         "bonds": {file.name: _read(str(file)) for file in Path("/proc/net/bonding").glob("*")},
         "python": platform.python_version(),
         "tools": {tool: text.splitlines()[0] if text else None for tool, text in versions.items()},

@@ -14,6 +14,9 @@ _ADDRESS = re.compile(r"\{node(\d+)\}")
 
 # What a trial may ask of its pace, its link or its switch; "keeps up" is in older records.
 CONDITIONS = ("kept", "in time", "keeps up")
+# How the reason begins why a trial that other work disturbed is no measurement.
+BUSY = "machine-busy"
+
 # Names of campaigns, testbeds and trials: folders and files have these names, and commands use them.
 _NAME = re.compile(r"\w[\w .,+@=-]{0,99}")
 
@@ -309,8 +312,8 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
     """Decide whether a transcript is a valid measurement, and read it if so.
 
     The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed),
-    `timeout`, `failed` (exit code), `invalid` (other settings than asked for, or the tool's own
-    check failed) or `unreadable`.
+    `timeout`, `failed` (exit code), `busy` (other work on the machine disturbed it), `invalid`
+    (other settings than asked for, or the tool's own check failed) or `unreadable`.
     """
     if transcript.unavailable:
         return Outcome("unavailable", transcript.unavailable)
@@ -329,6 +332,8 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
             cause = _cause(execution.stderr.strip() or execution.stdout.strip())
             message = f": {cause[:200]}" if cause else ""
             return Outcome("failed", f"{tool} ended with exit code {execution.exit_code}{message}")
+    if transcript.effective.get("busy"):
+        return Outcome("busy", f"{BUSY}: {transcript.effective['busy']}")
     mismatches = mismatch(transcript.requested, transcript.effective)
     if mismatches:
         return Outcome("invalid", "; ".join(mismatches))

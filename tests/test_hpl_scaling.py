@@ -141,7 +141,7 @@ def test_todays_run_that_failed_is_a_result_of_its_own():
     quick = sequential_campaign(noise=0.003, seed=5, **SHORT)
     told = compared(failed(quick, "exit code 1: no library"))
     count = int((quick.role == "point").sum())
-    assert "Today's run failed" in told.text and told.as_data()[0]["verdict"] == "failed"
+    assert "failed**" in told.text and told.as_data()[0]["verdict"] == "failed"
     said = as_written(told.text).replace("\u00a0", " ")
     assert f"{count} of {count} trials gave no reading: exit code 1: no library." in said
     some = compared(failed(quick, "no library", quick.sizes["trial"] - 1))

@@ -18,6 +18,7 @@ from analysis import document, paths, publish, report, reproducing, store, summa
 from analysis.derive import points
 from analysis.exhibit import Basis, Exhibit, Table, planned
 from analysis.notebooks import BY_WEIGHT, in_order
+from analysis.quoting import as_written
 from analysis.statements import KEY, Statement, planned_falls, say
 from runners.record import FalloffError
 
@@ -174,7 +175,9 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(falls, notebook
     assert rows[0][4:] == ("9\u00a0blocks", "emulated") and "%" in rows[0][3] and "to" in rows[0][3]
     said = summary.abstract(sections, "40_scaling").text.splitlines()
     assert said[0] == "**It falls off.**" and said[2:] == [f"- {one}" for one in falls[:3]]
-    assert "reproduces this: GigE loses rate" in summary.today(sections).text
+    told = as_written(summary.today(sections).text)
+    assert "of campaign hpl_scaling (emulated) reproduces this: GigE loses rate" in told
+    assert "began on 1\u00a0January 2026" in told
     alone = {name: replace(section, today=()) for name, section in sections.items()}
     assert "nothing was run on your machine" in summary.today(alone).text
     assert summary.today(alone, is_stored=False).text == ""

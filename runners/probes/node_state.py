@@ -57,6 +57,7 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
         "system": system and system[1],
         "python": platform.python_version(),
         "processors": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],
         "memory_bytes": 1024 * int(memory["MemTotal"]),
         "interfaces": interfaces(),
         "link_bit_s": {file.parent.name: link_rate(file) for file in links},

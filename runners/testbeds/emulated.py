@@ -9,6 +9,7 @@ on one processor. If `[cpu] baseline_s` is set, the machine's CPU time is attrib
 threads receive for each node, and nothing else takes precedence.
 """
 
+import math
 import os
 import shutil
 import subprocess
@@ -16,12 +17,12 @@ import threading
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 from runners import executables, pace, scale
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, one_of
 from runners.record import Command, FalloffError, Settings, Transcript, Trial
-from runners.testbeds import graph, host, lease, link_probe, network, nodes, programs
+from runners.testbeds import busy, graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
 
 STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
@@ -259,8 +260,14 @@ class Emulated:
             idle = host.load(baseline_s) if baseline_s else 0.0
             net.switch_report()  # what it counted before does not count
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
+            waiting = net.waiting_times()
             with host.precedence() if baseline_s else nullcontext():
                 nodes.execute(commands, net, around, found.ran)
+            waiting = {
+                thread: end - waiting[thread]
+                for thread, end in net.waiting_times().items()
+                if thread in waiting
+            }
             found.counters = net.bytes_between(bytes_before, net.byte_counts())
             after, worked = _clocks(net), nodes.cpu_times(found.ran, net.graph.nodes)
             times = zip(receiving, net.receiving_times(), worked)
@@ -279,6 +286,11 @@ class Emulated:
                 asked = found.requested["window_bytes"]
                 found.effective["window_bytes"] = min(asked, _largest_window() or asked)
             self._judge_ranks(found, net)
+            if self.load(trial) >= 1 and not self._is_stretched:
+                disturbed = busy.verdict(
+                    _waits(found, waiting.values(), after["elapsed"] - before["elapsed"])
+                )
+                found.effective.update({"busy": disturbed} if disturbed else {})
         return found.transcript(self, trial)
 
     def provenance(self) -> Dict[str, Any]:
@@ -394,7 +406,7 @@ class Emulated:
 
     def _judge_ranks(self, found: programs.Found, net: Network) -> None:
         """Whether every node that should have a rank had one, and kept its pace if it has one."""
-        mpi = [(command, execution) for command, execution, _ in found.ran if command.ranks]
+        mpi = [(command, execution) for command, execution, *_ in found.ran if command.ranks]
         if not mpi:
             return
         found.requested["nodes"] = max(command.nodes for command, _ in mpi)
@@ -413,6 +425,16 @@ class Emulated:
 
 def _clocks(net: Network) -> Dict[str, float]:
     return {"network_cpu_time": net.carrying_time(), **host.clock()}
+
+
+def _waits(found: programs.Found, of_network: Iterable[float], elapsed_s: float) -> List[float]:
+    """The share of a trial's time [1] for which each of its programs, its paced ranks, and each part of its network was kept
+    waiting for a processor; NaN for ranks that are not paced."""
+    seconds = [program.delayed_s for program in found.ran if not program.command.ranks]
+    if any(program.command.ranks for program in found.ran):
+        of_nodes = found.counters.get("pace_delayed", [math.nan])
+        seconds += [delay for delay in of_nodes if not math.isnan(delay)] or [math.nan]
+    return [delay / elapsed_s for delay in (*seconds, *of_network)]
 
 
 def _largest_window() -> Optional[int]:

@@ -13,10 +13,10 @@ import string
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from runners.record import FalloffError
-from runners.testbeds import buffered, graph, host, netns, programs, settings
+from runners.testbeds import buffered, busy, graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
 
 TUN = "/dev/net/tun"
@@ -391,10 +391,20 @@ class Network:
     def carrying_time(self) -> float:
         """CPU time [s] so far of everything between the nodes: programs, and threads of switches
         and routers."""
-        threads = [carrier.process.pid for carrier in self.carriers if carrier.poll() is None]
-        for place, of_place in self.threads.items():
-            threads += [] if self.graph.is_node(place) else of_place
-        return sum(map(host.thread_time, threads))
+        between = [place for place in self.threads if not self.graph.is_node(place)]
+        return sum(map(host.thread_time, self._carrying(between)))
+
+    def waiting_times(self) -> Dict[int, float]:
+        """How long each program that carries frames, and each thread that receives or passes them on, was kept waiting for a
+        processor so far [s], by its id."""
+        return {thread: busy.waited_s(thread) for thread in self._carrying(self.threads)}
+
+    def _carrying(self, places: Iterable[str]) -> List[int]:
+        """The ids of the programs that carry frames, and of the kernel's threads of these places."""
+        programs_there = [
+            carrier.process.pid for carrier in self.carriers if carrier.poll() is None
+        ]
+        return programs_there + [thread for place in places for thread in self.threads[place]]
 
     def demolish(self) -> None:
         """Remove the whole network, including processes in its namespaces."""

@@ -102,11 +102,11 @@ def cpu_times(ran: Sequence[Ran], nodes: range) -> List[float]:
     """CPU time [s] of each node's programs; NaN on nodes with ranks, because only mpirun is waited
     for."""
     used = dict.fromkeys(nodes, 0.0)
-    for command, _, cpu_time in ran:
-        if command.ranks:
-            used.update(dict.fromkeys(range(1, command.nodes + 1), math.nan))
+    for program in ran:
+        if program.command.ranks:
+            used.update(dict.fromkeys(range(1, program.command.nodes + 1), math.nan))
         else:
-            used[command.node] += cpu_time
+            used[program.command.node] += program.cpu_time
     return list(used.values())
 
 

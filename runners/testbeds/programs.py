@@ -27,7 +27,7 @@ from typing import (
 )
 
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
-from runners.testbeds import netns
+from runners.testbeds import busy, netns
 
 _LIMITED = ("sh", "-c", 'ulimit -t "$0" && exec "$@"')  # then seconds and a command line
 # A simulation's limit is in processor time. One that waits for nothing and never ends is ended after this many times that.
@@ -37,11 +37,13 @@ _STEP_S = 0.002
 
 
 class Ran(NamedTuple):
-    """An executed command, and the CPU time [s] of its program and of those that it waited for."""
+    """An executed command, the CPU time [s] of its program and of those that it waited for, and how long that program was kept
+    waiting for a processor [s]."""
 
     command: Command
     execution: Execution
     cpu_time: float
+    delayed_s: float = math.nan
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Found:
 
     def transcript(self, testbed: Any, trial: Trial) -> Transcript:
         """The transcript of a trial on a testbed."""
-        executions = tuple(execution for _, execution, _ in self.ran)
+        executions = tuple(program.execution for program in self.ran)
         kept = self.requested, self.effective, self.counters, self.fault
         return Transcript(trial, testbed.name, testbed.evidence, executions, *kept)
 
@@ -73,8 +75,9 @@ class Found:
 class Started:
     """A started program: its tool and argv, and the unnamed files for its output.
 
-    `cpu_time` [s] is that of the program and of those that it waited for; NaN until it has ended. A
-    program that runs elsewhere ends when we `hang_up`, within `patience_s` seconds.
+    `cpu_time` [s] is that of the program and of those that it waited for, `delayed_s` how long it
+    was kept waiting for a processor; both are NaN until it has ended. A program that runs elsewhere
+    ends when we `hang_up`, within `patience_s` seconds.
     """
 
     tool: str
@@ -85,6 +88,7 @@ class Started:
     start: float
     begin: float
     cpu_time: float = math.nan
+    delayed_s: float = math.nan
     hang_up: Optional[Callable[[], None]] = None
     patience_s: float = _PATIENCE_S
     most_cpu_s: float = math.inf
@@ -116,6 +120,9 @@ class Started:
         """The exit code; subprocess would lose the CPU time."""
         if self.process.returncode is None:
             with suppress(ChildProcessError):
+                # What has ended keeps its record until it is collected.
+                if os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | options):
+                    self.delayed_s = busy.waited_s(self.process.pid)
                 ended, status, used = os.wait4(self.process.pid, options)
                 if ended:
                     self.cpu_time = used.ru_utime + used.ru_stime
@@ -227,13 +234,13 @@ def run(
                     raise FalloffError(f"{started.tool} {where}")
                 break
             execution = finish(started, command.timeout_s)
-            ran.append(Ran(command, execution, started.cpu_time))
+            ran.append(Ran(command, execution, started.cpu_time, started.delayed_s))
             if execution.exit_code != 0:
                 break
     finally:
         # End the last one first: a client must end before its server, or it would fail.
         for command, started in reversed(servers):
-            ran.append(Ran(command, end(started), started.cpu_time))
+            ran.append(Ran(command, end(started), started.cpu_time, started.delayed_s))
         ran.sort(key=lambda one: one.execution.start)
 
 

@@ -1,0 +1,169 @@
+"""Other work on the machine: it is told from a slow network, a disturbed trial is tried again, and then refused for that reason."""
+
+import math
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from campaigns import small_plan, use_echo
+from local_testbed import LocalTestbed
+from undisturbed import repeated
+
+import runners.campaign as engine
+from analysis import statements, store
+from runners.journal import Folder
+from runners.record import Command, Execution, Transcript, Trial, judge
+from runners.testbeds import busy, emulated, link_probe, programs
+
+SPIN = "from time import *; end = monotonic() + {seconds}\nwhile monotonic() < end: pass"
+
+
+@pytest.mark.parametrize(
+    ("waits", "load", "processors", "reason"),
+    [
+        ([0.0, 0.04], 1.0, 2, ""),  # other work that kept nothing waiting, as from programs with real-time priority
+        ([], 1.0, 2, ""),
+        ([0.01, 0.4], 0.1, 2, ""),  # the trial's own programs had the processors
+        ([0.01, 0.4], 0.9, 2, "waited 40 % of its time for a processor, of which other work took 90 %"),
+        ([0.4, 0.01], 0.0, 1, "waited 40 % of its time for a processor, of which it had one"),
+        ([math.nan], 0.9, 2, "an unknown time"),  # a kernel that does not say, or ranks that are not paced
+        ([math.nan], 0.1, 2, ""),
+        ([math.nan, 0.4], 0.1, 1, ""),
+    ],
+)  # fmt: skip
+def test_a_trial_is_disturbed_if_it_waited_and_others_worked(
+    monkeypatch, waits, load, processors, reason
+):
+    """Neither alone is enough; where there is one processor, a trial's own programs are in each other's way."""
+    monkeypatch.setattr(busy, "load_of_others", lambda: load)
+    monkeypatch.setattr(busy.os, "sched_getaffinity", lambda _: set(range(processors)))
+    found = busy.verdict(waits)
+    assert reason in found and bool(found) == bool(reason)
+
+
+def test_the_load_is_that_of_the_busiest_processor(monkeypatch):
+    """A node stays on its processor, so that the mean of all would hide one that is taken."""
+    seconds = iter([0.0, 1.0])
+    idle = iter([{0: 5.0, 1: 7.0}, {0: 6.0, 1: 7.2}])
+    clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
+    monkeypatch.setattr(busy, "time", clock)
+    monkeypatch.setattr(busy, "_idle_s", lambda: next(idle))
+    assert busy.load_of_others() == pytest.approx(0.8)
+
+
+def test_a_program_knows_how_long_it_was_kept_waiting(tmp_path):
+    """Two that want one processor wait half of the time, one that sleeps does not wait."""
+    if math.isnan(busy.waited_s(os.getpid())):
+        pytest.skip("this kernel does not say how long a program waits")
+    place = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    spin = [*place, sys.executable, "-c", SPIN.format(seconds=0.6)]
+
+    def share(argv):
+        started = programs.start("python3", argv, tmp_path, os.environ)
+        execution = programs.finish(started, 20)
+        return started.delayed_s / execution.wall_s
+
+    with subprocess.Popen([*spin[:-1], SPIN.format(seconds=3)]):
+        assert 0.2 < share(spin) < 1
+    quiet = repeated(lambda: share(["sleep", "0.3"]), lambda share: share < 0.05)
+    assert min(quiet) < 0.05
+
+
+def ran(ranks=0, delayed_s=math.nan):
+    execution = Execution("it", ("it",), "", "", 0, 0.0, 1.0)
+    return programs.Ran(Command(("it",), ranks=ranks), execution, 0.1, delayed_s)
+
+
+@pytest.mark.parametrize(
+    ("ended", "counters", "shares"),
+    [
+        ([ran(delayed_s=1.0), ran(delayed_s=0.2)], {}, [0.5, 0.1, 0.3]),
+        ([ran(ranks=2, delayed_s=0.1)], {"pace_delayed": [0.4, math.nan]}, [0.2, 0.3]),
+        ([ran(ranks=2, delayed_s=0.1)], {}, [math.nan, 0.3]),
+        ([ran(ranks=2), ran(delayed_s=0.2)], {"pace_delayed": [math.nan]}, [0.1, math.nan, 0.3]),
+    ],
+)
+def test_all_that_a_trial_waits_for_counts(ended, counters, shares):
+    """Programs, what carries frames, and paced ranks; mpirun itself does not, and ranks that do not report are unknown."""
+    found = programs.Found(ran=ended, counters=counters)
+    assert emulated._waits(found, [0.6], 2.0) == pytest.approx(shares, nan_ok=True)
+
+
+class Disturbed(LocalTestbed):
+    """Trials of a block are disturbed the first `times` times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def run(self, trial, commands):
+        told = {"busy": "the trial waited"} if self.executed.count(trial.id) < self.times else {}
+        self.effective = told if trial.block == 2 else {}
+        return super().run(trial, commands)
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    """The small campaign, which the engine can run here."""
+    use_echo(monkeypatch)
+    monkeypatch.setattr(engine, "_APART_S", 0.0)
+    monkeypatch.setattr(store, "tool_named", engine.tool_named)
+    return small_plan()
+
+
+@pytest.mark.parametrize(("times", "attempts", "is_refused"), [(1, 2, False), (99, 3, True)])
+def test_a_disturbed_trial_is_tried_again_a_few_times(plan, tmp_path, times, attempts, is_refused):
+    """Then it is refused, says so, and the next session tries it again, and no other."""
+    testbed, folder = Disturbed(times), Folder(tmp_path / "c")
+    engine.run(plan, testbed, folder)
+    disturbed = [trial.id for trial in plan.blocks[1]]
+    counts = {trial.id: testbed.executed.count(trial.id) for trial in plan.trials()}
+    assert counts == {one: attempts if one in disturbed else 1 for one in counts}
+    assert engine.is_finished(plan, folder) != is_refused
+    dataset = store.read(folder.path)
+    assert (dataset.status == "busy").sum() == len(disturbed) * is_refused
+    lacking = statements.without_reading(dataset)
+    assert ("the machine was too busy" in lacking) == is_refused
+    assert not is_refused or f"{len(disturbed)} of {3 * len(disturbed)}" in lacking
+    again = LocalTestbed()
+    engine.run(plan, again, folder)
+    assert again.executed == disturbed * is_refused and engine.is_finished(plan, folder)
+    assert (
+        max(folder.results().values()) == 1 and not (store.read(folder.path).status == "busy").any()
+    )
+
+
+def test_the_machine_is_blamed_before_the_tool():
+    """What a tool makes of a disturbed trial is not read; older transcripts say nothing of it."""
+    trial, execution = Trial("t", "point", "iperf3", 1, 1, {}), ran().execution
+    told = Transcript(trial, "paths", "emulated", (execution,), {"mtu": 1}, {"busy": "it waited"})
+    assert judge(told, lambda _: []).status == "busy"
+    assert judge(told, lambda _: []).reason.startswith("machine-busy: it waited")
+    older = Transcript(trial, "paths", "emulated", (execution,), {"mtu": 1}, {"mtu": 1})
+    assert judge(older, lambda _: []).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("times", "verdict", "probes"),
+    [([1.0], "kept", 1), ([1.2, 1.01], "kept", 2), ([1.2, 1.3, 1.25, 1.0], "window-bound", 3)],
+)
+def test_a_link_is_refused_only_if_it_is_slow_again_and_again(monkeypatch, times, verdict, probes):
+    """Other work slows messages for a moment; buffers that are too small slow them always."""
+    rate = 25e6
+    ideal = 2 * link_probe.LONG / (rate * 1448 / 1538 / 8)
+    left, asked = list(times), []
+
+    def round_trip(net, around, ranks, size, window_s):
+        if size == link_probe.SHORT:
+            return 1e-4
+        asked.append(window_s / ideal)
+        return ideal * left.pop(0)
+
+    monkeypatch.setattr(link_probe, "_round_trip", round_trip)
+    graph = SimpleNamespace(has_taps=False)
+    net = SimpleNamespace(table={"rate_bit_s": rate}, graph=graph)
+    found = link_probe.probe(net, None, 2)
+    assert link_probe.verdict(found).startswith(verdict) and len(asked) == probes
+    assert min(asked) >= 8 and found["link_share"] == pytest.approx(1 / min(times[:probes]))
