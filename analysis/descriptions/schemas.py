@@ -35,7 +35,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "campaign": ("data/campaigns/*.toml", campaigns.Campaign),
     "testbed": (
         "data/testbeds/*.toml",
-        testbeds.Cluster | testbeds.Emulated | testbeds.Packets | testbeds.Simulated,
+        testbeds.Cluster | testbeds.Emulated | testbeds.Simulated,
     ),
     "interconnects": ("data/interconnects.toml", dict[str, networks.Interconnect]),
     "paths": ("data/paths.toml", dict[str, networks.Path]),
