@@ -49,7 +49,7 @@ BY_WEIGHT = (
     *("50_long_path", "51_fan_out", "52_parallel_streams"),
     # Other programs, and the design of a network
     *("59_program", "62_real_programs", "54_programs", "55_twin"),
-    *("60_topology", "61_payoff", "70_top500"),
+    *("60_topology", "70_top500"),
     *(CLAIMS, "95_methods", *TESTS_OF_TOOLS),
 )
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
