@@ -39,7 +39,6 @@ from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve, with_blocks
 from analysis.evidence import verify
 from analysis.todays_run import TodaysRun, compare, is_of_today
-from analysis.top500_lists import read_folder
 from runners import campaign as engine
 from runners import executables, lock, provenance, recording, scale, session, slurm
 from runners.journal import Folder, write_whole
@@ -293,8 +292,6 @@ class _Datasets(Mapping[str, xr.Dataset]):
         return sum(1 for _ in self)
 
     def _find(self, campaign: str) -> xr.Dataset | None:
-        if campaign == "lists":
-            return read_folder(paths.TOP500)
         if self._data:
             return in_folder(paths.ROOT / self._data, campaign, is_needed=False)
         if campaign not in described_campaigns():

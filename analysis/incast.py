@@ -10,14 +10,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, drawing, exhibit, style
+from analysis import attributes, drawing, style
 from analysis.derive import at_only_level, over_factors, slowed
 from analysis.statements import (
     Statement,
     above,
     bullets,
     estimated,
-    evidence_of,
     judged_ratio,
     origin,
     unless_across,
@@ -26,7 +25,7 @@ from analysis.statistics import design as designs
 from analysis.statistics.intervals import over_blocks, t_interval
 from analysis.statistics.judgement import UNDECIDED, judge_control
 from analysis.wire import wire_limit
-from analysis.wording import UNKNOWN, byte_size, counted, fixed, micro, number
+from analysis.wording import byte_size, counted, fixed, micro, number
 
 COLLAPSED = 0.5  # less than this share of the link's payload rate
 LONG, SHORT = 0.2, 0.001  # s: TCP's least retransmission timeout
@@ -41,7 +40,6 @@ SETUPS = {
     "marks": "marks from 20 frames on (ECN)",
     "pause": "pauses above 32 KiB",
 }
-CONTROLS = {"cubic": "CUBIC", "reno": "Reno", "dctcp": "DCTCP"}
 
 
 def share_of_link(runs: xr.Dataset) -> xr.DataArray:
@@ -221,9 +219,7 @@ def in_words(
         known = setups.setup.values
         at = {name: mean_collapse(setups.sel(setup=name))[0] for name in SETUPS if name in known}
         moved = [
-            f"{SETUPS[name]}: {_senders(value, np.nan)}"
-            for name, value in at.items()
-            if np.isfinite(value)
+            f"{SETUPS[name]}: {fixed(value, 1)}" for name, value in at.items() if np.isfinite(value)
         ]
         never = [SETUPS[name] for name, value in at.items() if np.isinf(value)]
         if moved:
@@ -299,39 +295,3 @@ def by_setup(collapse: xr.DataArray, senders: np.ndarray) -> Figure:
         axes.axvline(most * 1.12, color=style.FAINT, linewidth=0.9)
         axes.set_xlim(1.6, never * 1.15)
     return figure
-
-
-def witnesses(
-    runs: xr.Dataset, share: xr.DataArray, simulated: xr.DataArray | None
-) -> exhibit.Table | None:
-    """Where goodput collapses by the emulation and by ns-3, for each timeout and buffer; None without ns-3's shares."""
-    if simulated is None:
-        return None
-    own, other = collapses_at(share), collapses_at(simulated)
-    most, setups = share.senders.max(), list(other.setup.values)
-    rows = []
-    for timeout in (LONG, SHORT):
-        for buffer in own.buffer_bytes.values:
-            at = {"buffer_bytes": buffer, "rto_min_s": timeout}
-            here = mean_collapse(own.sel(at))[0]
-            there = [float(other.sel({**at, "setup": setup}).isel(block=0)) for setup in setups]
-            told = (_senders(value, most) for value in (here, *there))
-            rows.append((f"{timeout * 1e3:g} ms", byte_size(buffer), *told))
-    columns = (
-        "Least timeout",
-        "Buffer a port",
-        "Emulated, CUBIC [senders]",
-        *(f"ns-3, {CONTROLS.get(setup, setup)} [senders]" for setup in setups),
-    )
-    caption = (
-        "From how many senders on the goodput is below half of the receiver's link: the emulation, which is Linux's TCP through a real "
-        f"queue, and ns-3 packet by packet. {UNKNOWN}: it cannot be said ({evidence_of(runs)} and simulated evidence)"
-    )
-    align = "ll" + "r" * (1 + len(setups))
-    return exhibit.Table("incast-witnesses", columns, align, rows, caption)
-
-
-def _senders(value: float, most: float) -> str:
-    if np.isnan(value):
-        return UNKNOWN
-    return f"over {most:.0f}" if np.isinf(value) else fixed(value, 1)

@@ -50,12 +50,12 @@ BY_WEIGHT = (
     *("50_long_path", "51_fan_out", "52_parallel_streams"),
     # Other programs, and the design of a network
     *("59_program", "62_real_programs", "54_programs", "55_twin"),
-    *("60_topology", "61_payoff", "70_top500"),
+    *("60_topology", "70_top500"),
     *(CLAIMS, "95_methods", *TESTS_OF_TOOLS),
 )
 # These explain one kind of evidence; a campaign of another kind is shown as a user's own data are.
 OF_ONE_KIND = {
-    **dict.fromkeys(("44_hpl_paper", "54_programs", "55_twin", "61_payoff"), "simulated"),
+    **dict.fromkeys(("44_hpl_paper", "54_programs", "55_twin"), "simulated"),
     **dict.fromkeys(("46_scale_model", "59_program", "62_real_programs", "86_compare"), "emulated"),
 }
 # What a notebook raises where campaigns are missing, or a short run lacks levels.

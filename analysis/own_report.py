@@ -21,7 +21,6 @@ import xarray as xr
 from analysis import (
     attributes,
     document,
-    own_beside,
     own_cluster,
     own_methods,
     publish,
@@ -110,7 +109,6 @@ def markdown(parts: Sequence[Part], sections: Sequence[Section], facts: ReportFa
     found += [table.markdown if table.rows else "", beside]
     found += _sections(parts, sections)
     found += [
-        _optional(own_beside.TITLE, lambda: own_beside.section(datasets)),
         _optional("The cluster", lambda: own_cluster.section(datasets, facts)),
         f"# Methods\n\n{own_methods.methods(shown)}" if own_methods.methods(shown) else "",
         f"# Limits\n\n{own_methods.limits(shown)}",

@@ -27,7 +27,7 @@ WORDS = 120  # of an abstract, at most
 FINDINGS = {
     *("44_hpl_paper", "42_hpl_noise", "57_hpl_buffers", "56_incast"),
     *("10_switch_mtu", "20_token_exchange", "30_link_bonding", "50_long_path"),
-    *("59_program", "55_twin", "60_topology", "61_payoff"),
+    *("59_program", "55_twin", "60_topology"),
 }
 MEANING = (
     "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "

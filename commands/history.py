@@ -27,7 +27,7 @@ class Moment(click.DateTime):
     examples="""
         falloff history nights
         falloff history year.csv --since 2026-03-01
-        falloff history nights --page cluster.html
+        falloff history nights --json
     """,
 )
 @argument(
@@ -56,9 +56,8 @@ class Moment(click.DateTime):
     metavar="DATE",
     help="Only changes named since then count in the exit code.",
 )
-@option("--page", type=PATH, metavar="FILE.html", help="Also write a page for a wall monitor.")
 @switch("--json", "as_json", help="Print JSON instead.")
-def show_history(sources, margin, better, since, page, as_json) -> int:
+def show_history(sources, margin, better, since, as_json) -> int:
     """Did the cluster change? When, by how much, where?
 
     Read all sessions of campaigns (folders, or a folder of folders), ReFrame's logs, or CSV files
@@ -67,12 +66,7 @@ def show_history(sources, margin, better, since, page, as_json) -> int:
     change or faster, 1 for slower, 2 for undecided, 3 for a mistake.
     """
     from analysis.history import judging, reading, telling
-    from analysis.history import page as monitor
 
     found = judging.judge(reading.read(sources, better), margin / 100, since)
-    if page is not None:
-        monitor.write(found, page)
     print(json.dumps(telling.as_data(found), indent=2) if as_json else telling.text(found))
-    if page is not None and not as_json:
-        print(f"\nPage: {page}")
     return judging.EXIT_CODES[found.answer]

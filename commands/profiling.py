@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import experiment
-from analysis import message_costs, programs, store, what_if
-from analysis.descriptions.networks import interconnects
+from analysis import programs, store, what_if
 from analysis.wording import number, percent, plain
 from commands.progress import shown
 from runners import executables, payload, recording, replay_actions
@@ -16,8 +15,6 @@ from runners.calls import SENDS
 from runners.record import Unreadable
 from runners.recording import Recording
 
-# The networks of which counting says what they would cost, with the testbed that describes them.
-_COSTS_ON, _MODEL = ("gige", "10gige"), "smith"
 MOST_PRESSURE = (
     25  # % of the time in which somebody waits for a processor: what few background programs cause
 )
@@ -25,8 +22,8 @@ UNSEEN = "it ended before MPI_Finalize, or is no MPI program that can be seen (-
 
 
 def count(argv: Sequence[str]) -> tuple[int, str]:
-    """Run a program and count its messages: its exit code, and the table with what its messages would
-    cost; empty if nothing was seen.
+    """Run a program and count its messages: its exit code, and the table of its calls with the share of
+    time in MPI; empty if nothing was seen.
 
     The table is payload.so's, which knows the functions by their names; where it sees none, as in a
     Fortran program, it is made from the recording.
@@ -44,7 +41,7 @@ def count(argv: Sequence[str]) -> tuple[int, str]:
         recorded = recording.read(text)
     except Unreadable as reason:
         return code, "\n\n".join(
-            filter(None, [table, f"What a network would cost is unknown: {reason}."])
+            filter(None, [table, f"The share of the time in MPI is unknown: {reason}."])
         )
     return code, f"{table or _table(recorded)}\n\n{_sentence(recorded)}"
 
@@ -63,7 +60,7 @@ def _table(recorded: Recording) -> str:
 
 
 def _sentence(recorded: Recording) -> str:
-    """The share of the time in MPI, and the range that the messages would cost on GigE and 10GE."""
+    """How much the ranks sent, and the share of their time in MPI."""
     done, ranks = recording.totals(recorded), len(recorded)
     computed = [sum(call.seconds for call in calls) for calls in recorded]
     sent = [call for calls in recorded for call in calls if call.collective or call.name in SENDS]
@@ -76,16 +73,6 @@ def _sentence(recorded: Recording) -> str:
         words.append(
             f"{percent(max(share, 0.0))} of their time of {number(done.seconds)} s was in MPI{waited}."
         )
-    networks = experiment.read_testbed(_MODEL)["network"]
-    costs = []
-    for name in _COSTS_ON:
-        rate, latency = (networks[name][what]["value"] for what in ("bandwidth", "latency"))
-        found = message_costs.cost(recorded, rate, latency)
-        short = interconnects()[name].short
-        costs.append(f"{number(found.least)} to {number(found.most)} s on {short}")
-    words.append(
-        f"One rank a node, the messages would cost {' and '.join(costs)}, beside {number(max(computed))} s of computing."
-    )
     return " ".join(words)
 
 

@@ -10,7 +10,6 @@
     payload.so, record.so   for any MPI program: counts its messages, records its calls
     mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks by their BLAS
     pace_program.so         for any MPI program: paces its ranks by their processor time
-    incast_ns3              many senders to one receiver, for ns-3, where it is installed
     xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so,
     replay_recorded         for SimGrid's SMPI, where it is installed: HPL, and any recorded program
 
@@ -52,7 +51,6 @@ SIMULATED = (
 )
 _SOLVING = ("xhpl", "xhpl_payload", "xhpl_reference")  # which have to show it
 SIMGRID_REMEDY = "SimGrid is missing: `apt-get install libsimgrid-dev`"
-NS3_REMEDY = "ns-3 is missing: `apt-get install libns3-dev g++ pkg-config`"
 # A small system for one process.
 TRIAL_DECK = {
     **{"N": 200, "NB": 32, "P": 1, "Q": 1, "PMAP": 0, "THRESHOLD": 16.0},
@@ -82,14 +80,6 @@ def build_simulated(folder: Path = BUILT) -> bool:
     if not compiler:
         raise FalloffError(SIMGRID_REMEDY)
     return _made(folder, "stamp_simulated", compiler, [*SIMULATED, "SMPI=1"])
-
-
-def build_packets(folder: Path = BUILT) -> bool:
-    """The same for the program of ns-3; raises FalloffError with the remedy when it is missing."""
-    lacking = [tool for tool in ("g++", "pkg-config") if not shutil.which(tool)]
-    if lacking or subprocess.run(["pkg-config", "--exists", "ns3-core"]).returncode:
-        raise FalloffError(NS3_REMEDY)
-    return _made(folder, "stamp_packets", _compiler(), ["incast_ns3"])
 
 
 def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool:
@@ -193,10 +183,6 @@ def main() -> int:
         build_simulated()
     except FalloffError as error:
         print(f"left out: xhpl_simulated: {error}")
-    try:
-        build_packets()
-    except FalloffError as error:
-        print(f"left out: incast_ns3: {error}")
     return 0
 
 

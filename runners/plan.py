@@ -58,7 +58,7 @@ class Plan:
     @property
     def repeats_itself(self) -> bool:
         """Whether every block gives the same: it is simulated."""
-        return self.testbed["kind"] in ("simulated", "packets")
+        return self.testbed["kind"] == "simulated"
 
     def trials(self) -> List[Trial]:
         """All trials in the order in which they run."""

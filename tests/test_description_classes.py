@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import experiment
-from analysis import paths, prices, schema
+from analysis import paths, schema
 from analysis.claims import ledger
 from analysis.descriptions import campaigns, networks, schemas, switch_designs, tables, testbeds
 from analysis.descriptions.resolution import resolve
@@ -45,11 +45,11 @@ def test_a_testbed_is_what_its_file_says(name):
 
 
 def test_all_other_files_are_without_fault():
-    """Interconnects, paths, designs, prices, claims, the dataset's schema."""
+    """Interconnects, paths, designs, claims, the dataset's schema."""
     assert networks.interconnects()["gige"].rate_bit_s == 1e9
     assert networks.network_paths()["switch"].switches == {"core": 9000}
     assert switch_designs.read(paths.DESIGNS / "nemo.toml").cluster.nodes.value == 480
-    assert prices.read() and ledger.load().claims and schema.read(paths.SCHEMA)
+    assert ledger.load().claims and schema.read(paths.SCHEMA)
 
 
 def planned(**changes):

@@ -20,10 +20,10 @@ from marks import the_rest_is_long
 from undisturbed import within
 
 import experiment
-from analysis import importing, paths, payoff, prices, store
+from analysis import importing, paths, store
 from analysis.contrasts import contrasts
 from analysis.derive import points
-from analysis.explorer import cases, data, pieces, plot, server, whatif
+from analysis.explorer import data, pieces, plot, server
 from analysis.explorer.page import Page
 from analysis.explorer.view import (
     Shown,
@@ -267,74 +267,6 @@ def test_a_figure_filled_anew_is_as_one_drawn_anew(changes):
         assert getattr(one, "tooltips", "") == getattr(other, "tooltips", "")
     assert (after.y_range.start, after.y_range.end) == (anew.y_range.start, anew.y_range.end)
     assert after.yaxis[0].axis_label == anew.yaxis[0].axis_label
-
-
-def test_what_if_agrees_with_the_simulation_and_with_the_report():
-    """On simulated networks the prediction is the simulation's, and GigE stops paying where the study has it."""
-    basis = cases.basis()
-    slow, fast = basis.networks["gige"], basis.networks["10gige"]
-    answer = cases.predict(basis, fast, slow)
-    simulated = basis.cases.efficiency.sel(interconnect="gige")
-    np.testing.assert_allclose(answer.other, simulated, rtol=1e-6)
-    campaigns = ("hpl_paper", "hpl_sensitivity", "hpl_beyond")
-    gains = payoff.simulated_gains(*(experiment.stored(name, "smith") for name in campaigns))
-    study = payoff.priced(gains, prices.read())
-    assert answer.pays_from == float(study.from_nodes.value)
-    assert 0 < cases.largest_error() < 0.03 and 0 < cases.error_on_other_nodes() < 0.05
-    assert 'data-pays="8"' in whatif.card(answer, "GigE")
-
-
-@pytest.mark.parametrize(("bandwidth", "latency"), [(1e7, 2e-4), (1.2e8, 5e-5), (2e10, 1e-6)])
-def test_a_dearer_network_never_pays_earlier(bandwidth, latency):
-    """Whatever is asked, and an efficiency stays one."""
-    basis = cases.basis()
-    cheap, dear = (
-        cases.predict(basis, cases.Network(bandwidth, latency, price), basis.networks["gige"])
-        for price in (0, 500)
-    )
-    assert ((cheap.yours > 0) & (cheap.yours < 1.1)).all()
-    assert dear.pays_from >= cheap.pays_from and dear.premium > cheap.premium
-
-
-def test_faster_nodes_need_a_faster_network_and_more_memory_helps():
-    """By the same law: on nodes of ten times the rate less is reached, on ones of more memory more, and nodes without a price
-    make the network's whole price its premium."""
-    basis = cases.basis()
-    slow, fast, node = basis.networks["gige"], basis.networks["10gige"], basis.node
-    quick = node._replace(rate=10 * node.rate)
-    large = quick._replace(memory=4 * node.memory)
-    paper, quick, large = (cases.predict(basis, fast, slow, one) for one in (node, quick, large))
-    assert paper.of == cases.PEAK and quick.of == large.of == cases.RATE
-    share = basis.peak / node.rate
-    assert (quick.other < paper.other * share).all() and (large.other > quick.other).all()
-    bare = cases.predict(basis, fast, slow, node._replace(price=0))
-    assert bare.premium == pytest.approx(fast.price / slow.price - 1)
-
-
-def test_what_is_no_number_is_refused_with_a_sentence(monkeypatch):
-    """The answer stays that of the last numbers; a twin brings its own rate and networks."""
-    page = whatif.WhatIf(lambda: None)
-    answer = page.card.text
-    page.take({"bandwidth": "wide", "latency": "-1", "price": "nan", "rate": "1e99", "other": "x"})
-    assert page.card.text.count('role="alert"') == 5 and page.card.text.endswith(answer)
-    assert page.address() == []
-    page.inputs["memory"].value = None
-    assert "Memory" in page.card.text.partition("</p>")[0] and page.inputs["memory"].value > 0
-    page.take({"cluster": "scale_model_twin", "node_price": "10"})
-    twin = cases.clusters()["scale_model_twin"]
-    assert page.inputs["rate"].value == twin.rate / 1e9 and set(page.preset.values) == {
-        *twin.networks
-    }
-    assert dict(page.address()) == {"cluster": "scale_model_twin", "node_price": "10.0"}
-    one = cases.Cluster(1e12, {"own": cases.Network(1e9, 1e-5, np.nan, "own")})
-    monkeypatch.setattr(
-        cases,
-        "clusters",
-        lambda: {cases.PAPER: cases.Cluster(4e10, cases.basis().networks), "mine": one},
-    )
-    page = whatif.WhatIf(lambda: None)
-    page.take({"cluster": "mine"})
-    assert page.inputs["other"].value == page.preset.value == "own"
 
 
 def test_the_key_is_kept_in_a_file_that_nobody_else_can_read(tmp_path, monkeypatch):

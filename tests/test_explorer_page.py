@@ -227,27 +227,6 @@ def test_the_view_can_be_taken_away(page):
 
 
 @pytest.mark.more
-def test_what_if_answers_and_is_in_the_address(page):
-    """With the shipped prices GigE stops paying at 8 nodes; less bandwidth moves the number, also for who gets the address."""
-    page.get_by_role("button", name="What if?").click()
-    assert page.locator("[data-pays]").first.get_attribute("data-pays") == "8"
-    numbers = page.locator(".numbers")
-    before = numbers.inner_text()
-    page.get_by_label("Bandwidth").fill("0.5")
-    page.keyboard.press("Tab")
-    asks(page, "page=what-if&bandwidth=0.5")
-    numbers.filter(has_not_text=before).wait_for()
-    slower = numbers.inner_text()
-    reached = [float(re.search(r"reaches ([\d.]+)", text)[1]) for text in (slower, before)]
-    assert reached[0] < reached[1]
-    page.reload()
-    numbers.filter(has_text=slower).wait_for()
-    choose(page, "HPL of orders from")
-    sentence(page).wait_for()
-    assert not numbers.is_visible() and "page=" not in page.url
-
-
-@pytest.mark.more
 def test_an_expired_page_says_so_and_a_reload_mends_it(chromium, served):
     """A page that connects only after its token has expired is not blank: it says what to do, and that helps. Ours holds for
     months."""

@@ -9,7 +9,7 @@ import pytest
 from command_line import run
 from history_years import BEGIN, year
 
-from analysis.history import error_rates, judging, page, reading, telling
+from analysis.history import error_rates, judging, reading, telling
 from analysis.statistics import calibration
 from analysis.statistics import sessions as rule
 from runners.record import FalloffError
@@ -144,16 +144,14 @@ def csv_of(file, nights=90, loss=0.05, at=60, nodes=5):
 
 
 def test_the_command_on_a_csv(tmp_path):
-    """Exit codes, JSON, and a page that needs nothing but itself."""
-    file, monitor = csv_of(tmp_path / "year.csv"), tmp_path / "monitor.html"
-    done = run("history", str(file), "--json", "--page", str(monitor))
+    """Exit codes and JSON."""
+    file = csv_of(tmp_path / "year.csv")
+    done = run("history", str(file), "--json")
     found = json.loads(done.stdout)
     assert done.returncode == found["exit_code"] == 1
     (change,) = found["changes"]
     assert change["first"].startswith("2026-03-02") and change["place"] == "all"
     assert change["together_with"] == [{"what": "firmware", "before": "a", "after": "b"}]
-    text = monitor.read_text(encoding="utf-8")
-    assert "<svg" in text and "src=" not in text and "firmware a -&gt; b" in text
     assert run("history", str(file), "--since", "2026-03-20").returncode == 0
     assert run("history", str(csv_of(tmp_path / "short.csv", nights=5))).returncode == 2
     assert run("history", str(tmp_path / "none.csv")).returncode == 3
@@ -219,8 +217,3 @@ def test_a_strange_distribution_raises_no_more_alarms():
     for kind in (error_rates.HEAVY, error_rates.BAD):
         values = error_rates.scatter(random, (128, 365), kind)
         assert (rule.alarms(values, np.ones(365), rule.log_threshold(256)) >= 0).sum() <= 2
-
-
-def test_the_page_of_many_nodes_is_small():
-    """A monitor's page of 16 nodes and a year is under a megabyte."""
-    assert len(page.text(judging.judge(year(1, whats=("sends",), nights=80)))) < 10**6

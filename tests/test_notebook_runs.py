@@ -122,7 +122,7 @@ def test_what_is_stated_says_what_it_rests_on(name):
     repeats itself has no interval over repeats."""
     run = shown(name, whole)
     for figure in run.figures.values():
-        assert set(figure.campaigns) <= {*stored(), "lists"}
+        assert set(figure.campaigns) <= set(stored())
         assert all((paths.DATA / file).exists() for file in figure.files)
     assert len({one.subject for one in run.statements}) == len(run.statements)
     for one in run.statements:

@@ -8,7 +8,6 @@ import browser
 import command_line
 import pytest
 import xarray as xr
-from top500_lists import ROWS, text
 
 import experiment
 import reporting
@@ -180,15 +179,6 @@ def run(tmp_path_factory):
 def test_a_notebook_that_is_no_section_runs(notebook, run):
     """Every cell, on what is stored."""
     assert run(notebook)[1] == ""
-
-
-def test_lists_of_ones_own_are_read(run, tmp_path):
-    """In the notebook on TOP500, whose supplement then has their families."""
-    for month in ROWS:
-        (tmp_path / f"TOP500_{month}.csv").write_text(text(month), encoding="utf-8")
-    out, error = run(paths.NOTEBOOKS / "70_top500.ipynb", lists=str(tmp_path))
-    said = document.read(out / "70_top500.ipynb", whole=True).markdown.replace("\u00a0", " ")
-    assert not error and "give 8 of 8" in said and "tbl:list-families" in said
 
 
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))

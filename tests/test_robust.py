@@ -20,7 +20,6 @@ import experiment
 import own_reporting
 from analysis import (
     notebooks,
-    own_beside,
     own_cluster,
     own_data,
     own_methods,
@@ -96,7 +95,6 @@ def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
     )
     datasets, shown = [dataset], [(part.notebook, part.dataset) for part in parts]
     own_cluster.section(datasets, ReportFacts())
-    own_beside.section([*datasets, store.read(paths.REFERENCE / "hpl_scaling-fortinet_model")])
     own_methods.methods(shown)
     assert own_methods.limits(shown)
 

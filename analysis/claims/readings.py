@@ -6,20 +6,47 @@ were computed from printed ones (`printed_how`) have no reading, because there i
 check them against.
 """
 
-from analysis import paths, published, top500_lists, top500_numbers
+from analysis import published
 from analysis.wire import ETHERNET_HEADER, IPV4_HEADER, TCP_HEADER, message_wire_bytes, wire_limit
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30  # bytes
 ICMP_HEADER = 8  # bytes
+PERCENT = 0.01
+SYSTEMS = 500  # of one of TOP500's lists
+# By the id of a number about a family's systems: the columns of top500_families.csv that it may mean.
+STATISTICS = {
+    "gige_average": {
+        "mean of the ratios": "mean_percent",
+        "ratio of the sums": "ratio_of_sums_percent",
+        "median": "median_percent",
+    },
+    "gige_highest": {"highest": "highest_percent"},
+    "gige_lowest": {"lowest": "lowest_percent"},
+}
 Readings = dict[str, dict[str, float]]
 
 
 def readings() -> Readings:
-    """The readings by claim id, in the claim's unit; those of TOP500's lists, where a user dropped some, by the aggregate's
-    id."""
-    systems = top500_lists.read_folder(paths.TOP500).systems
-    aggregates = {one.about["id"]: one.readings for one in top500_numbers.aggregates(systems)}
-    return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **aggregates}
+    """The readings by claim id, in the claim's unit; those of TOP500's lists by the aggregate's id."""
+    return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **_top500()}
+
+
+def _top500() -> Readings:
+    """What the lists themselves have: of a family's systems, or of the one system that the number is about."""
+    families = published.table("top500_families").set_index(["list", "family"])
+    found: Readings = {}
+    for number in published.facts("top500")["aggregate"]:
+        name, unit = number["id"], PERCENT if number["unit"] == "%" else 1.0
+        family = families.loc[number["list"], number["family"]]
+        if name == "gige_share":
+            found[name] = {"systems of 500": family.systems / SYSTEMS}
+        elif name in STATISTICS:
+            found[name] = {
+                meaning: PERCENT * family[column] for meaning, column in STATISTICS[name].items()
+            }
+        elif "in_list" in number:
+            found[name] = {"that system in the list": unit * number["in_list"]}
+    return found
 
 
 def _nemo() -> Readings:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from analysis import paths, prices
+from analysis import paths
 from analysis.claims import ledger
 from analysis.descriptions import (
     campaigns,
@@ -35,12 +35,11 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "campaign": ("data/campaigns/*.toml", campaigns.Campaign),
     "testbed": (
         "data/testbeds/*.toml",
-        testbeds.Cluster | testbeds.Emulated | testbeds.Packets | testbeds.Simulated,
+        testbeds.Cluster | testbeds.Emulated | testbeds.Simulated,
     ),
     "interconnects": ("data/interconnects.toml", dict[str, networks.Interconnect]),
     "paths": ("data/paths.toml", dict[str, networks.Path]),
     "designs": ("data/designs/*.toml", switch_designs.Designs),
-    "prices": ("data/prices.toml", dict[str, dict[str, prices.Row]]),
     "claims": ("data/published/claims.toml", ledger.Rows),
     "schema": ("data/schema.toml", Rows),
 }
@@ -115,7 +114,7 @@ def _settings() -> dict[str, Any]:
 def _comments() -> Iterator[tuple[tuple[str, str], str]]:
     """What stands below each field of a class, by the names of both; pydantic's own way reads the source
     of every class whenever one is imported."""
-    for module in (campaigns, networks, switch_designs, testbed_tables, testbeds, prices, ledger):
+    for module in (campaigns, networks, switch_designs, testbed_tables, testbeds, ledger):
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ClassDef):
                 for field, after in zip(node.body, node.body[1:]):

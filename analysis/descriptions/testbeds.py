@@ -179,27 +179,6 @@ class Emulated(Testbed):
         return self
 
 
-class Packets(Testbed):
-    """A switch with a buffer and its nodes, which ns-3 simulates packet by packet; the tables are those of an emulated
-    testbed."""
-
-    kind: Literal["packets"]
-    nodes: Nodes
-    tcp: Tcp
-    node: Node
-    switch: Switch = Switch()
-
-    @property
-    def slows_time(self) -> bool:
-        return self.node.dilation is not None
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.node.dilation is None:
-            refuse([fault(("node", "dilation"), None, "is missing")])
-        return self
-
-
 class Simulated(Testbed):
     """A cluster that SimGrid models."""
 
@@ -277,7 +256,6 @@ class Cluster(Testbed):
 KINDS: dict[str, type[Testbed]] = {
     "cluster": Cluster,
     "emulated": Emulated,
-    "packets": Packets,
     "simulated": Simulated,
 }
 

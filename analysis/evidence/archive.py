@@ -331,6 +331,6 @@ def _is_shipped(name: Path) -> bool:
     and references."""
     if name.parts[0] != "data" or name.name == "README.md":
         return True
-    if name.parts[1] in ("raw", "datasets", "reproduced", "top500"):
+    if name.parts[1] in ("raw", "datasets", "reproduced"):
         return False
     return name.suffix in DATA_SUFFIXES or name.name == manifest.NAME

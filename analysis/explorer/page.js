@@ -39,7 +39,6 @@ const falloff = (() => {
     read(/[?&]trial=/.test(location.search))
     const turn = () => {
       root.toggleAttribute("data-empty", !address.tags.length)
-      root.dataset.page = new URLSearchParams(address.value).get("page") || "explore"
       dispatchEvent(new Event("resize"))
     }
     address.properties.value.change.connect(() => {

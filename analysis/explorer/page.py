@@ -14,11 +14,9 @@ from bokeh.models import ColumnDataSource, CustomJS, Div, TextInput
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import draw
 from analysis.explorer.view import Shown, View, address, at_address, opening, settled
-from analysis.explorer.whatif import WhatIf
 from runners.record import FalloffError
 
 MOST_AT_ONCE = 5  # transcripts shown for trials that overlap in the plot
-EXPLORE, WHAT_IF = "explore", "what-if"
 TRIAL = "trial"  # in the address
 PLACES = {"x": "series", "series": "x"}
 WIDE = {"sizing_mode": "stretch_width", "margin": 0}
@@ -42,7 +40,6 @@ class Page:
         self.shown: Shown | None = None
         self.chosen: tuple[str, ...] = ()
         self.views: dict[str, View] = {}
-        self.whatif: WhatIf | None = None
         self._filling = False
         self._make_widgets()
         self._act(self._take, list(asked))
@@ -59,8 +56,6 @@ class Page:
             options=list(titles), search_strategy="includes", case_sensitive=False, min_characters=1,
             placeholder="Search experiments", **wide
         )  # fmt: skip
-        pages = {"Explore": EXPLORE, "What if?": WHAT_IF}
-        self.pages = pn.widgets.RadioButtonGroup(options=pages, value=EXPLORE, **look)
         # A widget for each part of a view.
         self.parts = {
             "log": pn.widgets.Toggle(label="log scale", **look),
@@ -87,11 +82,9 @@ class Page:
         )
         self.transcript.name = "read trial"  # by which the browser finds it
         self.levels_title, self.blocks_title = text(), text()
-        self.asking = pn.Column(**WIDE)
         self.address = TextInput(name="query", visible=False)
         self._watch(self.experiment, self._choose)
         self._watch(self.search, lambda title: self._choose(titles.get(title, "")))
-        self._watch(self.pages, lambda _page: self._show_what_if({}))
         for part, widget in self.parts.items():
             self._watch(widget, partial(self._change, part))
         self.back.on_click(
@@ -134,8 +127,6 @@ class Page:
         name = values.get("experiment", first)
         self.notice.text = "" if name in self.experiments else pieces.unknown(name)
         self.experiment.value = name if name in self.experiments else first
-        self.pages.value = WHAT_IF if values.get("page") == WHAT_IF else EXPLORE
-        self._show_what_if(values)
         self._open(asked, chosen=tuple(trial for part, trial in asked if part == TRIAL))
 
     def _write(self) -> None:
@@ -144,8 +135,6 @@ class Page:
         parts = [("experiment", self.experiment.value)] if self.experiments else []
         parts += address(self.shown.view, self.start) if self.shown else []
         parts += [(TRIAL, trial) for trial in self.chosen]
-        if self.pages.value == WHAT_IF:
-            parts += [("page", WHAT_IF), *(self.whatif.address() if self.whatif else [])]
         self._written = f"?{urlencode(parts, safe='[]:,/')}"
         self.address.value = self._written
 
@@ -153,7 +142,7 @@ class Page:
         """Switch to another experiment, in its last view."""
         if name not in self.experiments:
             return
-        self.experiment.value, self.search.value, self.pages.value = name, "", EXPLORE
+        self.experiment.value, self.search.value = name, ""
         self.notice.text = ""
         self._open([], self.views.get(name))
 
@@ -263,18 +252,6 @@ class Page:
         except FalloffError as error:
             self.transcript.text = pieces.notice(str(error))
 
-    def _show_what_if(self, asked: dict[str, str]) -> None:
-        """Show the what-if page if asked for; create it on first use."""
-        if self.pages.value != WHAT_IF:
-            return
-        try:
-            if self.whatif is None:
-                self.whatif = WhatIf(self._write)
-                self.asking[:] = [self.whatif.panel]
-            self.whatif.take(asked)
-        except FalloffError as error:
-            self.asking[:] = [text(pieces.trouble("What if?", str(error)))]
-
     def _trouble(self, title: str, reason: str) -> None:
         self.shown = self.plot.object = None
         self.chosen = ()
@@ -293,11 +270,11 @@ class Page:
         show_title, leave_title = (text(f"<h2>{title}</h2>") for title in ("Show", "Leave out"))
         controls = (show_title, *show, leave_title, *leave, self.back)
         return {
-            "experiment": self.experiment, "search": self.search, "pages": self.pages,
+            "experiment": self.experiment, "search": self.search,
             "notice": self.notice, "question": self.question, "verdict": self.verdict, "plot": self.plot,
             "controls": pn.Column(*controls, **WIDE),
             "export": row(*self.downloads, css_classes=["wrap"]),
-            "transcript": self.transcript, "numbers": self.numbers, "asking": self.asking,
+            "transcript": self.transcript, "numbers": self.numbers,
             "address": self.address,
         }  # fmt: skip
 

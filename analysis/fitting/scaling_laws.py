@@ -2,7 +2,6 @@
 node counts that they did not see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 
@@ -195,23 +194,6 @@ def held_out(
                 row |= {"error": told["error"], "blocks": told["blocks"]}
             rows.append({"blocks": 0, **row, "refused": reason})
     return pd.DataFrame(rows)
-
-
-def best_of_systems(sizes: np.ndarray, efficiency: np.ndarray) -> tuple[Fit, float] | None:
-    """The law that single systems support best, and its weight; None where none can be fitted.
-
-    `sizes` are nodes or cores, `efficiency` [1], both of shape (systems,). Without repeats there is no test for lack of fit, and the
-    law of HPL's messages is left out: it takes each system's process grid.
-    """
-    fits = []
-    for law in map(_law, LAWS[:-1]):
-        with suppress(FalloffError):
-            fits.append(fit(law, sizes, efficiency))
-    weights = _akaike_weights(fits)
-    if np.isnan(weights).all():
-        return None
-    best = int(np.nanargmax(weights))
-    return fits[best], weights[best]
 
 
 def with_settings(points: xr.Dataset) -> xr.DataArray:

@@ -1,4 +1,4 @@
-"""The paper's cases of HPL on another network or other nodes, predicted at once.
+"""HPL's efficiency on another network or other nodes, predicted from the simulated cases of the paper's cluster.
 
 The prediction is the law of HPL's own messages, corrected by a factor: how far the law is off where
 the paper's cluster was simulated. The logarithm of that factor is interpolated between the
@@ -11,62 +11,40 @@ For other nodes it is the law alone, because the correction is mostly how the pa
 compute. `error_on_other_nodes` says how far that is from the simulation of another cluster.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from analysis import paths, prices, store
-from analysis.attributes import short_names, testbed
+from analysis import paths, store
+from analysis.attributes import testbed
 from analysis.derive import at_only_level, points
 from analysis.descriptions import testbeds
 from analysis.efficiency import efficiency, rpeak
 from analysis.models import hpl
-from analysis.payoff import lasting_from
-from analysis.quoting import as_written
-from analysis.what_if import IDEAL
-from runners.executables import described
-from runners.record import FalloffError
 
 # Both with the same node: up to 36 nodes, and beyond.
 CASES = ("hpl_paper-smith", "hpl_beyond-smith")
-PAPER = "smith"  # the paper's cluster
 TWIN = "scale_model_twin"  # whose nodes are far from the paper's
 LARGEST = 36  # nodes, of the paper
 SAME = 1e-12  # a squared distance below which two networks are the same
 PANELS = 60  # of a case; the correction makes up for the steps of HPL that so few panels miss
 DOUBLE = 8  # bytes of a matrix element
-PEAK, RATE = "peak", "the nodes' DGEMM rate"  # what an efficiency is of
-FITTED = "fitted"  # how the source of a twin's rate begins
 
 
 class Network(NamedTuple):
-    """A network as a node sees it: payload bandwidth [B/s], latency [s], and its price per node
-    [USD, or NaN]."""
+    """A network as a node sees it: payload bandwidth [B/s] and latency [s]."""
 
     bandwidth: float
     latency: float
-    price: float
-    short: str = "your network"
 
 
 class Node(NamedTuple):
-    """A node: its DGEMM `rate` [flop/s], the `memory` that HPL's matrix fills [B], and its `price`
-    without network [USD]."""
+    """A node: its DGEMM `rate` [flop/s], and the `memory` that HPL's matrix fills [B]."""
 
     rate: float
     memory: float
-    price: float
-
-
-class Cluster(NamedTuple):
-    """A described cluster: its node's DGEMM `rate` [flop/s], and its networks by name."""
-
-    rate: float
-    networks: dict[str, Network]
 
 
 class Basis(NamedTuple):
@@ -92,61 +70,14 @@ def basis() -> Basis:
     cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
     # Both campaigns contain the paper's largest case.
     cases = cases.drop_duplicates("nodes").sortby("nodes")
-    short = short_names(runs[1])
     known = {
-        name: _network(short[name], name, about["bandwidth"]["value"], about["latency"]["value"])
+        name: Network(about["bandwidth"]["value"], about["latency"]["value"])
         for name, about in testbed(runs[0])["network"].items()
         if name in runs[1].interconnect
     }
     largest = cases.sel(nodes=LARGEST)
-    node = Node(
-        float(1e9 * largest.known_rate / LARGEST),
-        float(DOUBLE * largest.N**2 / LARGEST),
-        prices.total(prices.read(), prices.NODE),
-    )
+    node = Node(float(1e9 * largest.known_rate / LARGEST), float(DOUBLE * largest.N**2 / LARGEST))
     return Basis(cases, rpeak(runs[0]), node, known)
-
-
-def _network(short: str, name: str, bandwidth: float, latency: float) -> Network:
-    price = prices.total(prices.read(), name) or np.nan
-    return Network(bandwidth, latency, price, as_written(short))
-
-
-def clusters() -> Mapping[str, Cluster]:
-    """The paper's cluster, then every twin that `falloff twin` wrote, by name. A file with a fault
-    is left out, and so are networks of several levels, which the law does not know."""
-    found = {PAPER: Cluster(basis().node.rate, basis().networks)}
-    for file in described(paths.TESTBEDS, "*.toml"):
-        with suppress(FalloffError):
-            machine = testbeds.read(file.stem)
-            if not isinstance(machine, testbeds.Simulated) or not machine.rates:
-                continue
-            rate, called = machine.rates.dgemm_flop_s, machine.networks
-            if rate.source.startswith(FITTED):
-                networks = {
-                    name: _network(
-                        called[name].short or name, name, about.bandwidth.value, about.latency.value
-                    )
-                    for name, about in machine.network.items()
-                    if not about.tree and name != IDEAL
-                }
-                found[file.stem] = Cluster(rate.value, networks)
-    return found
-
-
-def predict(basis: Basis, yours: Network, other: Network, node: Node | None = None) -> xr.Dataset:
-    """Compare both networks at the paper's node counts, between the paper's nodes or others: the
-    efficiencies [1] `yours` and `other` over (nodes), the `ratio` [1] of the cost of a Gflop/s of
-    HPL on yours to that on the other, the extra cost of a node (`premium` [1]), and `pays_from`, the
-    node count from which on yours is cheaper, infinite if it is not even at the largest. Attribute
-    `of` names what an efficiency is of."""
-    node = node or basis.node
-    mine, theirs = (predicted(basis, network, node) for network in (yours, other))
-    premium = (node.price + yours.price) / (node.price + other.price) - 1
-    ratio = (1 + premium) * theirs / mine
-    both = {"yours": mine, "other": theirs, "ratio": ratio}
-    answer = {**both, "premium": premium, "pays_from": lasting_from(-np.log(ratio))}
-    return xr.Dataset(answer, attrs={"of": PEAK if is_papers(basis, node) else RATE})
 
 
 def predicted(basis: Basis, network: Network, node: Node | None = None) -> xr.DataArray:
@@ -169,8 +100,8 @@ def predicted(basis: Basis, network: Network, node: Node | None = None) -> xr.Da
 
 
 def is_papers(basis: Basis, node: Node) -> bool:
-    """Whether a node computes as the paper's, whatever its price."""
-    return np.allclose(node[:2], basis.node[:2], rtol=1e-3)
+    """Whether a node computes as the paper's."""
+    return np.allclose(node, basis.node, rtol=1e-3)
 
 
 def on_nodes(basis: Basis, node: Node) -> xr.Dataset:
@@ -185,7 +116,7 @@ def on_nodes(basis: Basis, node: Node) -> xr.Dataset:
 def _law(cases: xr.Dataset, networks: list[Network]) -> xr.DataArray:
     """HPL's rate over the nodes' known rate [1] by the law of its messages, over (interconnect,
     nodes)."""
-    bandwidth, latency = np.array([each[:2] for each in networks]).T
+    bandwidth, latency = np.array(networks).T
     x = np.array([cases[name].values for name in ("N", "NB", "P", "Q")], float)
     of_a_flop = (cases.nodes / (1e9 * cases.known_rate)).values
     costs = latency[:, None], 1 / bandwidth[:, None], of_a_flop
@@ -209,11 +140,12 @@ def largest_error() -> float:
 def error_on_other_nodes() -> float:
     """The largest relative error [1] of the law alone, on the networks and nodes of the stored twin,
     against their simulation."""
-    twin, errors = clusters()[TWIN], []
+    twin, errors = testbeds.read(TWIN).network, []
     ran = at_only_level(points(store.read(paths.REFERENCE / f"twin_held_out-{TWIN}")), "block")
     ran = ran.isel(vary=0, drop=True)  # every number of the model at its value
     for name in ran.interconnect.values.tolist():
         cases = ran.sel(interconnect=name, drop=True)
-        law = _law(cases, [twin.networks[name]])[0]
+        network = Network(twin[name].bandwidth.value, twin[name].latency.value)
+        law = _law(cases, [network])[0]
         errors.append(float(np.abs(law * cases.known_rate / cases.rate - 1).max()))
     return max(errors)
