@@ -23,9 +23,10 @@ from analysis.store import IMPORTED
 from analysis.wording import listed
 from runners.record import FalloffError
 
-# Runs with the same values of all of these are repeats; `other` are all further settings, in words.
-ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant", "other"]
-_OTHER_WAY = "ranks_per_node"  # another way to say how many processes there are
+# Runs with the same values of all of these are repeats; `settings` are all further ones, in words.
+ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant", "settings"]
+# Another way to say how many processes there are, and the scale of time, which rates do not keep.
+_NO_OTHER = ("ranks_per_node", "dilation")
 _WEAK = 0.2  # by which the memory of a node may differ in a series of one problem size a node
 MARGIN = 0.05  # of a fall; a rule of Falloff's, not of who made the runs
 PEAK, ONE_NODE, FEWEST = "Rpeak", "one node's rate", "the rate per node on the fewest"
@@ -99,7 +100,7 @@ class Imported:
         words = [f"N {row.N:g}", f"NB {row.NB:g}", f"{row.P:g} x {row.Q:g}"]
         if self.count == "nodes":
             words.append(f"{row.processes / row.x:g} processes a node")
-        return [*words, *filter(None, (row.variant, row.other))]
+        return [*words, *filter(None, (row.variant, row.settings))]
 
     def differing(self, fall: Fall) -> list[str]:
         """What else differs between the points of a fall than what it compares, with its values: between networks at one
@@ -108,7 +109,9 @@ class Imported:
         best = best[best.x.isin([fall.start, fall.end])]
         memory = best.N**2 / best.x
         is_weak = not fall.against and memory.max() <= (1 + _WEAK) * memory.min()
-        settings = best[["NB", "variant", "other"] if is_weak else ["N", "NB", "variant", "other"]]
+        settings = best[
+            ["NB", "variant", "settings"] if is_weak else ["N", "NB", "variant", "settings"]
+        ]
         settings = settings.assign(**{"processes a node": best.processes / best.x})
         several = settings.groupby(best.x if fall.against else best.x > 0).nunique(dropna=False)
         values = {
@@ -294,8 +297,8 @@ def _results(dataset: xr.Dataset) -> pd.DataFrame:
     table = pd.DataFrame({name: chosen[name].values for name in names})
     table = table.rename(columns={"hpl_rate": "rate", "hpl_time": "time"})
     settings = of_trials(chosen)
-    further = [name for name in varying(settings) if name not in (*ALIKE, _OTHER_WAY)]
-    table["other"] = [", ".join(in_words(each, further)) for each in settings]
+    further = [name for name in varying(settings) if name not in (*ALIKE, *_NO_OTHER)]
+    table["settings"] = [", ".join(in_words(each, further)) for each in settings]
     table["rate"] *= slowed(chosen).values  # a campaign's own runs may be on several scales of time
     table["processes"] = table.processes.fillna(table.P * table.Q)
     on_nodes = table.P * table.Q / table.ranks_per_node

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-import pandas as pd
 import xarray as xr
 
 from analysis import attributes
@@ -10,12 +9,8 @@ from analysis.imported_hpl import MARGIN
 from analysis.importing import BLOCKS
 from analysis.notebooks import OF_OWN_FILES
 from analysis.own_data import HPL, MESSAGES, STREAMS, TWIN
-from analysis.quoting import quoted
 from analysis.store import IMPORTED
 from analysis.wording import listed, percent
-
-# What a block may depend on besides what was set.
-_MACHINE = {"git_commit": "Falloff's commit", "kernel": "kernel", "cpu_model": "processor"}
 
 
 def is_import(dataset: xr.Dataset) -> bool:
@@ -108,13 +103,6 @@ def limits(shown: Sequence[tuple[str, xr.Dataset]]) -> str:
             "The order of the runs is not known. If all runs of one point were made one after the other, a slow change of the machine looks like a "
             "difference between points, and no interval shows it. Runs in blocks, each point once and in random order, would."
         )
-    for dataset in datasets:
-        hosts = pd.DataFrame(attributes.hosts(dataset)).reindex(columns=list(_MACHINE))
-        if differing := [words for name, words in _MACHINE.items() if hosts[name].nunique() > 1]:
-            campaign = quoted(dataset.attrs["campaign"])
-            lines.append(
-                f"The sessions of {campaign} differ in {listed(differing)}, and so may its blocks."
-            )
     if HPL in names:
         lines.append(
             "HPL is one program. It computes much for each byte that it sends, so that other programs can lose more on the same network."

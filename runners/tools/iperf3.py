@@ -51,7 +51,7 @@ _OTHER_END = {"cpu_sender": "cpu_receiver", "cpu_receiver": "cpu_sender"}
 _BEHIND_S = 1  # by which the client in the background may end later than the other
 
 # Settings of a trial that a report names too.
-_COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "congestion_control")
+_COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "window_bytes", "congestion_control")
 
 # A report begins a line; a terminal's colours and other control characters may stand before it. The blanks before the
 # first one are taken as a whole (\1): each of n tried as their last took time in n^2.
@@ -146,7 +146,8 @@ def _of_test(point: Settings, client: str, server: str) -> List[Reading]:
         other = reports(server)[0]
     found = readings(report, other)
     asked = {name: value for name, value in point.items() if name in _COMPARABLE}
-    faults = mismatch({"protocol": "TCP", **asked}, {"protocol": "TCP", **settings(report)})
+    has = {"protocol": "TCP", "window_bytes": 0, **settings(report)}
+    faults = mismatch({"protocol": "TCP", **asked}, has)
     if faults:
         raise InvalidRun("; ".join(faults))
     return found

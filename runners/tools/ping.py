@@ -64,9 +64,8 @@ def results(text: str) -> List[Result]:
     heads = [head.start() for head in _HEAD.finditer(text)] or [0]
     borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
     runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]
-    sizes = map(_SIZE.search, runs)
-    settings = [{"request_bytes": int(size[1])} if size else {} for size in sizes]
-    return usable([attempt(lambda: _readings(run), of) for run, of in zip(runs, settings)])
+    sizes = [dict(zip(("request_bytes",), map(int, _SIZE.findall(run)))) for run in runs]
+    return usable([attempt(lambda: _readings(run), size) for run, size in zip(runs, sizes)])
 
 
 def _readings(run: str) -> List[Reading]:

@@ -35,7 +35,6 @@ _UNKNOWN = ("", "null", "None", "nan")
 _STRANGE = re.compile(r"[^\w .,=+-]+")
 _PLATFORM = re.compile(r"@(\S{1,60})")  # system, partition and environment behind a test's name
 _PLATFORM_COLUMNS = ("system", "partition", "environ")
-_COUNTS = {"num_tasks": "processes", "num_tasks_per_node": "ranks_per_node"}
 
 
 def results(text: str) -> List[Result]:
@@ -81,8 +80,8 @@ def _of_row(row: Dict[str, str]) -> Iterator[Result]:
     settings = {"version": row.get("version", "").replace("reframe ", "") or "unknown"}
     if platform := " ".join(filter(None, named)):
         settings["platform"] = _word(platform)
-    counts = ((ours, row.get(theirs, "")) for theirs, ours in _COUNTS.items())
-    settings.update((name, int(count)) for name, count in counts if count.isdecimal())
+    if (tasks := row.get("num_tasks", "")).isdecimal():
+        settings["processes"] = int(tasks)
     for metric, value, unit in _figures(row):
         settings = {**settings, "test": _word(f"{name} {metric}")}
         try:

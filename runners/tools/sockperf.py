@@ -1,7 +1,7 @@
 """sockperf: half the round trip of small messages over TCP, with its percentiles (ping-pong and under-load of sockperf 3.x)."""
 
 import re
-from typing import Dict, List, Mapping
+from typing import List, Mapping
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
@@ -82,17 +82,15 @@ def results(text: str) -> List[Result]:
     round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
     text = without_labels(text)
     found = [
-        attempt(lambda body=body: _readings(body), {"version": title[1], **_protocol(body)})
+        attempt(
+            lambda body=body: _readings(body),
+            {"version": title[1], **dict(zip(("protocol",), _PROTOCOL.findall(body)))},
+        )
         for title, body in parts(text, _TITLE)
     ]
     if not found:
         raise absent("sockperf", text, "an output of sockperf")
     return usable(found, "an output of sockperf without a usable result: ")
-
-
-def _protocol(run: str) -> Dict[str, str]:
-    found = _PROTOCOL.search(run)
-    return {"protocol": found[1]} if found else {}
 
 
 def _readings(run: str) -> List[Reading]:
