@@ -482,7 +482,7 @@ def test_the_offset_of_a_date_decides_the_order_of_blocks(tmp_path):
     lines = [f"{name}.out,{nodes},{date}" for name, nodes, date in zip("abcd", (1, 2, 1, 2), dates)]
     (tmp_path / "map.csv").write_text("\n".join(["file,nodes,date", *lines, ""]))
     for name in "abcd":
-        (tmp_path / f"{name}.out").write_text(recorded.text("hpl/2.0-one-row"))
+        (tmp_path / f"{name}.out").write_text(f"job {name}\n" + recorded.text("hpl/2.0-one-row"))
     table = importing.settings_in_table(tmp_path / "map.csv")
     found = importing.read("hpl", sorted(tmp_path.glob("*.out")), {}, table)
     assert [
