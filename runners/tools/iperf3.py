@@ -146,6 +146,8 @@ def _of_test(point: Settings, client: str, server: str) -> List[Reading]:
         other = reports(server)[0]
     found = readings(report, other)
     asked = {name: value for name, value in point.items() if name in _COMPARABLE}
+    if point.get("window_bytes"):  # 0 leaves it to the kernel
+        asked["window_bytes"] = point["window_bytes"]
     faults = mismatch({"protocol": "TCP", **asked}, {"protocol": "TCP", **settings(report)})
     if faults:
         raise InvalidRun("; ".join(faults))
