@@ -351,6 +351,7 @@ def test_a_refusal_says_its_kind(kind, text, tmp_path, falloff):
         (b"\x1f\x8b\x08\0\0", "it is compressed"),
         (hpl_dat.render(DECK), "it is an HPL.dat input deck"),
         ('{"a": 1}', "it is JSON of another program"),
+        ('[{"a": 1}]', "it is JSON of another program"),
         ("<!DOCTYPE html><html>", "it is a web page"),
         ("#!/bin/bash\n#SBATCH -N 2\nsrun xhpl\n", "it is a batch script"),
         ("Intel(R) Optimized LINPACK Benchmark data\n", "Intel's LINPACK, not of HPL"),
