@@ -64,7 +64,8 @@ def rows(file: Path) -> tuple[list[str], dict[int, list[str]]]:
             cells = [cell.strip() for cell in row]
             while cells and not cells[-1] and len(cells) > len(headings):
                 cells.pop()
-            if not any(cells) or cells[0].startswith("#") and len(cells) != len(headings):
+            is_row = len(cells) == len(headings) and any(cells[1:])
+            if not any(cells) or cells[0].startswith("#") and not is_row:
                 continue
             if headings and len(cells) != len(headings):
                 raise FalloffError(

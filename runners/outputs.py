@@ -23,7 +23,7 @@ _OTHERS = (
     Mark(r"# of (?:problems? sizes|process grids)", "an HPL.dat input deck"),
     Mark(r"Optimized LINPACK Benchmark", "an output of Intel's LINPACK, not of HPL"),
     Mark(r"^HPCG-Benchmark|^Final Summary::HPCG", "an output of HPCG"),
-    Mark(r"\A\s*\{\s*\"", "JSON of another program"),
+    Mark(r"\A\s*(?:\[\s*)?\{\s*\"", "JSON of another program"),
     Mark(r"^Pinging \S+ ", "an output of Windows's ping, which is not read"),
     Mark(r"\A\s*<(?i:!DOCTYPE|html)", "a web page", weak=True),
     Mark(r"\A#!.*(?:\n#.*|\n)*?\n#SBATCH", "a batch script for Slurm", weak=True),

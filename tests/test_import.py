@@ -351,6 +351,7 @@ def test_a_refusal_says_its_kind(kind, text, tmp_path, falloff):
         (b"\x1f\x8b\x08\0\0", "it is compressed"),
         (hpl_dat.render(DECK), "it is an HPL.dat input deck"),
         ('{"a": 1}', "it is JSON of another program"),
+        ('[{"a": 1}]', "it is JSON of another program"),
         ("<!DOCTYPE html><html>", "it is a web page"),
         ("#!/bin/bash\n#SBATCH -N 2\nsrun xhpl\n", "it is a batch script"),
         ("Intel(R) Optimized LINPACK Benchmark data\n", "Intel's LINPACK, not of HPL"),
@@ -482,7 +483,7 @@ def test_the_offset_of_a_date_decides_the_order_of_blocks(tmp_path):
     lines = [f"{name}.out,{nodes},{date}" for name, nodes, date in zip("abcd", (1, 2, 1, 2), dates)]
     (tmp_path / "map.csv").write_text("\n".join(["file,nodes,date", *lines, ""]))
     for name in "abcd":
-        (tmp_path / f"{name}.out").write_text(recorded.text("hpl/2.0-one-row"))
+        (tmp_path / f"{name}.out").write_text(f"job {name}\n" + recorded.text("hpl/2.0-one-row"))
     table = importing.settings_in_table(tmp_path / "map.csv")
     found = importing.read("hpl", sorted(tmp_path.glob("*.out")), {}, table)
     assert [
