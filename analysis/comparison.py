@@ -238,9 +238,10 @@ def rule(found: Comparison) -> str:
     margin = f"{100 * found.margin:g} %"
     if found.old.evidence == "simulated":
         return f"A simulation repeats itself exactly: a ratio within {margin} of 1 is the same, and any other a change."
-    alike = "" if found.old.repeats == "block" else f", which hold {IF_ALIKE}"
+    alike = "" if found.old.repeats == "block" else f" (valid {IF_ALIKE})"
     return (
-        f"Ratio: speed of NEW over OLD, geometric means with the t intervals over the {found.old.repeats}s that decided{alike}. "
+        f"Ratio: speed of NEW over OLD, geometric means with t intervals over the {found.old.repeats}s, "
+        f"each of the level at which its answer was decided{alike}. "
         f"The same: within {margin}. Slower, faster: differs from 1. "
         f"At most 5 % of comparisons are wrong in either way ({counted(len(found.changes), 'statement')}, Holm)."
     )

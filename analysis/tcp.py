@@ -157,7 +157,7 @@ def not_the_wire(dataset: xr.Dataset, points: xr.Dataset) -> str:
         mtus = [str(mtu) for mtu in limited.mtu[bound.any(["path", "direction"])].values]
         busy = number(float(points.busy.mean("block").where(bound).min()))
         sentences.append(
-            f"At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the machine is the limit: at least {busy} "
+            f"At {counted(int(bound.sum()), 'point')}, with MTU {' and '.join(mtus)}, the mean is below a full wire and the machine is the limit: at least {busy} "
             f"of its {counted(host(dataset).get('cpus', 0), 'processor')} were busy. These say nothing of the path."
         )
     if wrong:
