@@ -27,6 +27,9 @@ from runners.record import FalloffError
 COUNTS = ("nodes", "pairs", "receivers", "senders", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
+# Behind what broke a condition of a trial; of a setting it says which one was wanted.
+_CONDITION = re.compile(r", (?:kept|in time|keeps up) was asked for")
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -239,7 +242,12 @@ def without_result(dataset: xr.Dataset) -> Table | None:
     names, campaign = attributes.interconnects(dataset), quoted(dataset.attrs["campaign"])
     read = ("trial_id", "runner", "interconnect", "reason")
     rows = [
-        (quoted(identity), quoted(runner), _levels([network], names), quoted(reason))
+        (
+            quoted(identity),
+            quoted(runner),
+            _levels([network], names),
+            quoted(_CONDITION.sub("", reason)),
+        )
         for identity, runner, network, reason in zip(
             *(failed[name].values.tolist() for name in read)
         )

@@ -68,9 +68,9 @@ NOTHING = 0.0005  # a smaller loss counts as none
 # The first words of a trial's reason, and what they mean.
 REASONS = {
     BUSY: "the machine was too busy",
-    "pace: host-bound": "the machine could not hold a node at its set speed",
-    "link: window-bound": "a socket's buffer, and not the link, limited long messages",
-    "switch: ": "the program that is the switch handed frames over too late",
+    "pace is host-bound": "the machine could not hold a node at its set speed",
+    "link is window-bound": "a socket's buffer, and not the link, limited long messages",
+    "switch is ": "the program that is the switch handed frames over too late",
 }
 CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
 

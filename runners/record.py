@@ -12,8 +12,6 @@ from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional,
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
-# What a trial may ask of its pace, its link or its switch; "keeps up" is in older records.
-CONDITIONS = ("kept", "in time", "keeps up")
 # How the reason begins why a trial that other work disturbed is no measurement.
 BUSY = "machine-busy"
 
@@ -358,19 +356,12 @@ def _cause(text: str) -> str:
 
 
 def mismatch(requested: Settings, effective: Settings) -> List[str]:
-    """Every setting that differs from what was asked for, and every condition that did not hold; empty if all agree."""
-    found = []
-    for name, value in sorted(requested.items()):
-        actual = effective.get(name, "unknown")
-        if actual != value:
-            is_condition = value in CONDITIONS  # what broke it is a sentence
-            text = (
-                f"{name}: {actual}"
-                if is_condition
-                else f"{name} is {actual}, {value} was asked for"
-            )
-            found.append(text)
-    return found
+    """Every setting that differs from what was asked for; empty if all agree."""
+    return [
+        f"{name} is {effective.get(name, 'unknown')}, {value} was asked for"
+        for name, value in sorted(requested.items())
+        if effective.get(name) != value
+    ]
 
 
 def _is_finite(value: Any) -> bool:
