@@ -53,16 +53,12 @@ def load_of_others() -> float:
     time.sleep(_SAMPLE_S)
     after, elapsed = _idle_s(), time.monotonic() - begin
     idle = [(after[number] - before[number]) / elapsed for number in after if number in before]
-    return min(1.0, max(0.0, 1 - min(idle, default=1.0)))
+    return 1 - min(idle, default=1.0)
 
 
-def _idle_s() -> Dict[int, float]:
-    """How long each of our processors has been idle [s], by its number."""
+def _idle_s() -> Dict[str, float]:
+    """How long each of our processors has been idle [s], by its name."""
     rows = [line.split() for line in Path("/proc/stat").read_text(encoding="ascii").splitlines()]
-    processors = {f"cpu{number}": number for number in os.sched_getaffinity(0)}
+    processors = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     ticks = os.sysconf("SC_CLK_TCK")
-    return {
-        processors[row[0]]: sum(map(int, row[_IDLE])) / ticks
-        for row in rows
-        if row[0] in processors
-    }
+    return {row[0]: sum(map(int, row[_IDLE])) / ticks for row in rows if row[0] in processors}
