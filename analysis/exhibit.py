@@ -27,8 +27,8 @@ from runners.record import FalloffError
 COUNTS = ("nodes", "pairs", "receivers", "senders", "streams", "systems", "flows", "connections")
 WITHOUT_SCATTER = ("simulated", "published")
 
-# Behind what broke a condition of a trial; of a setting it says which one was wanted.
-_CONDITION = re.compile(r", (?:kept|in time|keeps up) was asked for")
+# A condition of a trial that did not hold; what broke it is a sentence.
+_CONDITION = re.compile(r"(\w+) is ([^;]*), (?:kept|in time|keeps up) was asked for")
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def without_result(dataset: xr.Dataset) -> Table | None:
             quoted(identity),
             quoted(runner),
             _levels([network], names),
-            quoted(_CONDITION.sub("", reason)),
+            quoted(_CONDITION.sub(r"\1: \2", reason)),
         )
         for identity, runner, network, reason in zip(
             *(failed[name].values.tolist() for name in read)
