@@ -19,7 +19,7 @@ alarms than a normal distribution; the limits of a shorter window would wander, 
 single night, however bad, raises no alarm; `outlying` names it.
 
 **Neighbouring nights** may be alike, as when a room is warm for a week. The correlation of one session with the next is
-learnt from the first sessions of all courses, and each value is taken less that share of the one before.
+learnt from all courses of a quantity, and each value is taken less that share of the one before.
 
 All values are logarithms of speeds over (courses, sessions). `make calibrate` measures both error rates, with normal and
 with heavier tails, and how often the intervals are right (data/calibration/history_*.csv).
@@ -38,7 +38,13 @@ CLIP = 2.5  # robust standard deviations that a value counts at most
 _STRAY = 3.5  # robust standard deviations from which on a value is a stray one
 LEAST_AFTER = 3  # sessions since a change
 LEAST_BEFORE = 5
-LEARNT = 60  # sessions from which the correlation of neighbours is taken
+LEARNT = 60  # sessions from which the scatter between and within them is taken
+MOST_ALIKE = 0.95  # correlation of neighbours that is allowed for
+PROMISED = 0.85  # correlation up to which the promise was measured to hold
+_SPAN = 4  # sessions whose means are compared to learn the correlation
+_SPANS = np.repeat([-1.0, 1.0], _SPAN) / _SPAN
+_NEIGHBOURS = np.array([-1.0, 1.0])
+_STEP = 3.0  # robust standard deviations of such differences from which on one is a step
 WINDOW = 40  # sessions from which a node's level is taken
 RESOLUTION = 1e-5  # log scale: a course that scatters less, such as a simulation, is taken to scatter so much
 _STEP_SD, _DRIFT_SD = 2.0, 1.0  # of the size [standard deviations]; of a drift, in DRIFT_NIGHTS
@@ -251,24 +257,50 @@ def _pairs(sessions: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def correlation(values: np.ndarray) -> float:
-    """The correlation of a session with the next, from 0 to 0.9: the median over all courses of
-    `values` (courses, sessions), from the first LEARNT sessions of each.
+    """The correlation of a session with the next, from 0 to MOST_ALIKE: the median over all courses of `values` (courses,
+    sessions). 0 until there are 10 sessions.
 
-    The differences over one and two sessions of a course of correlation r have the variances 2 (1 - r) and 2 (1 - r^2).
-    Unlike the values themselves they hardly see a change. 0 until there are 10 sessions.
+    In a course of correlation r, the variance of the difference between the means of two neighbouring spans of SPAN
+    sessions, over that of the difference between two sessions, grows with r. Differences across a step are left out, so
+    a step is not taken for correlation. From few sessions r comes out too low by (1 + 3 r) / sessions (M. G. Kendall,
+    Biometrika 41, 1954, 403-404), which is made good.
     """
-    found = []
+    apart = np.abs(np.subtract.outer(np.arange(2 * _SPAN), np.arange(2 * _SPAN)))
+    possible = np.linspace(0, MOST_ALIKE, 96)
+    ratios = [_SPANS @ r**apart @ _SPANS / (2 * (1 - r)) for r in possible]
+    estimates, lengths = list[float](), list[int]()
     for course in values:
-        first = course[np.isfinite(course)][:LEARNT]
-        if len(first) >= 10:
-            one, two = (_mean_square(first[lag:] - first[:-lag]) for lag in (1, 2))
-            found.append(two / one - 1 if one > 0 else 0.0)
-    return float(np.clip(np.median(found), 0, 0.9)) if found else 0.0
+        known = course[np.isfinite(course)]
+        if len(known) >= 2 * _SPAN + 2:
+            steps = _steps(known)
+            near, far = (_mean_square(known, steps, each) for each in (_NEIGHBOURS, _SPANS))
+            estimates.append(float(np.interp(far / near, ratios, possible)))
+            lengths.append(len(known))
+    if not estimates:
+        return 0.0
+    r = float(np.median(estimates))
+    return min(r + r * (1 + 3 * r) / float(np.median(lengths)), MOST_ALIKE)
 
 
-def _mean_square(differences: np.ndarray) -> float:
-    sd = _robust(differences)[1]
-    return float((np.clip(differences, -_STRAY * sd, _STRAY * sd) ** 2).mean())
+def _steps(known: np.ndarray) -> np.ndarray:
+    """The sessions before which a course steps: the means of the spans on both sides differ far more than elsewhere, and
+    most within a span."""
+    differences = np.convolve(known, _SPANS[::-1], "valid")
+    middle, sd = _robust(differences)
+    size = np.abs(differences - middle)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(size, _SPAN), 2 * _SPAN + 1)
+    return np.flatnonzero((size > _STEP * sd) & (size >= around.max(axis=1))) + _SPAN
+
+
+def _mean_square(known: np.ndarray, steps: np.ndarray, contrast: np.ndarray) -> float:
+    """The mean square of a contrast along a course, in all places that no step lies in."""
+    level = np.searchsorted(steps, np.arange(len(known)), side="right")
+    last = len(contrast) - 1
+    differences = np.convolve(known, contrast[::-1], "valid")
+    differences = differences[level[last:] == level[: len(level) - last]]
+    sd = max(float(_robust(differences)[1]), RESOLUTION) if len(differences) else RESOLUTION
+    square = np.clip(differences, -_STRAY * sd, _STRAY * sd) ** 2
+    return float(square.mean()) + RESOLUTION**2 if len(square) else RESOLUTION**2
 
 
 def _described(x: np.ndarray, w: np.ndarray, alarm: int, alike: float) -> Shift:
