@@ -157,7 +157,8 @@ def judged(of_nodes, of_pairs):
     families = [(one, alone) for one in (outliers.of_each(of_nodes), sending, receiving)]
     families.append((paths, pairs))
     level = LEVEL / sum(len(members) for _, members in families)
-    return [outliers.compare(*family, level, TOLERANCE, SMALLEST) for family in families]
+    shared = outliers.level_of_family([losses for losses, _ in families], LEVEL, TOLERANCE)
+    return [outliers.compare(*family, level, shared, TOLERANCE, SMALLEST) for family in families]
 
 
 KINDS = "normal; heavy tails; one node jitters; uneven within the tolerance; a round is interrupted"
@@ -207,8 +208,8 @@ def test_nodes_are_known_by_their_names():
 
     made = run(campaign(hosts=moved))
     study = made.names["compared"]
-    assert len(study.hosts) == 15 and study.absent == ("n16", "n17")
-    assert "some blocks lack them: n16 and n17" in words(made)
+    assert len(study.hosts) == 15 and study.absent == {"n16": (3, 4, 5), "n17": (1, 2)}
+    assert "some blocks lack them: n16 (blocks 3, 4 and 5) and n17 (blocks 1 and 2)" in words(made)
     with pytest.raises(FalloffError, match="0 nodes in common, 4 are needed: run all blocks"):
         compare(
             campaign(hosts=lambda block: ",".join(f"b{block}n{number}" for number in range(16)))
