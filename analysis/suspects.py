@@ -131,18 +131,19 @@ def compare(runs: xr.Dataset) -> Suspects:
 def _absent(
     runs: xr.Dataset, valid: xr.Dataset, names: Sequence[Sequence[str]]
 ) -> dict[str, tuple[int, ...]]:
-    """The nodes that some blocks ran without, each with these blocks. A node that no block has is known from the testbed, if
-    all of its nodes were planned."""
-    planned = [host.split(".")[0] for host in testbed(runs).get("hosts", ())]
-    if len(planned) != valid.nodes.max() or not {*names[0]} <= {*planned}:
-        planned = []
-    hosts = dict.fromkeys([*planned, *sorted({host for others in names for host in others})])
+    """The nodes that some blocks ran without, each with these blocks. Also a node that no block has, such as one that died
+    in the first: a block runs on the first nodes of its testbed that answer."""
+    of_testbed = [host.split(".")[0] for host in testbed(runs).get("hosts", ())]
+    seen = {host for others in names for host in others}
+    first = of_testbed[: int(valid.nodes.max())] if seen <= {*of_testbed} else []
+    hosts = dict.fromkeys([*first, *sorted(seen)])
     blocks = valid.block.values.tolist()
-    without = {
-        quoted(host): tuple(dict.fromkeys(b for b, those in zip(blocks, names) if host not in those))
-        for host in hosts
-    }
-    return {host: lacking for host, lacking in without.items() if lacking}
+    absent = {}
+    for host in hosts:
+        without = [block for block, present in zip(blocks, names) if host not in present]
+        if without:
+            absent[quoted(host)] = tuple(dict.fromkeys(without))
+    return absent
 
 
 def host_names(hosts: str) -> list[str]:
@@ -235,25 +236,24 @@ def slower(study: Suspects) -> Iterator[Statement]:
     for network, quantity, family in _families(study):
         found, worst = family.found, int(np.argmax(family.found.mean))
         named = [
-            _member(study, family, group[0])
-            if len(group) == 1
-            else f"{len(group)} paths of {study.hosts[node]}"
+            f"{len(group)} paths of {study.hosts[node]}"
+            if group[1:]
+            else _member(study, family, group[0])
             for node, group in _by_node(family)
         ]
         answer = "yes" if named else "no" if (found.answers == ALIKE).all() else UNDECIDED
         subject = "Slower than the others"
         if planted := _planted(study, quantity):
             subject = f"The planted slow {PLANTED[quantity][1]} is found"
-            answer = UNDECIDED if study.blocks == 1 else "yes" if {*_slower(study, family)} == planted else "no"
+            answer = "yes" if {*named} == planted else "no" if study.blocks > 1 else UNDECIDED
         loss = found.mean[worst], found.low[worst], found.high[worst]
         what = f"{subject}: {QUANTITIES[quantity][0]}, {names[network.name]}"
         slowest = f"the slowest is {_member(study, family, worst)}"
         about = {"words": answer, "reason": slowest}
         about["primary"] = quantity in (COMPUTE, SEND) or bool(named) and not planted
         one = estimated(source, what, "loss", loss, study.blocks, INTERVAL, **about)
-        who = ", ".join(named[:NAMED_PATHS]) or slowest
-        more = f" and {len(named) - NAMED_PATHS} more" if len(named) > NAMED_PATHS else ""
-        yield replace(one, sentence=f"{str(one).removesuffix('.')}: {who}{more}.")
+        who = few(named, NAMED_PATHS) or slowest
+        yield replace(one, sentence=f"{str(one).removesuffix('.')}: {who}.")
 
 
 def losses(study: Suspects) -> pd.DataFrame:
@@ -283,10 +283,9 @@ def in_words(study: Suspects) -> str:
         parts += [*_accusations(study, network, where), _others(study, network, where)]
     if study.absent:
         lacking = [
-            f"{host} ({'blocks' if len(blocks) > 1 else 'block'} {listed([*map(str, blocks)])})"
-            for host, blocks in study.absent.items()
+            f"{host} (in {listed([*map(str, blocks)])})" for host, blocks in study.absent.items()
         ]
-        parts.append(f"Not compared, as some blocks lack them: {listed(lacking)}.")
+        parts.append(f"Not compared, as these blocks ran without them: {listed(lacking)}.")
     return paragraphs(*([part] for part in parts))
 
 
@@ -352,19 +351,16 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
         named += family.found.slower.tolist()
         groups = [*_by_node(family)]
         for node, group in groups[:NAMED_PATHS]:
-            ends = [
-                words.format(*(study.hosts[end] for end in family.members[index]))
-                for index in group
-            ]
+            pairs = [[study.hosts[end] for end in family.members[index]] for index in group]
+            ends = [words.format(*pair) for pair in pairs]
             loss = f"{_loss(network, quantity, group[0])} slower than the median of all paths"
             if len(group) == 1:
                 yield f"**The path {ends[0]} is slow{where}**: it {loss} ({basis})."
             else:
-                which = few(ends, NAMED_PATHS)
                 of_node = f"{len(group)} paths of node {study.hosts[node]} are slow{where}"
-                yield f"**{of_node}**: {which}. The first {loss} ({basis})."
+                yield f"**{of_node}**: {few(ends)}. The first {loss} ({basis})."
         if more := sum(len(group) for _, group in groups[NAMED_PATHS:]):
-            yield f"{counted(more, 'more path')} {'are' if more > 1 else 'is'} slow."
+            yield f"More slow paths: {more}."
         yield _shared_link(study, family)
     if not named:
         yield f"**No node, port or path is named{where}** ({basis})."
@@ -378,7 +374,7 @@ def _by_node(family: Family) -> Iterator[tuple[int, list[int]]]:
         node, _ = ends.most_common(1)[0]
         group = [index for index in left if node in family.members[index]]
         yield node, group
-        left = [index for index in left if index not in group]
+        left = [index for index in left if node not in family.members[index]]
 
 
 def _shared_link(study: Suspects, family: Family) -> str:

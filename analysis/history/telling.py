@@ -147,9 +147,7 @@ def promise(found: Judged) -> str:
     most = sessions.promised(found.alike)
     if most is None:
         return f"At such a correlation no limit on false alarms holds {among}."
-    alarms = "one false alarm" if most == 1 else f"{most} false alarms"
-    expected = "is" if most == 1 else "are"
-    return f"At most {alarms} in {sessions.YEAR} sessions {expected} expected {among}."
+    return f"Expect at most {counted(most, 'false alarm')} in {sessions.YEAR} sessions {among}."
 
 
 def rule(found: Judged) -> str:

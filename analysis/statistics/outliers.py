@@ -30,6 +30,8 @@ POWER = 0.9  # at which `finds_from` is computed
 _MAD = 1.4826  # of a normal distribution, the standard deviation over the median absolute deviation
 _SMALL = 0.25  # of the tolerance
 _FAST_SIDE = 1.25
+_MOST = 200  # members that are taken out; more are no few suspects
+_LEFT = 0.75  # of the level: taking the farthest out makes the rest look more alike than it is
 
 
 @dataclass(frozen=True)
@@ -88,33 +90,34 @@ def level_of_family(families: Sequence[np.ndarray], level: float, tolerance: flo
     losses (log scale) over (blocks, members)."""
     means = [losses.mean(axis=0) for losses in families]
     spreads = [_MAD * np.median(np.abs(each - np.median(each))) for each in means]
-    return level / max(1, sum(spread > _SMALL * log_margin(tolerance) for spread in spreads))
+    return (
+        _LEFT * level / max(1, sum(spread > _SMALL * log_margin(tolerance) for spread in spreads))
+    )
 
 
 def reach(mean: np.ndarray, level: float) -> float:
     """The loss (log scale) that any healthy member exceeds with the probability `level`, from all members' means.
 
-    Up to a third of the members are taken out, the farthest first, as long as one lies outside the t distribution of the
-    rest (the generalized test of B. Rosner, Technometrics 25, 1983, 165-172). As no fault makes a member faster, the fast
-    side shows how long the tails of the healthy ones are: the reach is at least 1.25 times that of the second fastest.
+    Up to a third of the members, and at most _MOST, are taken out, the farthest first, as long as one lies outside the t
+    distribution of the rest (the generalized test of B. Rosner, Technometrics 25, 1983, 165-172). As no fault makes a
+    member faster, the fast side shows how long the tails of the healthy ones are: the reach is at least 1.25 times that
+    of the second fastest.
     """
+
+    def limit(rest: np.ndarray, level: float) -> float:
+        quantile = stats.t.isf(level / (len(rest) + 1), len(rest) - 1)
+        return quantile * rest.std(ddof=1) * math.sqrt(1 + 1 / len(rest))
+
     middle = np.median(mean)
-    off = mean - middle
-    farthest = off[np.argsort(-np.abs(off))]
-    most = max(1, len(off) // 3)
-    taken = np.arange(most + 1)
-    left = len(off) - taken
-
-    def rest(terms: np.ndarray) -> np.ndarray:
-        return (terms.sum() - np.concatenate([[0.0], terms[:most].cumsum()])) / left
-
-    center = rest(farthest)
-    sd = np.sqrt(np.maximum(rest(farthest**2) - center**2, 0) * left / (left - 1))
-    limit = stats.t.isf(level / (left + 1), left - 1) * sd * np.sqrt(1 + 1 / left)
-    outside = np.flatnonzero(np.abs(farthest[:most] - center[1:]) > limit[1:])
-    count = outside[-1] + 1 if len(outside) else 1
-    fast = -np.partition(off, 1)[1]
-    return float(middle + max(center[count] + limit[count], _FAST_SIDE * fast))
+    farthest = mean[np.argsort(-np.abs(mean - middle))]
+    healthy = farthest[1:]
+    for count in range(1, min(len(mean) // 3, _MOST) + 1):
+        rest = farthest[count:]
+        # Members are taken out on both sides, and named on one.
+        if abs(farthest[count - 1] - rest.mean()) > limit(rest, level / 2):
+            healthy = rest
+    fast = middle - np.partition(mean, 1)[1]
+    return float(max(healthy.mean() + limit(healthy, level), middle + _FAST_SIDE * fast))
 
 
 def compare(

@@ -41,8 +41,8 @@ LEAST_BEFORE = 5
 LEARNT = 60  # sessions from which the scatter between and within them is taken
 MOST_ALIKE = 0.95  # correlation of neighbours that is allowed for
 # False alarms in a year that the whole cluster stays below, up to a correlation (data/calibration/history_alarms.csv).
-PROMISED = {0.2: 1, 0.85: 2}
-_SPAN = 3, 10  # sessions, at least and at most, whose means are compared to learn the correlation
+PROMISED = {0.2: 1, 0.9: 2}
+_SPAN = 3, 18  # sessions, at least and at most, whose means are compared to learn the correlation
 _NEIGHBOURS = np.array([-1.0, 1.0])
 _BESIDE_STEP = 4  # sessions on each side that tell a step
 _STEP = 3.0  # robust standard deviations of such differences from which on one is a step
@@ -282,12 +282,12 @@ def correlation(values: np.ndarray) -> float:
     apart = np.abs(np.subtract.outer(np.arange(3 * span), np.arange(3 * span)))
     possible = np.linspace(0, MOST_ALIKE, 96)
     ratios = [spans @ r**apart @ spans / (2 * (1 - r)) for r in possible]
-    estimates = list[float]()
+    estimates = []
     for course in known:
         if len(course) > 3 * span:
             steps = _steps(course)
-            near, far = (_mean_square(course, steps, each) for each in (_NEIGHBOURS, spans))
-            estimates.append(float(np.interp(far / near, ratios, possible)))
+            ratio = _mean_square(course, steps, spans) / _mean_square(course, steps, _NEIGHBOURS)
+            estimates.append(np.interp(ratio, ratios, possible))
     r = float(np.median(estimates))
     return min(r + 2 * r * (1 + 3 * r) / sessions, MOST_ALIKE)
 
