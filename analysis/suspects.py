@@ -3,8 +3,8 @@
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from analysis import exhibit, style
 from analysis.attributes import design, sessions, short_names, testbed
+from analysis.comparison import few
 from analysis.quoting import as_written, quoted
 from analysis.statements import Statement, estimated, origin
 from analysis.statistics import outliers
@@ -73,14 +74,14 @@ class Network:
 class Suspects:
     """The campaign's dataset and all results.
 
-    `hosts` are the names of the nodes that every block has; `absent` are those that only some
-    blocks have. `tolerance` and `smallest` are the design's [1]. `switches` are the nearest switch
+    `hosts` are the names of the nodes that every block has; `absent` are the others, each with the blocks that ran without
+    it. `tolerance` and `smallest` are the design's [1]. `switches` are the nearest switch
     of each node according to Slurm, empty if unknown.
     """
 
     dataset: xr.Dataset
     hosts: tuple[str, ...]
-    absent: tuple[str, ...]
+    absent: Mapping[str, tuple[int, ...]]
     switches: tuple[str, ...]
     blocks: int
     tolerance: float
@@ -100,7 +101,7 @@ def compare(runs: xr.Dataset) -> Suspects:
         )
     names = [host_names(hosts) for hosts in valid.hosts.values.tolist()]
     hosts = tuple(host for host in names[0] if all(host in others for others in names))
-    absent = sorted({host for others in names for host in others} - set(hosts))
+    absent = _absent(runs, valid, names)
     if len(hosts) < LEAST_NODES:
         raise FalloffError(
             f"the blocks have {len(hosts)} nodes in common, {LEAST_NODES} are needed: run all blocks on the same nodes"
@@ -117,14 +118,32 @@ def compare(runs: xr.Dataset) -> Suspects:
     if _have_all_met(valid, n):
         members += n * (n - 1) + n * (n - 1) // 2
     tolerance, smallest = planned["tolerance"], planned["smallest"]
-    limits = planned["false_alarms"] / (members * len(chosen)), tolerance, smallest
+    limits = planned["false_alarms"] / len(chosen), members, tolerance, smallest
     networks = tuple(
         _network(name, valid.isel(trial=trials), places[trials], switches, limits)
         for name, trials in chosen.items()
     )
     blocks = min(map(len, chosen.values()))
-    named, others = (tuple(map(quoted, names)) for names in (hosts, absent))
-    return Suspects(runs, named, others, switches, blocks, tolerance, smallest, networks)
+    named = tuple(map(quoted, hosts))
+    return Suspects(runs, named, absent, switches, blocks, tolerance, smallest, networks)
+
+
+def _absent(
+    runs: xr.Dataset, valid: xr.Dataset, names: Sequence[Sequence[str]]
+) -> dict[str, tuple[int, ...]]:
+    """The nodes that some blocks ran without, each with these blocks. Also a node that no block has, such as one that died
+    in the first: a block runs on the first nodes of its testbed that answer."""
+    of_testbed = [host.split(".")[0] for host in testbed(runs).get("hosts", ())]
+    seen = {host for others in names for host in others}
+    first = of_testbed[: int(valid.nodes.max())] if seen <= {*of_testbed} else []
+    hosts = dict.fromkeys([*first, *sorted(seen)])
+    blocks = valid.block.values.tolist()
+    absent = {}
+    for host in hosts:
+        without = [block for block, present in zip(blocks, names) if host not in present]
+        if without:
+            absent[quoted(host)] = tuple(dict.fromkeys(without))
+    return absent
 
 
 def host_names(hosts: str) -> list[str]:
@@ -162,9 +181,10 @@ def _network(
     trials: xr.Dataset,
     places: np.ndarray,
     switches: tuple[str, ...],
-    limits: tuple[float, float, float],
+    limits: tuple[float, int, float, float],
 ) -> Network:
-    """All families of one interconnect; `limits` are those of `outliers.compare`."""
+    """All families of one interconnect; `limits` are its level, the number of all members that share it, and the design's
+    tolerance and smallest loss."""
     blocks, n = places.shape
     rows = np.arange(blocks)[:, None]
     dgemm, triad = (trials[key].values[rows, places] for key in ("dgemm_rate", "stream_rate"))
@@ -190,8 +210,11 @@ def _network(
         once = tuple(itertools.combinations(range(n), 2))
         rated[PATH] = (both_ways, paths[:, *np.transpose(both_ways)], bandwidth)
         rated[PATH_ANSWER] = (once, paths_answer[:, *np.transpose(once)], latency)
+    level, count, tolerance, smallest = limits
+    shared = outliers.level_of_family([each for _, each, _ in rated.values()], level, tolerance)
+    judged = level / count, shared, tolerance, smallest
     families = {
-        quantity: Family(members, typical, outliers.compare(losses, members, *limits))
+        quantity: Family(members, typical, outliers.compare(losses, members, *judged))
         for quantity, (members, losses, typical) in rated.items()
     }
     with warnings.catch_warnings():  # of pairs that never met the mean is NaN
@@ -208,21 +231,29 @@ def _have_all_met(trials: xr.Dataset, n: int) -> bool:
 
 def slower(study: Suspects) -> Iterator[Statement]:
     """Is a member slower than the others in each quantity, or is the planted one found? The estimate is the slowest member's
-    loss of speed."""
+    loss of speed, and the sentence names those that are slower."""
     source, names = origin(study.dataset), short_names(study.dataset)
     for network, quantity, family in _families(study):
         found, worst = family.found, int(np.argmax(family.found.mean))
-        named = _slower(study, family)
+        named = [
+            f"{len(group)} paths of {study.hosts[node]}"
+            if group[1:]
+            else _member(study, family, group[0])
+            for node, group in _by_node(family)
+        ]
         answer = "yes" if named else "no" if (found.answers == ALIKE).all() else UNDECIDED
         subject = "Slower than the others"
         if planted := _planted(study, quantity):
             subject = f"The planted slow {PLANTED[quantity][1]} is found"
-            answer = UNDECIDED if study.blocks == 1 else "yes" if {*named} == planted else "no"
+            answer = "yes" if {*named} == planted else "no" if study.blocks > 1 else UNDECIDED
         loss = found.mean[worst], found.low[worst], found.high[worst]
         what = f"{subject}: {QUANTITIES[quantity][0]}, {names[network.name]}"
-        about = {"words": answer, "reason": f"the slowest is {_member(study, family, worst)}"}
-        about["primary"] = quantity in (COMPUTE, SEND)
-        yield estimated(source, what, "loss", loss, study.blocks, INTERVAL, **about)
+        slowest = f"the slowest is {_member(study, family, worst)}"
+        about = {"words": answer, "reason": slowest}
+        about["primary"] = quantity in (COMPUTE, SEND) or bool(named) and not planted
+        one = estimated(source, what, "loss", loss, study.blocks, INTERVAL, **about)
+        who = few(named, NAMED_PATHS) or slowest
+        yield replace(one, sentence=f"{str(one).removesuffix('.')}: {who}.")
 
 
 def losses(study: Suspects) -> pd.DataFrame:
@@ -251,7 +282,10 @@ def in_words(study: Suspects) -> str:
         where = f" over {short_names(study.dataset)[network.name]}" if several else ""
         parts += [*_accusations(study, network, where), _others(study, network, where)]
     if study.absent:
-        parts.append(f"Not compared, as some blocks lack them: {listed(study.absent)}.")
+        lacking = [
+            f"{host} (in {listed([*map(str, blocks)])})" for host, blocks in study.absent.items()
+        ]
+        parts.append(f"Not compared, as these blocks ran without them: {listed(lacking)}.")
     return paragraphs(*([part] for part in parts))
 
 
@@ -314,17 +348,33 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
         if quantity not in families:
             continue
         family = families[quantity]
-        slower = family.found.slower
-        named += slower.tolist()
-        for index in slower[:NAMED_PATHS]:
-            ends = words.format(*(study.hosts[node] for node in family.members[index]))
-            loss = f"it {_loss(network, quantity, index)} slower than the median of all paths"
-            yield f"**The path {ends} is slow{where}**: {loss} ({basis})."
-        if len(slower) > NAMED_PATHS:
-            yield f"{len(slower) - NAMED_PATHS} more paths are slow."
+        named += family.found.slower.tolist()
+        groups = [*_by_node(family)]
+        for node, group in groups[:NAMED_PATHS]:
+            pairs = [[study.hosts[end] for end in family.members[index]] for index in group]
+            ends = [words.format(*pair) for pair in pairs]
+            loss = f"{_loss(network, quantity, group[0])} slower than the median of all paths"
+            if len(group) == 1:
+                yield f"**The path {ends[0]} is slow{where}**: it {loss} ({basis})."
+            else:
+                of_node = f"{len(group)} paths of node {study.hosts[node]} are slow{where}"
+                yield f"**{of_node}**: {few(ends)}. The first {loss} ({basis})."
+        if more := sum(len(group) for _, group in groups[NAMED_PATHS:]):
+            yield f"More slow paths: {more}."
         yield _shared_link(study, family)
     if not named:
         yield f"**No node, port or path is named{where}** ({basis})."
+
+
+def _by_node(family: Family) -> Iterator[tuple[int, list[int]]]:
+    """The slower members, the slowest first, with those of one node together: a node, and the indices of its members."""
+    left = family.found.slower.tolist()
+    while left:
+        ends = Counter(node for index in left for node in family.members[index])
+        node, _ = ends.most_common(1)[0]
+        group = [index for index in left if node in family.members[index]]
+        yield node, group
+        left = [index for index in left if node not in family.members[index]]
 
 
 def _shared_link(study: Suspects, family: Family) -> str:
@@ -396,7 +446,7 @@ def table(study: Suspects) -> exhibit.Table:
         columns.split("; "),
         "lllrrlr",
         rows,
-        f"What was compared. 'Slower' loses more than {percent(study.tolerance, 0)}; the smallest loss is the one that "
+        f"What was compared. 'Slower' loses more than {percent(study.tolerance, 0)} and more than the others differ by; the smallest loss is the one that "
         "is found with a power of at least 90 %.",
         exhibit.Basis.of_dataset(study.dataset, INTERVAL, study.blocks),
     )

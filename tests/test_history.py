@@ -54,6 +54,104 @@ def test_ten_unchanged_years_stay_quiet():
     assert {one.answer for one in years if not one.changes} == {"no change"}
 
 
+def history_of(values, switches=None):
+    """A history of log speeds over (sessions, nodes), NaN where a node was away."""
+    session, node = np.nonzero(np.isfinite(values))
+    columns = {"session": session, "what": "rate", "node": [f"n{at:02}" for at in node]}
+    rows = pd.DataFrame({**columns, "block": "1", "log": values[session, node]})
+    sessions = tuple(
+        reading.Session(BEGIN + timedelta(days=night), {}) for night in range(len(values))
+    )
+    units = {"rate": ("", False)}
+    return reading.History(sessions, rows, units, switches or {}, "measured", ("planted",))
+
+
+def wandering(random, correlation, nights, nodes):
+    """Log speeds (nights, nodes) of an unchanged cluster whose neighbouring nights are alike."""
+    noise = random.normal(0, 0.005, (nights, nodes))
+    for night in range(1, nights):
+        fresh = np.sqrt(1 - correlation**2) * noise[night]
+        noise[night] = correlation * noise[night - 1] + fresh
+    return noise
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("nodes", [1, 4])
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.8])
+def test_the_promise_holds_for_the_correlation_that_was_learnt(correlation, nodes):
+    """In ten unchanged years there are no more false alarms than are promised at that correlation."""
+    random = np.random.default_rng(49)
+    years = [
+        judging.judge(history_of(wandering(random, correlation, 365, nodes))) for _ in range(10)
+    ]
+    promised = [rule.promised(one.alike) for one in years]
+    assert None not in promised
+    assert sum(len(one.changes) for one in years) <= sum(promised)
+    assert np.median([one.alike for one in years]) == pytest.approx(correlation, abs=0.15)
+
+
+def test_no_promise_is_made_where_none_holds():
+    """A random walk raises alarms; it is said that no limit holds."""
+    walk = np.random.default_rng(3).normal(0, 0.005, (365, 1)).cumsum(axis=0)
+    found = judging.judge(history_of(walk))
+    assert rule.promised(found.alike) is None and "no limit" in telling.rule(found)
+    assert telling.as_data(found)["false_alarms_a_year"] is None
+
+
+@pytest.mark.parametrize("loss", [0.03, 0.07])
+@pytest.mark.parametrize(("before", "after"), [(25, 15), (60, 15), (15, 25)])
+def test_a_step_is_not_taken_for_correlation(before, after, loss):
+    """In 40 seeds at most one is missed or has an interval that says nothing."""
+    useless = 0
+    for seed in range(40):
+        values = np.random.default_rng(seed).normal(0, 0.005, before + after)
+        values[before:] += np.log1p(-loss)
+        found = rule.course(values, alike=rule.correlation(values[None]))
+        useless += (
+            len(found) != 1 or np.ptp(found[0].ends) > 0.02 or abs(found[0].first - before) > 1
+        )
+    assert useless <= 1 + 2 * (loss < 0.05)
+
+
+def test_a_drift_is_not_taken_for_correlation():
+    """A course that loses 0.05 % each night from the middle on has no more correlation than one that does not."""
+    values = np.random.default_rng(1).normal(0, 0.005, (20, 200))
+    values[:, 100:] -= 0.0005 * np.arange(100)
+    assert rule.correlation(values) < 0.15
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("nodes", "slow", "away", "loss"),
+    [
+        (16, [5], (20, 40), 0.06),
+        (16, [5], (20, 40), 0.20),
+        (16, [5], (15, 25), 0.20),
+        (16, [5, 9], (20, 40), 0.06),
+        (16, [4, 5, 6, 7], (20, 40), 0.06),
+        (16, [*range(8)], (20, 40), 0.06),
+        (4, [1], (20, 40), 0.06),
+        (3, [1], (20, 40), 0.06),
+        (2, [1], (20, 40), 0.06),
+        (16, [5], (0, 30), 0.0),
+        (16, [5], (20, 40), 0.0),
+    ],
+)
+def test_who_returns_slow_is_named_and_nobody_else(nodes, slow, away, loss):
+    """One node, two, a switch's or half of all, with few nodes, too; a new node, and one that returns as it was, are no change."""
+    values = np.random.default_rng(7).normal(0, 0.005, (60, nodes))
+    values[away[1] :, slow] += np.log1p(-loss)
+    values[slice(*away), slow] = np.nan
+    switches = {f"n{node:02}": f"s{node // 4}" for node in range(nodes)} if nodes > 4 else {}
+    found = judging.judge(history_of(values, switches))
+    named = {node for one in found.changes for node in one.nodes}
+    assert named == ({f"n{node:02}" for node in slow} if loss else set())
+    assert found.answer == ("slower" if loss else "no change")
+    for one in found.changes:
+        assert one.shift.first == away[1]
+        assert one.moved[0].size == pytest.approx(-loss, abs=0.01)
+
+
 @pytest.mark.parametrize("scatter", [0.001, 0.02])
 def test_the_rule_is_the_same_at_any_scale(scatter):
     """What is named does not depend on the unit: all values times ten are named on the same nights."""
@@ -184,13 +282,16 @@ def test_nights_of_a_csv(tmp_path):
 
 
 def test_the_stored_rates_keep_the_goal_and_are_the_codes():
-    """At most one alarm a year in every cell; one cell is computed again."""
+    """At most one alarm a year in every cell, two where nights are alike; one cell is computed again."""
     rates = pd.read_csv(calibration.FOLDER / "history_alarms.csv")
     settings = calibration.load()
     sizes = settings["history"]
     assert len(rates) == len(sizes["kinds"]) * len(sizes["nodes"]) * len(sizes["session_sds"])
     noise = 3 * (1 / rates.years) ** 0.5
-    assert (rates.alarms_a_year <= 1 + noise).all() and rates.alarms_a_year.max() > 0
+    alike = rates.kind.isin(error_rates.CORRELATIONS)
+    assert (
+        rates.alarms_a_year <= np.where(alike, 2, 1) + noise
+    ).all() and rates.alarms_a_year.max() > 0
     losses = pd.read_csv(calibration.FOLDER / "history_losses.csv")
     small = {**sizes, "nodes": {"4": 1}, "session_sds": [0.001], "losses": [0.01]}
     again = error_rates.simulate_losses({**settings, "history": small})

@@ -14,7 +14,8 @@ from analysis.statistics import sessions as rule
 
 NORMAL, HEAVY, BAD, ALIKE = "normal", "heavy tails", "bad nights", "neighbours alike"
 _OFTEN_BAD, _WORSE = 0.1, 5  # the share of nights that scatter so much more
-CORRELATION = 0.3  # of neighbouring sessions, where they are alike
+# Of neighbouring sessions, where they are alike.
+CORRELATIONS = {ALIKE: 0.3, "correlation 0.6": 0.6, "correlation 0.8": 0.8}
 _BEFORE = 60  # sessions before a planted loss
 _AFTER = 120
 
@@ -31,11 +32,9 @@ def year(
     within it."""
     shape = (sessions, nodes + 1)
     noise = scatter(random, shape, kind)
-    if kind == ALIKE:
+    if r := CORRELATIONS.get(kind):
         for night in range(1, sessions):
-            noise[night] = (
-                CORRELATION * noise[night - 1] + np.sqrt(1 - CORRELATION**2) * noise[night]
-            )
+            noise[night] = r * noise[night - 1] + np.sqrt(1 - r**2) * noise[night]
     own = session_sd * noise[:, :1] + session_sd * noise[:, 1:]
     return own + random.normal(0, within, (sessions, nodes))
 
@@ -60,11 +59,10 @@ def tested(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def alarms(values: np.ndarray) -> int:
     """How many changes are named in a cluster's year; a change that several nodes share counts several times."""
-    common, rest = tested(values)
-    alike = max(map(rule.correlation, (common, rest)))
     weights, count = np.ones(len(values)), 0
-    for courses in (common, rest):
+    for courses in tested(values):
         threshold = rule.log_threshold(2 * len(courses))
+        alike = rule.correlation(courses)
         count += sum(map(len, rule.courses(courses, weights, threshold, alike)))
     return count
 

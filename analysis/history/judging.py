@@ -146,20 +146,31 @@ class _Tested:
     values: np.ndarray
 
 
+@dataclass(frozen=True)
+class _Group:
+    """The common courses of a quantity, or its others: `values` over (courses, sessions), the logarithm of their
+    threshold, and the correlation of neighbouring sessions."""
+
+    course: int
+    tested: list[_Tested]
+    values: np.ndarray
+    threshold: float
+    alike: float
+
+
 def judge(history: History, margin: float = MARGIN, since: datetime | None = None) -> Judged:
     """All changes and bad nights of a history. `since` is as in `Judged`, a date."""
     courses = tuple(courses_of(history))
     tested = [
         one for number, each in enumerate(courses) for one in split(number, each, history.switches)
     ]
-    alike = _alike(courses, tested)
+    groups = [*_groups(tested, len(courses))]
     shifts = list[tuple[_Tested, Shift]]()
-    for number, each in enumerate(courses):
-        weights = rule.session_weights(each.blocks, each.between**2, each.within**2)
-        for threshold, own in _together(tested, number):
-            values = [one.values for one in own]
-            found = rule.courses(values, weights, threshold, alike)
-            shifts += [(one, shift) for one, several in zip(own, found) for shift in several]
+    for group in groups:
+        course = courses[group.course]
+        weights = rule.session_weights(course.blocks, course.between**2, course.within**2)
+        found = rule.courses(group.values, weights, group.threshold, group.alike)
+        shifts += [(one, shift) for one, several in zip(group.tested, found) for shift in several]
     placed = [
         found for one, shift in shifts for found in _placed(courses, one, shift, history.switches)
     ]
@@ -170,7 +181,7 @@ def judge(history: History, margin: float = MARGIN, since: datetime | None = Non
         if not any(_echoes(one, other) for other in merged)
     ]
     bad = _bad_nights(courses, tested, shifts)
-    to_name, needed = _power(courses, tested, margin, changes, alike)
+    to_name, needed = _power(groups, margin, changes)
     first = 0
     if since is not None:
         first = sum(session.time < since for session in history.sessions)
@@ -180,7 +191,7 @@ def judge(history: History, margin: float = MARGIN, since: datetime | None = Non
         tuple(changes),
         tuple(bad),
         len(tested),
-        alike,
+        max((group.alike for group in groups), default=0.0),
         margin,
         to_name,
         needed,
@@ -244,12 +255,12 @@ def behind(nodes: Sequence[str], switches: Mapping[str, str]) -> dict[str, list[
 
 
 def _levels(values: np.ndarray) -> np.ndarray:
-    """The median of each node's first sessions."""
+    """The median of each node's first sessions; a node that was away is not known by what it did after its return."""
     levels = np.full(values.shape[1], np.nan)
     for place, column in enumerate(values.T):
-        known = column[np.isfinite(column)]
+        known = np.flatnonzero(np.isfinite(column))
         if len(known):
-            levels[place] = np.median(known[: rule.WINDOW])
+            levels[place] = np.nanmedian(column[known[0] :][: rule.WINDOW])
     return levels
 
 
@@ -261,20 +272,17 @@ def _middle(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def _alike(courses: Sequence[Course], tested: Sequence[_Tested]) -> float:
-    """The correlation of neighbouring sessions, the larger one of the common courses and of the rest."""
-    kinds = [[one.values for one in tested if bool(one.nodes) is has] for has in (False, True)]
-    return max((rule.correlation(np.array(kind)) for kind in kinds if kind), default=0.0)
-
-
-def _together(tested: Sequence[_Tested], number: int) -> Iterator[tuple[float, list[_Tested]]]:
-    """The common courses of a quantity, then its others, each with the threshold that their kind has."""
+def _groups(tested: Sequence[_Tested], courses: int) -> Iterator[_Group]:
+    """The common courses of each quantity, and its others, each with the threshold that their kind has."""
     commons = sum(not one.nodes for one in tested)
     halves = 2 if 0 < commons < len(tested) else 1
-    for share, has_nodes in ((commons, False), (len(tested) - commons, True)):
-        own = [one for one in tested if one.course == number and bool(one.nodes) is has_nodes]
-        if own:
-            yield rule.log_threshold(share * halves), own
+    for number in range(courses):
+        for share, has_nodes in ((commons, False), (len(tested) - commons, True)):
+            own = [one for one in tested if one.course == number and bool(one.nodes) is has_nodes]
+            if own:
+                values = np.array([one.values for one in own])
+                threshold = rule.log_threshold(share * halves)
+                yield _Group(number, own, values, threshold, rule.correlation(values))
 
 
 def _placed(
@@ -291,7 +299,9 @@ def _placed(
     size = sign * own
     among = [*one.nodes] or [*range(len(course.nodes))]
     known = np.isfinite(size)
-    if one.nodes and not (np.nanmedian(size[among]) > 0.5 * abs(shift.size)):
+    if not known[among].any():
+        return
+    if one.nodes and np.nanmedian(size[among]) <= 0.5 * abs(shift.size):
         return
     extent = abs(shift.size)
     if not one.nodes and known.any():  # of two halves that differ, the median of all tells half
@@ -312,17 +322,16 @@ def _placed(
 
 
 def _steps(values: np.ndarray, shift: Shift) -> np.ndarray:
-    """Each node's change: the median of some sessions after it less that of some before it."""
-    before = values[max(0, shift.first - _NEAR) : shift.first]
-    after = values[shift.last : shift.last + _NEAR]
-    with np.errstate(all="ignore"):
-        found = [
-            np.median(b[np.isfinite(b)]) - np.median(a[np.isfinite(a)])
-            if np.isfinite(a).any() and np.isfinite(b).any()
-            else np.nan
-            for a, b in zip(before.T, after.T)
-        ]
-    return np.array(found)
+    """Each node's change: the median of its next values after it less that of its last values before it, however long the
+    node was away; NaN if it has none."""
+    steps = np.full(values.shape[1], np.nan)
+    for place, column in enumerate(values.T):
+        known = np.isfinite(column)
+        before = column[: shift.first][known[: shift.first]][-_NEAR:]
+        after = column[shift.last :][known[shift.last :]][:_NEAR]
+        if len(before) and len(after):
+            steps[place] = np.median(after) - np.median(before)
+    return steps
 
 
 def _moved(what: str, size: float, ends: tuple[float, float]) -> Moved:
@@ -449,38 +458,33 @@ def _bad_nights(
 
 
 def _power(
-    courses: Sequence[Course],
-    tested: Sequence[_Tested],
-    margin: float,
-    changes: Sequence[Change],
-    alike: float,
+    groups: Sequence[_Group], margin: float, changes: Sequence[Change]
 ) -> tuple[int | None, int | None]:
     """(to_name, needed) of `Judged`: of the quantity and kind of course that need most."""
-    loss = log_margin(margin) * (1 - alike) / np.sqrt(1 - alike**2)
     answers = []
-    for number in range(len(courses)):
-        for threshold, own in _together(tested, number):
-            counts = [int(np.isfinite(one.values).sum()) for one in own]
-            since = max((c.shift.last for c in changes if not c.nodes), default=0)
-            have = max(int(np.median(counts)) - since, 0)
-            sd = float(np.median([_scatter(one.values) for one in own]))
-            if not np.isfinite(sd):  # so few sessions tell no scatter yet
-                answers.append((None, LEAST_KNOWN - have))
-                continue
-            known = have >= LEAST_KNOWN
-            now = rule.sessions_to_name(loss, sd, have, threshold) if known else None
-            if now is not None and now <= IN_TIME:
-                answers.append((now, 0))
-                continue
-            until = next(
-                (
-                    n
-                    for n in range(max(have, LEAST_KNOWN), rule.YEAR)
-                    if (rule.sessions_to_name(loss, sd, n, threshold) or IN_TIME + 1) <= IN_TIME
-                ),
-                None,
-            )
-            answers.append((now, None if until is None else max(until - have, 1)))
+    for group in groups:
+        threshold, alike = group.threshold, group.alike
+        loss = log_margin(margin) * (1 - alike) / np.sqrt(1 - alike**2)
+        since = max((c.shift.last for c in changes if not c.nodes), default=0)
+        have = max(int(np.median(np.isfinite(group.values).sum(axis=1))) - since, 0)
+        sd = float(np.median([*map(_scatter, group.values)]))
+        if not np.isfinite(sd):  # so few sessions tell no scatter yet
+            answers.append((None, LEAST_KNOWN - have))
+            continue
+        known = have >= LEAST_KNOWN
+        now = rule.sessions_to_name(loss, sd, have, threshold) if known else None
+        if now is not None and now <= IN_TIME:
+            answers.append((now, 0))
+            continue
+        until = next(
+            (
+                n
+                for n in range(max(have, LEAST_KNOWN), rule.YEAR)
+                if (rule.sessions_to_name(loss, sd, n, threshold) or IN_TIME + 1) <= IN_TIME
+            ),
+            None,
+        )
+        answers.append((now, None if until is None else max(until - have, 1)))
     if any(needed is None for _, needed in answers):
         return None, None
     known = [now for now, _ in answers]

@@ -16,6 +16,7 @@ from analysis.history.judging import (
     Judged,
 )
 from analysis.statements import known
+from analysis.statistics import sessions
 from analysis.statistics.change import SLOWER
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import counted, fixed, listed, number, percent, percent_range
@@ -39,9 +40,8 @@ def text(found: Judged) -> str:
 
 def headline(found: Judged) -> str:
     """The answer in a sentence or two."""
-    sessions = found.history.sessions
-    nights = counted(len(sessions), "session")
-    span = f"{nights}, {date(sessions[0].time)} to {date(sessions[-1].time)}"
+    times = [session.time for session in found.history.sessions]
+    span = f"{counted(len(times), 'session')}, {date(times[0])} to {date(times[-1])}"
     changes, answer = found.counted, found.answer
     slower = [one for one in changes if one.answer == SLOWER]
     if answer == UNDECIDED and found.needed is None:
@@ -141,6 +141,15 @@ def _sd(value: float) -> str:
     return f"{fixed(100 * value, 2)} %"
 
 
+def promise(found: Judged) -> str:
+    """How often an unchanged cluster is called changed at most, as measured at this correlation."""
+    among = f"among all {counted(found.tests, 'course')} together"
+    most = sessions.promised(found.alike)
+    if most is None:
+        return f"At such a correlation no limit on false alarms holds {among}."
+    return f"Expect at most {counted(most, 'false alarm')} in {sessions.YEAR} sessions {among}."
+
+
 def rule(found: Judged) -> str:
     """How the answers are found, in three sentences."""
     power = (
@@ -149,20 +158,19 @@ def rule(found: Judged) -> str:
         else ""
     )
     like = (
-        f"Neighbouring sessions are alike (correlation {found.alike:.1f}), which is allowed for. "
+        f"Neighbouring sessions are alike (correlation up to {found.alike:.2g}), which is allowed for. "
         if found.alike >= 0.05
         else ""
     )
-    courses = counted(found.tests, "course")
-    return f"{power}{like}At most one false alarm in 365 sessions is expected among all {courses} together."
+    return f"{power}{like}{promise(found)}"
 
 
 def as_data(found: Judged) -> dict:
     """The history as plain data, for JSON; unknown values are None."""
-    sessions = found.history.sessions
+    total = len(found.history.sessions)
 
     def at(place: int) -> str:
-        return sessions[place].time.isoformat()
+        return found.time(place).isoformat()
 
     changes = [
         {
@@ -200,14 +208,15 @@ def as_data(found: Judged) -> dict:
     data = {
         "answer": found.answer,
         "exit_code": EXIT_CODES[found.answer],
-        "sessions": len(sessions),
+        "sessions": total,
         "from": at(0),
-        "to": at(len(sessions) - 1),
+        "to": at(total - 1),
         "evidence": found.history.evidence,
         "margin": found.margin,
         "sessions_to_name_the_margin": found.to_name,
         "sessions_needed": found.needed,
         "correlation_of_neighbours": found.alike,
+        "false_alarms_a_year": sessions.promised(found.alike),
         "courses_tested": found.tests,
         "changes": changes,
         "bad_nights": bad,

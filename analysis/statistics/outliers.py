@@ -7,8 +7,9 @@ value, so it is above 0 for a slower member. Disturbances common to all cancel. 
 Exploratory Data Analysis, 1977), and the rest belongs to the pair. So a slow pair accuses neither
 of its nodes, and a slow node none of its pairs.
 
-A member is SLOWER if its simultaneous t interval over the blocks lies wholly above the tolerance,
-and it was slower in every block. It is ALIKE if the interval excludes the smallest slowdown to be
+A member is SLOWER if its simultaneous t interval over the blocks lies wholly above the tolerance and above the `reach` of
+its peers, and it was slower in every block. The reach is where the spread of healthy members ends; it is taken from their
+means. So nodes that differ, as by their clocks, accuse nobody. A member is ALIKE if the interval excludes the smallest slowdown to be
 found, and otherwise UNDECIDED. The variance is the largest of three: pooled over the family, pooled
 over the pairs of the member's nodes (a node that jitters does so with all partners), and the
 member's own. Bonferroni's correction is over all members of all families. `tests/test_suspects.py`
@@ -26,6 +27,11 @@ from analysis.statistics.judgement import UNDECIDED, log_margin
 
 SLOWER, ALIKE = "slower", "alike"
 POWER = 0.9  # at which `finds_from` is computed
+_MAD = 1.4826  # of a normal distribution, the standard deviation over the median absolute deviation
+_SMALL = 0.25  # of the tolerance
+_FAST_SIDE = 1.25
+_MOST = 200  # members that are taken out; more are no few suspects
+_LEFT = 0.75  # of the level: taking the farthest out makes the rest look more alike than it is
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Comparison:
     """The members of one family: `losses` over (blocks, members), the others over (members), all as
     shares of the speed.
 
-    `low` and `high` are the ends of simultaneous intervals, NaN from one block. `finds_from` is the
+    `reach` is the loss up to which healthy members differ. `low` and `high` are the ends of simultaneous intervals, NaN from one block. `finds_from` is the
     smallest loss that this many blocks with this scatter find with a power of at least 90 %, NaN
     from one block.
     """
@@ -44,6 +50,7 @@ class Comparison:
     high: np.ndarray
     answers: np.ndarray
     finds_from: float
+    reach: float
 
     @property
     def slower(self) -> np.ndarray:
@@ -77,10 +84,47 @@ def of_pairs(speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return sending, receiving, middle[:, None, None] - rest
 
 
+def level_of_family(families: Sequence[np.ndarray], level: float, tolerance: float) -> float:
+    """The share of a campaign's `level` that each family has for its reach. Only families whose members differ by more than
+    a small part of the tolerance (a share) use it; in the others the tolerance protects the healthy. `families` are their
+    losses (log scale) over (blocks, members)."""
+    means = [losses.mean(axis=0) for losses in families]
+    spreads = [_MAD * np.median(np.abs(each - np.median(each))) for each in means]
+    return (
+        _LEFT * level / max(1, sum(spread > _SMALL * log_margin(tolerance) for spread in spreads))
+    )
+
+
+def reach(mean: np.ndarray, level: float) -> float:
+    """The loss (log scale) that any healthy member exceeds with the probability `level`, from all members' means.
+
+    Up to a third of the members, and at most _MOST, are taken out, the farthest first, as long as one lies outside the t
+    distribution of the rest (the generalized test of B. Rosner, Technometrics 25, 1983, 165-172). As no fault makes a
+    member faster, the fast side shows how long the tails of the healthy ones are: the reach is at least 1.25 times that
+    of the second fastest.
+    """
+
+    def limit(rest: np.ndarray, level: float) -> float:
+        quantile = stats.t.isf(level / (len(rest) + 1), len(rest) - 1)
+        return quantile * rest.std(ddof=1) * math.sqrt(1 + 1 / len(rest))
+
+    middle = np.median(mean)
+    farthest = mean[np.argsort(-np.abs(mean - middle))]
+    healthy = farthest[1:]
+    for count in range(1, min(len(mean) // 3, _MOST) + 1):
+        rest = farthest[count:]
+        # Members are taken out on both sides, and named on one.
+        if abs(farthest[count - 1] - rest.mean()) > limit(rest, level / 2):
+            healthy = rest
+    fast = middle - np.partition(mean, 1)[1]
+    return float(max(healthy.mean() + limit(healthy, level), middle + _FAST_SIDE * fast))
+
+
 def compare(
     losses: np.ndarray,
     members: Sequence[Sequence[int]],
     level: float,
+    level_of_reach: float,
     tolerance: float,
     smallest: float,
 ) -> Comparison:
@@ -88,7 +132,7 @@ def compare(
     each member's nodes.
 
     `level` is one-sided and a single member's: the campaign's level divided by the number of all
-    members. `tolerance` and `smallest` are shares: a member that loses no more than the tolerance
+    members. `level_of_reach` is that of `level_of_family`. `tolerance` and `smallest` are shares: a member that loses no more than the tolerance
     must not be accused, and one that loses the smallest must be found.
     """
     blocks, count = losses.shape
@@ -96,7 +140,7 @@ def compare(
     if blocks < 2:
         unknown = np.full(count, math.nan)
         answers = np.full(count, UNDECIDED)
-        return Comparison(share(losses), share(mean), unknown, unknown, answers, math.nan)
+        return Comparison(share(losses), share(mean), unknown, unknown, answers, math.nan, math.nan)
     own = losses.var(axis=0, ddof=1)
     of_nodes = np.asarray(members)
     sums = np.bincount(of_nodes.ravel(), np.repeat(own, of_nodes.shape[1]))
@@ -106,13 +150,15 @@ def compare(
     half = quantile * np.sqrt(
         np.maximum.reduce([own, related, np.full(count, own.mean())]) / blocks
     )
-    is_slower = (mean - half > log_margin(tolerance)) & (losses > 0).all(axis=0)
+    healthy = reach(mean, level_of_reach)
+    least = max(log_margin(tolerance), healthy)
+    is_slower = (mean - half > least) & (losses > 0).all(axis=0)
     answers = np.select([is_slower, mean + half < log_margin(smallest)], [SLOWER, ALIKE], UNDECIDED)
     # Two things can go wrong, each with half of the allowed probability: its own variance is large, or its mean is low.
     half_missed = (1 - POWER) / 2
     inflated = math.sqrt(stats.chi2.isf(half_missed, blocks - 1) / (blocks - 1))
     error = math.sqrt(own.mean() / blocks)
-    found = log_margin(tolerance) + (quantile * inflated + stats.norm.isf(half_missed)) * error
+    found = least + (quantile * inflated + stats.norm.isf(half_missed)) * error
     return Comparison(
         share(losses),
         share(mean),
@@ -120,6 +166,7 @@ def compare(
         share(mean + half),
         answers,
         float(share(found)),
+        float(share(healthy)),
     )
 
 

@@ -19,7 +19,7 @@ alarms than a normal distribution; the limits of a shorter window would wander, 
 single night, however bad, raises no alarm; `outlying` names it.
 
 **Neighbouring nights** may be alike, as when a room is warm for a week. The correlation of one session with the next is
-learnt from the first sessions of all courses, and each value is taken less that share of the one before.
+learnt from all courses of a quantity, and each value is taken less that share of the one before.
 
 All values are logarithms of speeds over (courses, sessions). `make calibrate` measures both error rates, with normal and
 with heavier tails, and how often the intervals are right (data/calibration/history_*.csv).
@@ -38,7 +38,14 @@ CLIP = 2.5  # robust standard deviations that a value counts at most
 _STRAY = 3.5  # robust standard deviations from which on a value is a stray one
 LEAST_AFTER = 3  # sessions since a change
 LEAST_BEFORE = 5
-LEARNT = 60  # sessions from which the correlation of neighbours is taken
+LEARNT = 60  # sessions from which the scatter between and within them is taken
+MOST_ALIKE = 0.95  # correlation of neighbours that is allowed for
+# False alarms in a year that the whole cluster stays below, up to a correlation (data/calibration/history_alarms.csv).
+PROMISED = {0.2: 1, 0.9: 2}
+_SPAN = 3, 18  # sessions, at least and at most, whose means are compared to learn the correlation
+_NEIGHBOURS = np.array([-1.0, 1.0])
+_BESIDE_STEP = 4  # sessions on each side that tell a step
+_STEP = 3.0  # robust standard deviations of such differences from which on one is a step
 WINDOW = 40  # sessions from which a node's level is taken
 RESOLUTION = 1e-5  # log scale: a course that scatters less, such as a simulation, is taken to scatter so much
 _STEP_SD, _DRIFT_SD = 2.0, 1.0  # of the size [standard deviations]; of a drift, in DRIFT_NIGHTS
@@ -74,6 +81,11 @@ class Shift:
 def log_threshold(courses: int, allowed: float = ALLOWED) -> float:
     """The logarithm of A for so many courses that together raise at most `allowed` alarms a year."""
     return math.log(YEAR * courses / allowed)
+
+
+def promised(alike: float) -> int | None:
+    """False alarms in YEAR sessions that are expected at most at this correlation; None beyond what was measured."""
+    return next((alarms for most, alarms in PROMISED.items() if alike <= most), None)
 
 
 def course(
@@ -251,24 +263,61 @@ def _pairs(sessions: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def correlation(values: np.ndarray) -> float:
-    """The correlation of a session with the next, from 0 to 0.9: the median over all courses of
-    `values` (courses, sessions), from the first LEARNT sessions of each.
+    """The correlation of a session with the next, from 0 to MOST_ALIKE: the median over all courses of `values` (courses,
+    sessions). 0 until there are 10 sessions.
 
-    The differences over one and two sessions of a course of correlation r have the variances 2 (1 - r) and 2 (1 - r^2).
-    Unlike the values themselves they hardly see a change. 0 until there are 10 sessions.
+    In a course of correlation r, the variance of a span's mean less those of its two neighbours, over that of the
+    difference between two sessions, grows with r. Spans are the longer, and see the slower swings, the more sessions
+    there are. A drift cancels, and differences across a step are left out, so neither is taken for correlation. From few
+    sessions r comes out too low by some (1 + 3 r) / sessions (M. G. Kendall, Biometrika 41, 1954, 403-404), which is made
+    good twice, as too low an r raises false alarms and too high a one only costs nights.
     """
-    found = []
-    for course in values:
-        first = course[np.isfinite(course)][:LEARNT]
-        if len(first) >= 10:
-            one, two = (_mean_square(first[lag:] - first[:-lag]) for lag in (1, 2))
-            found.append(two / one - 1 if one > 0 else 0.0)
-    return float(np.clip(np.median(found), 0, 0.9)) if found else 0.0
+    known = [course[np.isfinite(course)] for course in values]
+    known = [course for course in known if len(course) > 3 * _SPAN[0]]
+    if not known:
+        return 0.0
+    sessions = float(np.median([len(course) for course in known]))
+    span = int(np.clip(sessions / 12, *_SPAN))
+    spans = np.repeat([1.0, -2.0, 1.0], span) / span
+    apart = np.abs(np.subtract.outer(np.arange(3 * span), np.arange(3 * span)))
+    possible = np.linspace(0, MOST_ALIKE, 96)
+    ratios = [spans @ r**apart @ spans / (2 * (1 - r)) for r in possible]
+    estimates = []
+    for course in known:
+        if len(course) > 3 * span:
+            steps = _steps(course)
+            ratio = _mean_square(course, steps, spans) / _mean_square(course, steps, _NEIGHBOURS)
+            estimates.append(np.interp(ratio, ratios, possible))
+    r = float(np.median(estimates))
+    return min(r + 2 * r * (1 + 3 * r) / sessions, MOST_ALIKE)
 
 
-def _mean_square(differences: np.ndarray) -> float:
-    sd = _robust(differences)[1]
-    return float((np.clip(differences, -_STRAY * sd, _STRAY * sd) ** 2).mean())
+def _steps(known: np.ndarray) -> np.ndarray:
+    """The sessions before which a course steps: the means of some sessions on both sides differ far more than elsewhere,
+    and most around there."""
+    span = _BESIDE_STEP
+    differences = _along(known, np.repeat([-1.0, 1.0], span) / span)
+    middle, sd = _robust(differences)
+    size = np.abs(differences - middle)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(size, span), 2 * span + 1)
+    return np.flatnonzero((size > _STEP * sd) & (size >= around.max(axis=1))) + span
+
+
+def _along(known: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+    """The contrast of the sessions from each on."""
+    return np.convolve(known, contrast[::-1], "valid")
+
+
+def _mean_square(known: np.ndarray, steps: np.ndarray, contrast: np.ndarray) -> float:
+    """The mean square of a contrast along a course, in all places that no step lies in."""
+    level = np.searchsorted(steps, np.arange(len(known)), side="right")
+    last = len(contrast) - 1
+    differences = _along(known, contrast)[level[last:] == level[: len(level) - last]]
+    floor = RESOLUTION**2 * float(contrast @ contrast)
+    if not len(differences):
+        return floor
+    reach = _STRAY * _robust(differences)[1]
+    return float((np.clip(differences, -reach, reach) ** 2).mean()) + floor
 
 
 def _described(x: np.ndarray, w: np.ndarray, alarm: int, alike: float) -> Shift:

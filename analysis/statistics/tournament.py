@@ -47,9 +47,10 @@ def named(
     quantities of a node."""
     nodes = speeds.shape[1]
     members = [(node,) for node in range(nodes)]
-    limits = level / (5 * nodes), tolerance, smallest
-    sending, receiving, _ = outliers.of_pairs(speeds)
-    found = [outliers.compare(losses, members, *limits).slower for losses in (sending, receiving)]
+    families = outliers.of_pairs(speeds)[:2]
+    shared = outliers.level_of_family(families, level, tolerance)
+    limits = level / (5 * nodes), shared, tolerance, smallest
+    found = [outliers.compare(losses, members, *limits).slower for losses in families]
     return set(found[0].tolist()), set(found[1].tolist())
 
 
