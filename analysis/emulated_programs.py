@@ -101,6 +101,8 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     """What the program's transfer efficiency loses on each network from the fewest nodes to the most; primary is the largest
     fall."""
     source, names, margin = origin(runs), short_names(runs), designs.read(runs).margin
+    ran = times.dropna("nodes", how="all", subset=["time"])
+    times = ran if ran.sizes["nodes"] else times
     transfer = np.log(times.time.sel(interconnect=IDEAL, drop=True) / times.time)
     first, last = int(times.nodes.min()), int(times.nodes.max())
     span = f"from {first} to {last} nodes" if first < last else f"beyond {last} nodes"

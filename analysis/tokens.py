@@ -197,7 +197,7 @@ def ratios_figure(ratios: Sequence[Ratio]) -> Figure:
             shaded = {"color": style.MARGIN, "label": "as the study says"}
             axes.barh(row, one.at_most - one.at_least, 0.75, one.at_least, **shaded)
             axes.plot(one.ratios, np.full(len(one.ratios), row - 0.2), look.marker, **blocks)
-            ends, label = (one.mean, *one.interval), f"mean and {one.interval_kind}"
+            ends, label = (one.mean, *one.interval), f"mean, {one.interval_kind}"
             drawing.interval_across(axes, look, row + 0.12, *ends, label)
             axes.text(1.02, row, one.answer, **beside)
         drawing.rows(axes, [one.about.replace(": ", ":\n") for one in ratios])

@@ -80,6 +80,7 @@ def test_a_failing_tool_does_not_stop_the_campaign(folder, settings, effective, 
         factors={"interconnect": ["gige"], "nodes": [1]},
         levels={},
         warm_up=[],
+        design={},
     )
     seen, testbed = [], LocalTestbed(effective={"interconnect": effective})
     assert engine.run(plan, testbed, folder, seen.append) == "blocks"
