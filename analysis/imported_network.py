@@ -131,7 +131,9 @@ def _line(time: xr.DataArray) -> Line:
         [piece.at(at) / np.mean(times[at]) - 1 for piece in pieces for at in piece.sizes]
     )
     worst = int(np.argmax(np.abs(off)))
-    latency, per_byte = _ends(pieces[0].offset), _ends(pieces[-1].per_byte)
+    # Where the protocol changes, the first piece may be of sizes whose bytes tell little of the latency.
+    latency = _ends(pieces[0].offset) if len(pieces) == 1 else short
+    per_byte = _ends(pieces[-1].per_byte)
     misses = float(abs(off[worst])) if min(latency[0], per_byte[0]) > 0 else np.inf
     value, low, high = 1 / np.array(per_byte)
     bandwidth = (value, high, low)

@@ -223,9 +223,9 @@ def lines_table(messages: xr.Dataset) -> Table | None:
         "Series", "Tables", "Shortest [µs]", "α [µs]", "1/β [MB/s]", "Wire [MB/s]", "Largest miss", "Line",
     )  # fmt: skip
     caption = (
-        "The time of a message, fitted as α + β s in up to four pieces of sizes, with 95 % t intervals of the fit: α of the shortest, "
-        "β of the longest. Shortest: the "
-        "mean time of messages of at most 64 bytes. Wire: TCP payload in full frames at the rate that the network's name says. A "
+        "The time of a message, fitted as α + β s in up to four pieces of sizes, with 95 % t intervals of the fit. α: of a single "
+        "piece, else the time of the shortest messages, which is the mean of those of at most 64 bytes. 1/β: of the longest "
+        "messages. Wire: TCP payload in full frames at the rate that the network's name says. A "
         f"line that misses a mean time by more than {percent(MISS, 0)} is not quoted."
     )
     return Table(f"{label(messages)}-lines", columns, "lrrrrrrl", rows, caption)
