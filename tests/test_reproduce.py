@@ -112,6 +112,26 @@ def test_chance_among_many_findings_is_no_difference():
     assert "300 findings" in found[0].reason
 
 
+def test_a_verdict_among_many_follows_from_its_interval():
+    """Of 40 findings at a time: what is reproduced lies within the margin, what is not lies beyond it, and the rest reaches
+    across its end."""
+    random, limit, seen = np.random.default_rng(6), -math.log(0.95), set()
+    for _ in range(30):
+        true = random.choice([0.0, 0.05, 0.1], 40)
+        before, after = random.normal(0, 0.015, (2, 40, 5))
+        found = [
+            reproduction(of_blocks(then), of_blocks(now + off), 0.05)
+            for then, now, off in zip(before, after, true)
+        ]
+        for one in corrected(found):
+            low, high = np.log(one.interval)
+            seen.add((one.kind, one.confidence > 0.9))
+            inside, beyond = max(-low, high) <= limit, low > limit or high < -limit
+            wanted = {"reproduced": inside, "not reproduced": beyond}
+            assert wanted.get(one.kind, not inside and not beyond)
+    assert seen > {("reproduced", False), ("not reproduced", True), ("too short to tell", True)}
+
+
 def planted(off=None, preset="full", seed=1, blocks=6):
     """Synthetic runs of the scaling campaign, under the names of its plan's trials."""
     dataset = scaling_campaign(off, noise=0.002, blocks=blocks, preset=preset, seed=seed)

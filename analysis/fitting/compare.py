@@ -24,10 +24,10 @@ def compare(curves: Iterable[Model], x, table) -> list[dict]:
 
     x has shape (points,), or (quantities, points) for models of several quantities. Missing values
     are NaN: the pooled fit uses every known point, the rest only complete blocks. The result is
-    plain JSON data, one dictionary per model. The best comes first, by what `ranked_by` says, in the order given if that
-    says nothing; models that this does not rank follow, and models that the data do not allow are last. Refused parts are None or empty, with the
-    reason: the `pooled` fit, the `intervals_95` of the parameters over the blocks
-    (`interval_kind`), and `held_out`.
+    plain JSON data, one dictionary per model. The best comes first, by what `ranked_by` says, in
+    the order given if that says nothing; models that this does not rank follow, and models that the
+    data do not allow are last. Refused parts are None or empty, with the reason: the `pooled` fit,
+    the `intervals_95` of the parameters over the blocks (`interval_kind`), and `held_out`.
     """
     x, table = np.asarray(x, float), np.asarray(table, float)
     compared = [_compared(model, x, table) for model in curves]
@@ -44,15 +44,13 @@ def ranked_by(compared: Iterable[dict]) -> str:
     """What ranks models that `compare` fitted: PARAMETERS if any is exact; AICC if two or more have one, else HELD_OUT if two
     or more have an error and the smallest is CLOSE; empty if nothing does. A model that alone has a criterion is not the
     best by it."""
-    values: dict[str, list[float]] = {PARAMETERS: [], AICC: [], HELD_OUT: []}
-    for one in compared:
-        for name, value in _criteria(one).items():
-            values[name].append(value)
-    if values[PARAMETERS]:
+    criteria = [_criteria(one) for one in compared]
+    names = [name for each in criteria for name in each]
+    if PARAMETERS in names:
         return PARAMETERS
-    if len(values[AICC]) > 1:
+    if names.count(AICC) > 1:
         return AICC
-    errors = values[HELD_OUT]
+    errors = [each[HELD_OUT] for each in criteria if HELD_OUT in each]
     return HELD_OUT if len(errors) > 1 and min(errors) <= CLOSE else ""
 
 
