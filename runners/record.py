@@ -330,11 +330,11 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
             cause = _cause(execution.stderr.strip() or execution.stdout.strip())
             message = f": {cause[:200]}" if cause else ""
             return Outcome("failed", f"{tool} ended with exit code {execution.exit_code}{message}")
-    if transcript.effective.get("busy"):
-        return Outcome("busy", f"{BUSY}: {transcript.effective['busy']}")
     mismatches = mismatch(transcript.requested, transcript.effective)
     if mismatches:
         return Outcome("invalid", "; ".join(mismatches))
+    if transcript.effective.get("busy"):
+        return Outcome("busy", f"{BUSY}: {transcript.effective['busy']}")
     try:
         return Outcome("ok", "", tuple(parse(transcript)))
     except InvalidRun as error:
