@@ -312,7 +312,7 @@ def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
     plan = experiment.plan_campaign("suspects", preset="full", blocks=3)
     assert plan.blocks[0][0].point["nodes"] == 6
     dataset = store.assemble(experiment.run_campaign(plan, out=tmp_path))
-    assert set(dataset.status.values) <= {"ok", "invalid"}
+    assert set(dataset.status.values) <= {"ok", "invalid", "busy"}
     if (dataset.status == "ok").sum() < 2:
         pytest.skip("what else this machine does held the nodes up")
     study = compare(dataset)
