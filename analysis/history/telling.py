@@ -143,11 +143,11 @@ def _sd(value: float) -> str:
 
 def promise(found: Judged) -> str:
     """How often an unchanged cluster is called changed at most, as measured at this correlation."""
-    among = f"among all {counted(found.tests, 'course')} together"
+    among = f" among all {counted(found.tests, 'course')} together" if found.tests > 1 else ""
     most = sessions.promised(found.alike)
     if most is None:
-        return f"At such a correlation no limit on false alarms holds {among}."
-    return f"Expect at most {counted(most, 'false alarm')} in {sessions.YEAR} sessions {among}."
+        return f"At such a correlation no limit on false alarms holds{among}."
+    return f"Expect at most {counted(most, 'false alarm')} in {sessions.YEAR} sessions{among}."
 
 
 def rule(found: Judged) -> str:
