@@ -105,3 +105,12 @@ def rows(result) -> list[frozenset]:
 def shown(value) -> str:
     """A value to compare: the order of lines may change a computed number's last digits."""
     return f"{value:.9g}" if isinstance(value, float) else repr(value)
+
+
+def to_print_precision(value):
+    """Nested values with their numbers to nine digits: Pythons and processors compute other last ones."""
+    if isinstance(value, dict):
+        return {name: to_print_precision(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_print_precision(part) for part in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
