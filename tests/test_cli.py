@@ -338,7 +338,7 @@ def test_all_is_written_below_falloff_home(tmp_path):
     done("import", "hpl", str(HPL / "2.0-several-rows.txt"))
     (raw,) = (home / "data" / "raw").iterdir()
     assert list((home / "data" / "datasets").glob("*.nc"))
-    copy = shutil.copytree(paths.REFERENCE / "hpl_scaling-fortinet_model", home / "copy")
+    copy = shutil.copytree(paths.REFERENCE / "hpl_table1-fortinet_model", home / "copy")
     done("compare", str(copy), str(paths.REFERENCE / "hpl_scaling-fortinet_model"))
     assert (home / "build" / "compare.svg").exists()
     assert raw.name in done("evidence", "verify", str(raw))
