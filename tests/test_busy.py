@@ -2,8 +2,10 @@
 
 import math
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +17,9 @@ import runners.campaign as engine
 from analysis import statements, store
 from runners.journal import Folder
 from runners.record import Command, Execution, Transcript, Trial, judge
-from runners.testbeds import busy, emulated, link_probe, programs
+from runners.testbeds import busy, emulated, link_probe, nodes, programs
+
+ROOT = Path(__file__).resolve().parent.parent
 
 SPIN = "from time import *; end = monotonic() + {seconds}\nwhile monotonic() < end: pass"
 
@@ -28,7 +32,7 @@ SPIN = "from time import *; end = monotonic() + {seconds}\nwhile monotonic() < e
         ([0.01, 0.4], 0.1, 2, ""),  # the trial's own programs had the processors
         ([0.01, 0.4], 0.9, 2, "waited 40 % of its time for a processor, of which other work took 90 %"),
         ([0.4, 0.01], 0.0, 1, "waited 40 % of its time for a processor, of which it had one"),
-        ([math.nan], 0.9, 2, "an unknown time"),  # a kernel that does not say, or ranks that are not paced
+        ([math.nan], 0.9, 2, "an unknown time"),  # a kernel that does not say
         ([math.nan], 0.1, 2, ""),
         ([math.nan, 0.4], 0.1, 1, ""),
     ],
@@ -81,19 +85,41 @@ def ran(ranks=0, delayed_s=math.nan):
     return programs.Ran(Command(("it",), ranks=ranks), execution, 0.1, delayed_s)
 
 
+def test_all_that_a_trial_waits_for_counts():
+    """Programs, ranks and what carries frames; mpirun itself does not."""
+    found = programs.Found(ran=[ran(delayed_s=1.0), ran(ranks=2, delayed_s=0.1)])
+    assert emulated._waits(found, [0.6, math.nan], 2.0) == pytest.approx(
+        [0.5, 0.3, math.nan], nan_ok=True
+    )
+
+
 @pytest.mark.parametrize(
-    ("ended", "counters", "shares"),
-    [
-        ([ran(delayed_s=1.0), ran(delayed_s=0.2)], {}, [0.5, 0.1, 0.3]),
-        ([ran(ranks=2, delayed_s=0.1)], {"pace_delayed": [0.4, math.nan]}, [0.2, 0.3]),
-        ([ran(ranks=2, delayed_s=0.1)], {}, [math.nan, 0.3]),
-        ([ran(ranks=2), ran(delayed_s=0.2)], {"pace_delayed": [math.nan]}, [0.1, math.nan, 0.3]),
-    ],
+    ("script", "code", "waited_s"),
+    [("while :; do :; done", -signal.SIGXCPU, 1.0), ("exit 3", 3, 0.0)],
 )
-def test_all_that_a_trial_waits_for_counts(ended, counters, shares):
-    """Programs, what carries frames, and paced ranks; mpirun itself does not, and ranks that do not report are unknown."""
-    found = programs.Found(ran=ended, counters=counters)
-    assert emulated._waits(found, [0.6], 2.0) == pytest.approx(shares, nan_ok=True)
+def test_a_rank_says_how_long_it_waited_and_ends_as_its_program(tmp_path, script, code, waited_s):
+    """Two that want one processor wait half of the time. Only a rank that is killed itself says nothing."""
+    if math.isnan(busy.waited_s(os.getpid())):
+        pytest.skip("this kernel does not say how long a program waits")
+    node = tmp_path / os.uname().nodename
+    node.mkdir()
+    (node / "processor").write_text(str(min(os.sched_getaffinity(0))))
+    rank = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(ROOT / "runners/testbeds/rank.py"),
+        "join",
+        str(tmp_path),
+    ]
+    limited = ["prlimit", "--cpu=1:2", "sh", "-c", script]
+    both = [subprocess.Popen([*rank, *limited], start_new_session=True) for _ in range(2)]
+    assert [rank.wait() for rank in both] == [code, code]
+    net = SimpleNamespace(graph=SimpleNamespace(nodes=[1]), space=lambda _: node)
+    waited = nodes.waited_s(net)
+    assert len(waited) == 2 and min(waited) == pytest.approx(waited_s, abs=0.7)
+    (node / "waited").write_text("1000000000\n")
+    assert nodes.waited_s(net) == pytest.approx([1, math.nan], nan_ok=True)
 
 
 class Disturbed(LocalTestbed):

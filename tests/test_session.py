@@ -70,11 +70,13 @@ def campaign(home) -> Iterator[Folder]:
 
 
 def outcomes(folder: Folder) -> dict[str, Transcript]:
-    """The transcripts by id, after each was judged valid."""
+    """The transcripts by id, after each was judged valid, but for the tests beside it."""
     found = {transcript.trial.id: transcript for transcript in folder.transcripts()}
     for transcript in found.values():
         outcome = judge(transcript, tool_named(transcript.trial.runner).parse)
-        assert (outcome.status, outcome.reason) == ("ok", "")
+        assert outcome.status in ("ok", "busy") and (outcome.reason == "") == (
+            outcome.status == "ok"
+        )
     return found
 
 

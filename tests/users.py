@@ -27,8 +27,6 @@ SCRIPT = """
 from pathlib import Path
 from runners import session
 from runners.journal import Folder
-from runners.testbeds import busy
-busy._MOST_LOAD = 2  # the tests beside it are no reason to refuse its trials
 folder = Folder(Path("campaign"))
 session.run(folder.plan(), folder, lambda e: e.kind == "finished" and print(e.trial.id, flush=True))
 """

@@ -2,7 +2,7 @@
 
 It was if something of the trial that was ready to run (a program, a rank, what carries or receives frames) often waited for
 a processor, and other work took processors too, or there is only one. The kernel counts such waits in
-/proc/PID/schedstat; without these files they are unknown, and other work alone decides.
+/proc/PID/schedstat; without these files, or of a rank that was killed, they are unknown, and other work alone decides.
 """
 
 import math

@@ -288,7 +288,11 @@ class Emulated:
             self._judge_ranks(found, net)
             if self.load(trial) >= 1 and not self._is_stretched:
                 disturbed = busy.verdict(
-                    _waits(found, waiting.values(), after["elapsed"] - before["elapsed"])
+                    _waits(
+                        found,
+                        (*nodes.waited_s(net), *waiting.values()),
+                        after["elapsed"] - before["elapsed"],
+                    )
                 )
                 found.effective.update({"busy": disturbed} if disturbed else {})
         return found.transcript(self, trial)
@@ -427,14 +431,11 @@ def _clocks(net: Network) -> Dict[str, float]:
     return {"network_cpu_time": net.carrying_time(), **host.clock()}
 
 
-def _waits(found: programs.Found, of_network: Iterable[float], elapsed_s: float) -> List[float]:
-    """The share of a trial's time [1] for which each of its programs, its paced ranks, and each part of its network was kept
-    waiting for a processor; NaN for ranks that are not paced."""
-    seconds = [program.delayed_s for program in found.ran if not program.command.ranks]
-    if any(program.command.ranks for program in found.ran):
-        of_nodes = found.counters.get("pace_delayed", [math.nan])
-        seconds += [delay for delay in of_nodes if not math.isnan(delay)] or [math.nan]
-    return [delay / elapsed_s for delay in (*seconds, *of_network)]
+def _waits(found: programs.Found, others: Iterable[float], elapsed_s: float) -> List[float]:
+    """The share of a trial's time [1] for which each of its programs, but not mpirun, and each of `others` was kept waiting
+    for a processor."""
+    own = [program.delayed_s for program in found.ran if not program.command.ranks]
+    return [delay / elapsed_s for delay in (*own, *others)]
 
 
 def _largest_window() -> Optional[int]:

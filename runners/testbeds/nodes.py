@@ -115,12 +115,23 @@ def occupied(net: Network) -> int:
     return sum(bool((net.space(name(node)) / "guests").read_text()) for node in net.graph.nodes)
 
 
+def waited_s(net: Network) -> List[float]:
+    """How long each rank since the trial began was kept waiting for a processor [s]; NaN where it or the kernel did not say."""
+    found = []
+    for space in map(net.space, map(name, net.graph.nodes)):
+        ranks = len((space / "guests").read_text().split())
+        waits = [1e-9 * float(word) for word in (space / "waited").read_text().split()]
+        found += waits + [math.nan] * (ranks - len(waits))
+    return found
+
+
 def _prepare(net: Network, around: Surroundings) -> None:
     """Put into the state folder the files that rank.py needs; no rank has come in yet."""
     shares = around.description.get("slow", {}).get("nodes", {})
     for node in net.graph.nodes:
         space, by_address = net.space(name(node)), net.state / address(node)
-        (space / "guests").write_text("")
+        for file in ("guests", "waited"):
+            (space / file).write_text("")
         if str(node) in shares:
             (space / "share").write_text(repr(float(shares[str(node)])))
         if not around.pacing:

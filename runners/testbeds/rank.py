@@ -1,11 +1,11 @@
 """mpirun starts this instead of rsh and of a rank. It imports nothing of ours, so the interpreter starts in milliseconds.
 
 rank.py agent STATE HOST COMMAND ...      become the command, inside the node whose address is HOST
-rank.py join STATE PROGRAM [ARGUMENT ...] become the program, on the processor of the node that it is on
+rank.py join STATE PROGRAM [ARGUMENT ...] run the program, on the processor of the node that it is on
 
 By rsh's convention the command is one string for a shell. Open MPI's command, without a prefix, is a plain list of words,
 so it is split as a shell would split it. A rank knows its node by its hostname. It adds a line to the node's file
-`guests`. If there is a file `processor`, it stays on that processor. A file `share` holds the share of the others' rate
+`guests`, and at its end one to `waited`: how long it was ready to run and had no processor [ns], by the kernel's count. If there is a file `processor`, it stays on that processor. A file `share` holds the share of the others' rate
 that a paced node has.
 """
 
@@ -15,7 +15,7 @@ import sys
 
 
 def main(role: str, state: str, words: list) -> None:
-    """Become the program."""
+    """Become the program, or run it and end as it does."""
     if role == "agent":
         node = os.path.join(state, words[0])
         enter = ["nsenter", f"--net={node}/net", f"--uts={node}/uts", "--"]
@@ -31,7 +31,21 @@ def main(role: str, state: str, words: list) -> None:
     if os.path.exists(share):
         with open(share, encoding="utf-8") as file:
             os.environ["PACE_SHARE"] = file.read()
-    os.execvp(words[0], words)
+    program = os.fork()
+    if not program:
+        os.execvp(words[0], words)
+    # What has ended keeps its record until it is collected.
+    os.waitid(os.P_PID, program, os.WEXITED | os.WNOWAIT)
+    waited = "nan"  # a kernel that does not say
+    if os.path.exists(f"/proc/{program}/schedstat"):
+        with open(f"/proc/{program}/schedstat", encoding="ascii") as file:
+            waited = file.read().split()[1]
+    with open(os.path.join(node, "waited"), "a", encoding="ascii") as file:
+        file.write(f"{waited}\n")
+    status = os.waitpid(program, 0)[1]
+    if os.WIFSIGNALED(status):
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status))
 
 
 if __name__ == "__main__":
