@@ -421,14 +421,14 @@ def plan_replay(
     what_ifs: Collection[what_if.WhatIf] = (),
     slower: Mapping[str, float] | None = None,
 ) -> Plan:
-    """The campaign `programs` for one recorded program on these node counts; `checksum` is its
+    """The campaign `replay_examples` for one recorded program on these node counts; `checksum` is its
     recording's.
 
     It is replayed `on` these networks, by default those that the campaign compares, as far as the testbed describes
     them; each what-if adds one of each. `slower` says by network and nodes ("gige 8") how many times as long as recorded ranks
     compute.
     """
-    described, machine = campaigns.read("programs"), testbeds.read(testbed)
+    described, machine = campaigns.read("replay_examples"), testbeds.read(testbed)
     if not isinstance(machine, testbeds.Simulated):
         remedy = "only a simulation can replay: name smith"
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
@@ -448,7 +448,7 @@ def plan_replay(
 
 
 def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
-    """A recorded program replayed on the networks of the campaign `programs`; raises FalloffError if there is no
+    """A recorded program replayed on the networks of the campaign `replay_examples`; raises FalloffError if there is no
     recording."""
     counts = list(recording.kept(program))
     plan = plan_replay(program, counts, testbed, recording.digest(program))

@@ -38,25 +38,27 @@ FRAME = ("00_start_here", LESSON, *OF_OWN_FILES, "80_explore", "85_claims", SUMM
 MAIN = "40_hpl_scaling"  # the main question
 CLAIMS = "85_claims"
 # These test the tools, and not a network: they are in the supplement alone, at its end.
-TESTS_OF_TOOLS = ("12_message_latency", "53_suspects", "86_compare", "87_reproduce")
+TESTS_OF_TOOLS = ("12_ping_pong", "53_suspects", "86_compare", "87_reproduce")
 # The report's sections by weight. An experiment that is not named comes before the claims.
 BY_WEIGHT = (
     *(SUMMARY, MAIN, "44_hpl_paper"),
     # What explains the answer
     *("41_hpl_size", "42_hpl_noise", "46_scale_model", "48_hpl_messages"),
-    *("57_hpl_buffers", "56_incast", "58_congestion", "47_hpl_beyond"),
+    *("57_switch_buffers", "56_incast", "58_congestion", "47_hpl_larger"),
     # The other sources
-    *("10_switch_mtu", "11_frames", "20_token_exchange", "30_link_bonding", "43_hpl_blas"),
+    *("10_mtu", "11_frame_size", "20_token_exchange", "30_link_bonding", "43_hpl_blas"),
     *("50_long_path", "51_fan_out", "52_parallel_streams"),
     # Other programs, and the design of a network
-    *("59_program", "62_real_programs", "54_programs", "55_twin"),
-    *("60_topology", "70_top500"),
+    *("59_program", "62_program_others", "54_replay", "55_twin"),
+    *("60_oversubscription", "70_top500"),
     *(CLAIMS, "95_methods", *TESTS_OF_TOOLS),
 )
 # These explain one kind of evidence; a campaign of another kind is shown as a user's own data are.
 OF_ONE_KIND = {
-    **dict.fromkeys(("44_hpl_paper", "54_programs", "55_twin"), "simulated"),
-    **dict.fromkeys(("46_scale_model", "59_program", "62_real_programs", "86_compare"), "emulated"),
+    **dict.fromkeys(("44_hpl_paper", "54_replay", "55_twin"), "simulated"),
+    **dict.fromkeys(
+        ("46_scale_model", "59_program", "62_program_others", "86_compare"), "emulated"
+    ),
 }
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)

@@ -19,7 +19,7 @@ from runners.record import FalloffError
 HPL, MESSAGES, STREAMS, TWIN, OPERATIONS = OF_OWN_FILES
 # What `falloff twin` simulates: points that were run, and networks that are not there.
 FORETOLD = ("twin_held_out", "twin_what_if")
-_OF_TWIN = ("token_nodes", "token_load", "suspects", "twin_hpl")  # of the example
+_OF_TWIN = ("twin_tokens", "twin_load", "suspects", "twin_hpl")  # of the example
 # A dataset with any of these readings has the section of its notebook.
 NOTEBOOKS = {
     HPL: ("hpl_rate",),

@@ -1,5 +1,6 @@
 """How many minutes a campaign takes until it is decided, and how probable that is at each look."""
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from analysis import contrasts, derive, paths, store
 from analysis.statistics import design as designs
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, PlannedFall
-from runners import scale
+from runners import renamed, scale
 from runners.journal import Folder
 from runners.plan import LEAST_BLOCKS, Plan, kind_of, planned_s
 from runners.record import FalloffError, Trial
@@ -24,7 +25,7 @@ RUNS_IN_D = 4  # a block's D is of four runs, so that its standard deviation is 
 CAMPAIGNS, SEED = 20_000, 20261122
 # Whose falls are assumed, the first that has them.
 AT_THE_SAME_RATES = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
-SIMULATED = paths.REFERENCE / "hpl_paper-smith"
+SIMULATED = paths.REFERENCE / "hpl_paper_simulated-smith"
 
 
 def text(plan: Plan) -> str:
@@ -48,7 +49,9 @@ def text(plan: Plan) -> str:
     scatter, source = None, "not known; `--repeats 1` runs one"
     if np.isfinite(block_s):
         source = "times as the testbed's rates say; scatter not known: `--repeats 1` runs a block"
-    own = paths.RAW.glob(f"{plan.name}-{testbed}-????????")
+    own = itertools.chain(
+        *(paths.RAW.glob(f"{name}-{testbed}-????????") for name in renamed.names(plan.name))
+    )
     newest = sorted(own, key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in (*newest, paths.REFERENCE / f"{plan.name}-{testbed}"):
         # No run, or some kind of trial was not run, or no block is whole.

@@ -19,8 +19,8 @@ def facts(name: str) -> dict[str, Any]:
     """The content of a file in data/published; a number is a table of value, unit and where it is
     printed.
 
-    `smith` is the FortiSwitch paper, `smith_appendix_b` its HPL.dat, `nemo` the switch tests,
-    `grid5000` the long path, `beowulf` the topology study, `bonding_blog` the blog's cluster,
+    `fortinet` is the FortiSwitch paper, `fortinet_appendix_b` its HPL.dat, `nemo` the switch tests,
+    `grid5000` the long path, `beowulf` the topology study, `bonding` the blog's cluster,
     `top500` the printed numbers about TOP500's lists.
     """
     return tomllib.loads((PUBLISHED / f"{name}.toml").read_text(encoding="utf-8"))
@@ -29,7 +29,7 @@ def facts(name: str) -> dict[str, Any]:
 def table(name: str) -> pd.DataFrame:
     """A printed table, a row each with its source.
 
-    `smith_table1` has P, Q, nodes, printed_n (hundreds) and N of the 15 cases; `bonding_blog` nodes, links_per_node,
+    `fortinet_table1` has P, Q, nodes, printed_n (hundreds) and N of the 15 cases; `bonding` nodes, links_per_node,
     rate_gflop_s and efficiency_percent; `nemo_netperf` path, driver, mtu [B], direction, flow, goodput_kib_s in 2^10 bytes/s,
     and cpu_local_percent and cpu_remote_percent of all of a machine's processors. A test of both ways has two rows there.
     `top500_families` has the efficiency of each family of interconnects in TOP500's lists, computed from the lists.

@@ -36,7 +36,7 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
         dataset, N=dataset.N, message=dataset.short_message_time, carried=dataset.link_share
     ).median("block")
     slowed = over_factors(dataset, dilation=dataset.dilation).dilation.max("block")
-    rows, cases = {}, published.table("smith_table1").set_index("nodes").N
+    rows, cases = {}, published.table("fortinet_table1").set_index("nodes").N
     networks = {name: link for name, link in interconnects(dataset).items() if "rate_bit_s" in link}
     for name, link in networks.items():
         for nodes in [n for n in ran.nodes.values.tolist() if n in cases.index]:

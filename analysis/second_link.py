@@ -178,7 +178,7 @@ def on_one_node(dataset: xr.Dataset, log_gain: xr.DataArray) -> str:
 
 def published_gains() -> pd.Series:
     """The gains [1] that the bonding blog printed, by number of nodes."""
-    results = published.table("bonding_blog")
+    results = published.table("bonding")
     rates = results.pivot(index="nodes", columns="links_per_node", values="rate_gflop_s")
     return rates[2] / rates[1] - 1
 

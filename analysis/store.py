@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.schema import check, schema
-from runners import manifest, payload
+from runners import manifest, payload, renamed
 from runners.journal import Folder, read_transcript, replacing
 from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
 from runners.tools import token_exchange, tool_named
@@ -135,9 +135,17 @@ def attributes(file: Path) -> dict[str, Any]:
     """The attributes of a netCDF-4 file, read without its variables; raises OSError if it is not one."""
     try:
         with _NETCDF, netCDF4.Dataset(file) as found:
-            return {name: found.getncattr(name) for name in found.ncattrs()}
+            attributes = {name: found.getncattr(name) for name in found.ncattrs()}
     except (RuntimeError, AttributeError) as error:  # netCDF's own, for damage inside the file
         raise OSError(str(error)) from None
+    return {**attributes, **_present(attributes)}
+
+
+def _present(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The campaign's present name, which may have been renamed since a file was written."""
+    return {
+        name: renamed.campaign(value) for name, value in attributes.items() if name == "campaign"
+    }
 
 
 def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
@@ -192,6 +200,7 @@ def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
     }
     found = dataset.assign(lacking).set_coords([*(schema()["coordinates"].keys() & lacking)])
     found.attrs.pop("Conventions", None)
+    found.attrs.update(_present(found.attrs))
     for array in found.variables.values():
         if unit := array.attrs.pop(_SHOWN, None):
             array.attrs["units"] = unit

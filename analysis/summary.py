@@ -25,9 +25,9 @@ WIDTHS = (3, 50, 16, 28, 25, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
 # Of each of these the first page's table has the first planned statement. The abstract has those of the main question.
 FINDINGS = {
-    *("44_hpl_paper", "42_hpl_noise", "57_hpl_buffers", "56_incast"),
-    *("10_switch_mtu", "20_token_exchange", "30_link_bonding", "50_long_path"),
-    *("59_program", "55_twin", "60_topology"),
+    *("44_hpl_paper", "42_hpl_noise", "57_switch_buffers", "56_incast"),
+    *("10_mtu", "20_token_exchange", "30_link_bonding", "50_long_path"),
+    *("59_program", "55_twin", "60_oversubscription"),
 }
 MEANING = (
     "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "

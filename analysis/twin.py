@@ -99,7 +99,7 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
     if not links:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         what = (
-            reasons or "no campaign has messages by size (`falloff run token_nodes` measures them)"
+            reasons or "no campaign has messages by size (`falloff run twin_tokens` measures them)"
         )
         raise FalloffError(f"no network can be fitted. {what}")
     names = tuple(dict.fromkeys(each.attrs["campaign"] for each in datasets))

@@ -9,7 +9,7 @@ from runners import executables
 from runners.record import FalloffError
 
 # A paced and a simulated campaign, of each of which a tiny trial is run.
-TRIED = ("hpl_scaling", "hpl_paper")
+TRIED = ("hpl_scaling", "hpl_paper_simulated")
 
 
 @command(

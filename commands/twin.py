@@ -31,7 +31,7 @@ class Rates(click.ParamType):
 @command(
     "twin",
     examples="""
-        falloff twin data/raw/token_nodes-* data/raw/suspects-* data/raw/hpl_scaling-* --name mytwin
+        falloff twin data/raw/twin_tokens-* data/raw/suspects-* data/raw/hpl_scaling-* --name mytwin
         falloff run hpl_scaling --testbed mytwin
         falloff twin mine --name mytwin --faster 10,25,100 --out mine
     """,

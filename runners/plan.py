@@ -6,10 +6,10 @@ what resolves descriptions (analysis/descriptions).
 
 import itertools
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
-from runners import kept
+from runners import kept, renamed
 from runners.record import Tool, Trial, is_name
 
 LEAST_BLOCKS = 2  # the fewest blocks with an interval
@@ -82,6 +82,7 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     if isinstance(data, dict) and isinstance(data.get("stopping"), dict):
         data["stopping"].pop("precision", None)  # in older plans
     plan = kept.record(Plan, data)
+    plan = replace(plan, name=renamed.campaign(plan.name))
     testbed = plan.testbed
     count = testbed.get("nodes")  # 0 for imported files
     if not isinstance(testbed.get("name"), str) or type(count) is not int or not 0 <= count < 1e6:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from runners import renamed
+
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
 # How the reason begins why a trial that other work disturbed is no measurement.
@@ -270,7 +272,9 @@ def is_name(text: str) -> bool:
 def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
     """The error for an unknown name: the name that was probably meant, and all known names."""
     names = sorted(known)
-    near = nearest(name, names)
+    present, near = renamed.present(name), nearest(name, names)
+    if present:
+        return FalloffError(f"{kind} {name!r} is called {present!r} now")
     guess = f" (did you mean {near!r}?)" if near else ""
     return FalloffError(
         f"there is no {kind} {name!r}{guess}; there are: {', '.join(names) or 'none'}"

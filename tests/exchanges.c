@@ -1,4 +1,4 @@
-/* For test_replay.py and test_emulated_program.py: so many times each rank computes, by the clock of its processor time,
+/* For test_replay.py and test_program.py: so many times each rank computes, by the clock of its processor time,
  * and exchanges BYTES with its partner (`pairs`) or with every other rank (`alltoall`, `alltoallw`: the same exchange).
  * The first rank says how long it took by the clock of MPI.
  *

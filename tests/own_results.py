@@ -60,7 +60,7 @@ def write_cluster(folder, networks=("gige", "10gige"), nodes=(2, 4, 8, 16), bloc
     HPL on one node is an output with that rate.
     """
     hpl, tokens = (
-        paths.REFERENCE / name for name in ("twin_hpl-scale_model", "token_nodes-scale_model")
+        paths.REFERENCE / name for name in ("twin_hpl-scale_model", "twin_tokens-scale_model")
     )
     for _, text in archive.read(hpl / archive.NAME):
         one = json.loads(text)

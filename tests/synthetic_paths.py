@@ -22,7 +22,7 @@ def long_path_campaign(
 ):
     """Goodput = min(wire limit, window_share x window / round trip), with noise on the log scale.
 
-    `slow` is (probability, factor) of a slow state; it concerns whole trials. `campaign` may be long_repeats too.
+    `slow` is (probability, factor) of a slow state; it concerns whole trials. `campaign` may be long_path_repeats too.
     """
     plan = experiment.plan_campaign(campaign, "paths", preset, blocks)
     random = np.random.default_rng(seed)

@@ -33,13 +33,13 @@ def run(campaign, share, blocks=3, noise=0.0, preset="full", failed=(), seed=1):
 
 
 def dilated_campaign(bias=None, **chance):
-    """hpl_invariance: `bias` maps a dilation to what its shares are multiplied by."""
+    """scale_model_dilation: `bias` maps a dilation to what its shares are multiplied by."""
     bias = {} if bias is None else bias
 
     def share(point):
         return SHARES[point["interconnect"]] * bias.get(point["dilation"], 1.0)
 
-    return run("hpl_invariance", share, **chance)
+    return run("scale_model_dilation", share, **chance)
 
 
 def scaling_campaign(off=None, **chance):

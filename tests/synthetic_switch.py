@@ -12,23 +12,23 @@ UNSHAPED = 4e9  # bit/s
 
 
 def over_mtu(blocks=3, share=None, unattributed=0.02):
-    """Campaign tcp_mtu; `share` maps a path to the part of a full wire that it delivers (1 where absent).
+    """Campaign mtu; `share` maps a path to the part of a full wire that it delivers (1 where absent).
 
     Of the machine's CPU time the part `unattributed` is nobody's.
     """
-    return _tcp("tcp_mtu", blocks, share or {}, unattributed)
+    return _tcp("mtu", blocks, share or {}, unattributed)
 
 
 def cost(blocks=8, noise=0.02, unattributed=0.02, seed=1, step=1.0):
-    """Campaign tcp_cost; packets of more than a page (4096 bytes) cost `step` times as much at both ends.
+    """Campaign mtu_cpu; packets of more than a page (4096 bytes) cost `step` times as much at both ends.
 
     `noise` is the log-scale sd of CPU times.
     """
-    return _tcp("tcp_cost", blocks, {}, unattributed, noise, seed, step)
+    return _tcp("mtu_cpu", blocks, {}, unattributed, noise, seed, step)
 
 
-def frame_limits(blocks=2, limit=8982, varying=False):
-    """Campaign frame_limits; packets of more than `limit` bytes vanish on switch_8996.
+def frame_size_limit(blocks=2, limit=8982, varying=False):
+    """Campaign frame_size_limit; packets of more than `limit` bytes vanish on switch_8996.
 
     When it is `varying`, every second block has it 4 bytes lower under load.
     """
@@ -44,11 +44,11 @@ def frame_limits(blocks=2, limit=8982, varying=False):
             for name, value in {**sizes, "fault": fault}.items()
         }
 
-    return of_plan(experiment.plan_campaign("frame_limits", "paths", "full", blocks), readings)
+    return of_plan(experiment.plan_campaign("frame_size_limit", "paths", "full", blocks), readings)
 
 
-def packet_sizes(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
-    """Campaign packet_sizes; of frames of a size the part that `lost` maps it to does not leave the switch.
+def frame_size_rate(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
+    """Campaign frame_size_rate; of frames of a size the part that `lost` maps it to does not leave the switch.
 
     Of those that arrive, the part `overrun` is lost at the receiver's socket, on every path.
     """
@@ -66,7 +66,7 @@ def packet_sizes(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
             "bytes_received": _nodes(0, frames * (1 - gone)),
         }
 
-    return of_plan(experiment.plan_campaign("packet_sizes", "paths", "full", blocks), readings)
+    return of_plan(experiment.plan_campaign("frame_size_rate", "paths", "full", blocks), readings)
 
 
 def _tcp(name, blocks, share, unattributed, noise=0.0, seed=1, step=1.0):

@@ -16,9 +16,14 @@ from runners.tools import tool_named
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 # Their orders are the paper's, which are no multiples of the blocks.
 SIMULATED = (
-    "hpl_paper", "hpl_chain", "hpl_sensitivity", "hpl_beyond", "hpl_agreement", "hpl_topology",
+    "hpl_paper_simulated", "scale_model_chain", "hpl_paper_sensitivity", "hpl_larger", "hpl_agreement", "oversubscription_hpl",
 )  # fmt: skip
-HPL = [name for name in NAMES if name.startswith("hpl_")]
+HPL = [
+    name
+    for name in NAMES
+    if name.startswith(("hpl_", "scale_model_"))
+    or name in ("oversubscription_hpl", "switch_buffers_hpl")
+]
 
 
 @cache
@@ -33,7 +38,7 @@ def points(name):
 
 
 # Reading 15 recordings takes ten seconds; `program_replay` has the same tool and three.
-RECORDED = {"real_programs", "real_programs_compared"}
+RECORDED = {"replay_others", "program_others_replayed"}
 
 
 @pytest.mark.parametrize("name", the_rest_is_long(NAMES, {*NAMES} - RECORDED))
@@ -67,7 +72,9 @@ def test_the_hpl_campaigns_run_the_same_hpl():
     algorithm = "NB PMAP PFACT NBMIN NDIV RFACT BCAST DEPTH SWAP L1 U".split()
     models = ("scale_model", "fortinet_model")
     there = [name for name in HPL if plan_of(name).testbed["name"].startswith(models)]
-    assert {"hpl_scaling", "hpl_table1", "hpl_invariance", "hpl_agreement"} <= set(there)
+    assert {"hpl_scaling", "hpl_paper_emulated", "scale_model_dilation", "hpl_agreement"} <= set(
+        there
+    )
     assert len({tuple(points(name)[0][key] for key in algorithm) for name in there}) == 1
     for point in points("hpl_scaling"):  # the paper's orders over 64: as the root of the nodes
         assert abs(point["N"] / (665 * point["nodes"] ** 0.5) - 1) < 0.05
@@ -75,7 +82,7 @@ def test_the_hpl_campaigns_run_the_same_hpl():
 
 def test_tcp_runs_between_nodes_of_its_path():
     """iperf3 drops fractions of seconds; the nodes are on every path; and no host has a larger MTU than a silent switch
-    lets pass: TCP would stall there. Only frame_limits looks for that."""
+    lets pass: TCP would stall there. Only frame_size_limit looks for that."""
     found = {name: [point for point in points(name) if "path" in point] for name in NAMES}
     assert sum(map(bool, found.values())) > 5
     for name, on_paths in found.items():
@@ -86,7 +93,7 @@ def test_tcp_runs_between_nodes_of_its_path():
             path = interconnects[point["path"]]
             assert _ends(point) <= set(graph(path).nodes), name
             least = min(path.get("switches", {}).values(), default=float("inf"))
-            assert name == "frame_limits" or point.get("mtu", 0) <= least, name
+            assert name == "frame_size_limit" or point.get("mtu", 0) <= least, name
 
 
 def _ends(point):

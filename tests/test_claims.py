@@ -189,7 +189,7 @@ def test_readers_see_every_verdict_and_where_they_differ():
     entries = (
         Entry(old, (bare, supported, simulated)),
         Entry(old, (bare, supported, opposite)),
-        Entry(claim(0.9, 1.1, "smith", confounds=["few"]), (wrong, emulated, simulated)),
+        Entry(claim(0.9, 1.1, "fortinet", confounds=["few"]), (wrong, emulated, simulated)),
     )
     text = re.sub(r"\\(.)", r"\1", tables.finding(entries)).replace("\u00a0", " ")
     for said in (
@@ -206,12 +206,12 @@ def test_readers_see_every_verdict_and_where_they_differ():
 
     confounds = (
         Confound(id="old", source="nemo", meaning="Old hosts."),
-        Confound(id="few", source="smith", meaning="Few runs."),
+        Confound(id="few", source="fortinet", meaning="Few runs."),
     )
-    nemo, smith, notes = tables.whole(entries, confounds)
-    assert [len(table.rows) for table in (nemo, smith, notes)] == [2, 1, 2]
-    assert "(see 1)" in nemo.rows[0][0] and "(see 2)" in smith.rows[0][0]
-    assert "Emulated and simulated: not testable" in smith.rows[0][-1]
+    nemo, fortinet, notes = tables.whole(entries, confounds)
+    assert [len(table.rows) for table in (nemo, fortinet, notes)] == [2, 1, 2]
+    assert "(see 1)" in nemo.rows[0][0] and "(see 2)" in fortinet.rows[0][0]
+    assert "Emulated and simulated: not testable" in fortinet.rows[0][-1]
     verdicts = tables.verdicts(entries)
     assert verdicts.rows[0][1:] == ("2", "2 / 0 / 0", "0 / 1 / 0", "—")
     assert verdicts.rows[-1][1:] == ("3", "2 / 0 / 0", "0 / 1 / 0", "0 / 1")

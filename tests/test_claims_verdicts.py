@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 import xarray as xr
 from synthetic import campaign
+from synthetic_hpl_paper import smith_campaign
 from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
-from synthetic_smith import smith_campaign
 from synthetic_studies import blas_campaign, noise_campaign, size_campaign
 from synthetic_token import token_campaign
 
@@ -19,7 +19,10 @@ from analysis.claims.evaluate import evaluate, stated_on
 from analysis.derive import points
 
 SHIPPED = ledger.load()
-SMITH = {name: smith_campaign(name) for name in ("hpl_paper", "hpl_sensitivity", "hpl_beyond")}
+SMITH = {
+    name: smith_campaign(name)
+    for name in ("hpl_paper_simulated", "hpl_paper_sensitivity", "hpl_larger")
+}
 FOR, AGAINST, OPEN, NOT_TESTABLE = "supported", "contradicted", "undecided", "not testable"
 
 
@@ -57,7 +60,9 @@ def stored(name, testbed="paths"):
     return experiment.stored(name, testbed)
 
 
-TABLE = stored("hpl_table1", "fortinet_model")  # beside which notebook 44 shows the paper's cases
+TABLE = stored(
+    "hpl_paper_emulated", "fortinet_model"
+)  # beside which notebook 44 shows the paper's cases
 KINDS = "local_wire local_router remote_switch remote_router bonded_switch bonded_shared".split()
 # One pair and seven, the smallest token and the largest.
 TOKENS = token_campaign(only=tuple(f"{kind}_10m" for kind in KINDS), preset="quick")
@@ -76,13 +81,13 @@ ROUTER = {"path": "remote_router_10m", "pairs": 1}
 @pytest.mark.parametrize(
     ("claim", "altered", "reading", "factor", "levels", "before", "after"),
     [
-        ("nemo_jumbo_gain", "tcp_mtu", "goodput", 1.05, JUMBO, FOR, AGAINST),
-        ("nemo_cpu_byte_local", "tcp_cost", "goodput", 0.5, {"mtu": 9000}, FOR, AGAINST),
+        ("nemo_jumbo_gain", "mtu", "goodput", 1.05, JUMBO, FOR, AGAINST),
+        ("nemo_cpu_byte_local", "mtu_cpu", "goodput", 0.5, {"mtu": 9000}, FOR, AGAINST),
         ("grid5000_stays_saturated", "fan_out", "aggregate_goodput", 0.7, {"receivers": 7}, FOR, AGAINST),
         ("grid5000_buffers_need_tuning", "long_path", "goodput", 6, {"window_bytes": 65536}, FOR, AGAINST),
         # Of the repeats every second transfer is slowed down: emulated, without other traffic, they are not testable.
-        ("grid5000_scatter_from_rennes", "long_repeats", "goodput", 0.5, {}, AGAINST, FOR),
-        ("grid5000_much_lower", "long_repeats", "goodput", 0.5, {}, AGAINST, FOR),
+        ("grid5000_scatter_from_rennes", "long_path_repeats", "goodput", 0.5, {}, AGAINST, FOR),
+        ("grid5000_much_lower", "long_path_repeats", "goodput", 0.5, {}, AGAINST, FOR),
         ("beowulf_local_gain", "token_exchange", "token_throughput", 0.5, WIRE, FOR, AGAINST),
         ("beowulf_local_highest", "token_exchange", "token_throughput", 0.5, WIRE, FOR, AGAINST),
         ("beowulf_bonded_worse", "token_exchange", "token_throughput", 0.7, BONDED, AGAINST, FOR),
@@ -96,9 +101,9 @@ def test_other_readings_are_another_verdict(claim, altered, reading, factor, lev
     """On stored campaigns, and on tokens as they are planted."""
     data = {"token_exchange": TOKENS}
     if altered not in data:
-        data = {name: stored(name) for name in ("tcp_mtu", "long_path", altered)}
+        data = {name: stored(name) for name in ("mtu", "long_path", altered)}
     evidence = "emulated"
-    if altered == "long_repeats":
+    if altered == "long_path_repeats":
         assert judged(claim, data).verdict == NOT_TESTABLE
         data, evidence = {name: as_measured(one) for name, one in data.items()}, "measured"
         block = data[altered].block
@@ -129,10 +134,13 @@ def daemons(most):
 # Of two links that a hash of the peers chooses, over nodes.
 OF_THE_BLOG = {**GAINS, "ecmp_layer2": {1: 0.0, 2: 0.058, 4: 0.134, 8: 0.2}}
 FALLING = {**GAINS, "ecmp_layer2": {1: 0.0, 2: 0.2, 4: 0.1, 8: 0.05}}
-BLOG = {"link_hpl": hpl_campaign(gains=OF_THE_BLOG, noise=0.005)}
-SHRINKING = {"link_hpl": scaled(hpl_campaign(gains=FALLING), "hpl_rate", 1.5, nodes=4)}
-PLANTED = {"link_hpl": hpl_campaign(), "link_micro": micro_campaign()}
-BOTH = {**PLANTED, "link_micro": micro_campaign(links={**LINKS, "ecmp_layer2": LINKS["mptcp"]})}
+BLOG = {"link_bonding_hpl": hpl_campaign(gains=OF_THE_BLOG, noise=0.005)}
+SHRINKING = {"link_bonding_hpl": scaled(hpl_campaign(gains=FALLING), "hpl_rate", 1.5, nodes=4)}
+PLANTED = {"link_bonding_hpl": hpl_campaign(), "link_bonding_tcp": micro_campaign()}
+BOTH = {
+    **PLANTED,
+    "link_bonding_tcp": micro_campaign(links={**LINKS, "ecmp_layer2": LINKS["mptcp"]}),
+}
 NOISY, QUIET = {"hpl_noise": daemons(4.5)}, {"hpl_noise": daemons(1.0)}
 BLAS = {factor: {"hpl_blas": blas_campaign(factor=factor)} for factor in (1.1, 2, 5)}
 SIZE = {"hpl_size": size_campaign(blocks=3, noise=0.002)}
@@ -153,9 +161,9 @@ SIZE = {"hpl_size": size_campaign(blocks=3, noise=0.002)}
         ("bonding_one_connection", BOTH, FOR),
         ("bonding_many_connections", PLANTED, AGAINST),
         ("bonding_many_connections", BOTH, FOR),
-        ("smith_monitoring", NOISY, FOR),
-        ("smith_monitoring", QUIET, AGAINST),
-        ("smith_order", SIZE, AGAINST),
+        ("fortinet_monitoring", NOISY, FOR),
+        ("fortinet_monitoring", QUIET, AGAINST),
+        ("fortinet_order", SIZE, AGAINST),
         ("bonding_blas_doubled", BLAS[2], FOR),
         # A factor of five is no doubling either, but gains more than the second link.
         ("bonding_blas_doubled", BLAS[5], AGAINST),
@@ -169,7 +177,11 @@ def test_verdicts_on_planted_campaigns(claim, data, verdict):
 
 def test_two_studies_of_one_kind_of_evidence_are_one_judgement():
     """A user who measures both the paper's cases and two links has the latter judged, which is the blog's."""
-    data = {**PLANTED, "hpl_paper": smith_campaign("hpl_paper"), "hpl_table1": TABLE}
+    data = {
+        **PLANTED,
+        "hpl_paper_simulated": smith_campaign("hpl_paper_simulated"),
+        "hpl_paper_emulated": TABLE,
+    }
     data = {name: as_measured(dataset) for name, dataset in data.items()}
     found = judged("bonding_efficiency_falls", data, "measured")
     assert found.of.startswith("one link, ") and found.verdict == FOR
@@ -180,7 +192,7 @@ BLOCKS = campaign(blocks=6, noise=0.005)
 
 def smith(**other):
     """The campaigns of the paper's cases and the emulated blocks, some of them others; None is left out."""
-    data = {**SMITH, "hpl_scaling": BLOCKS, "hpl_table1": TABLE, **other}
+    data = {**SMITH, "hpl_scaling": BLOCKS, "hpl_paper_emulated": TABLE, **other}
     return {name: one for name, one in data.items() if one is not None}
 
 
@@ -192,30 +204,30 @@ def altered():
     """In all variants 10GE loses a fifth on 36 nodes and Gigabit Ethernet gains a quarter; 256 nodes lose a tenth; a high
     latency costs a fifth more."""
     other = {"hpl_scaling": campaign(blocks=6, noise=0.005, falls={})}
-    for name in ("hpl_paper", "hpl_sensitivity"):
+    for name in ("hpl_paper_simulated", "hpl_paper_sensitivity"):
         slower = scaled(SMITH[name], "hpl_rate", 0.8, interconnect="10gige", nodes=36)
         other[name] = scaled(slower, "hpl_rate", 1.25, interconnect="gige", nodes=36)
-    varied = scaled(other["hpl_sensitivity"], "hpl_rate", 0.8, vary="latency=high")
-    other["hpl_sensitivity"] = varied
+    varied = scaled(other["hpl_paper_sensitivity"], "hpl_rate", 0.8, vary="latency=high")
+    other["hpl_paper_sensitivity"] = varied
     large = {"interconnect": "10gige", "nodes": 256}
-    return smith(**other, hpl_beyond=scaled(SMITH["hpl_beyond"], "hpl_rate", 0.9, **large))
+    return smith(**other, hpl_larger=scaled(SMITH["hpl_larger"], "hpl_rate", 0.9, **large))
 
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("claim", "evidence", "before", "after"),
     [
-        ("smith_fast_straight", "simulated", FOR, AGAINST),
-        ("smith_fast_constant", "simulated", FOR, AGAINST),
-        ("smith_slow_goes_on", "simulated", OPEN, AGAINST),
-        ("smith_drop_is_congestion", "simulated", AGAINST, FOR),
-        ("smith_fast_superior", "simulated", FOR, AGAINST),
-        ("smith_gap_grows", "simulated", FOR, AGAINST),
-        ("smith_gap_grows", "emulated", FOR, AGAINST),
-        ("smith_larger_cluster", "simulated", FOR, OPEN),
-        ("smith_infiniband_on_par", "simulated", FOR, OPEN),
-        ("smith_latency_moderate", "simulated", FOR, AGAINST),
-        ("smith_bandwidth_first", "simulated", FOR, AGAINST),
+        ("fortinet_fast_straight", "simulated", FOR, AGAINST),
+        ("fortinet_fast_constant", "simulated", FOR, AGAINST),
+        ("fortinet_slow_goes_on", "simulated", OPEN, AGAINST),
+        ("fortinet_drop_is_congestion", "simulated", AGAINST, FOR),
+        ("fortinet_fast_superior", "simulated", FOR, AGAINST),
+        ("fortinet_gap_grows", "simulated", FOR, AGAINST),
+        ("fortinet_gap_grows", "emulated", FOR, AGAINST),
+        ("fortinet_larger_cluster", "simulated", FOR, OPEN),
+        ("fortinet_infiniband_on_par", "simulated", FOR, OPEN),
+        ("fortinet_latency_moderate", "simulated", FOR, AGAINST),
+        ("fortinet_bandwidth_first", "simulated", FOR, AGAINST),
     ],
 )
 def test_verdicts_on_hpl_follow_the_rates(altered, claim, evidence, before, after):
@@ -227,52 +239,57 @@ def test_verdicts_on_hpl_follow_the_rates(altered, claim, evidence, before, afte
 @pytest.mark.more
 def test_every_variant_of_the_model_is_judged():
     """Its numbers as they are and each of nine at both ends; one variant outside leaves the claim undecided."""
-    assert judged("smith_slow_drops", PLANTED_CASES, "simulated").n == 1 + 2 * 9
+    assert judged("fortinet_slow_drops", PLANTED_CASES, "simulated").n == 1 + 2 * 9
     levels = {"interconnect": "gige", "nodes": 36, "vary": "latency=high"}
-    other = scaled(SMITH["hpl_sensitivity"], "hpl_rate", 2.0, **levels)
-    found = judged("smith_slow_drops", smith(hpl_sensitivity=other), "simulated")
+    other = scaled(SMITH["hpl_paper_sensitivity"], "hpl_rate", 2.0, **levels)
+    found = judged("fortinet_slow_drops", smith(hpl_paper_sensitivity=other), "simulated")
     assert found.verdict == OPEN and "18 of 19" in found.reason
-    assert judged("smith_slow_drops", smith(hpl_sensitivity=None), "simulated").n == 1
+    assert judged("fortinet_slow_drops", smith(hpl_paper_sensitivity=None), "simulated").n == 1
 
 
 def test_what_hpls_campaigns_cannot_tell_is_said():
     """Neither what comes after the last node count, nor what the model is calibrated to, nor what the nodes limit."""
-    assert "beyond 8 nodes" in judged("smith_slow_goes_on", PLANTED_CASES).reason
-    assert "calibrated" in judged("smith_fast_level", PLANTED_CASES, "simulated").reason
+    assert "beyond 8 nodes" in judged("fortinet_slow_goes_on", PLANTED_CASES).reason
+    assert "calibrated" in judged("fortinet_fast_level", PLANTED_CASES, "simulated").reason
     assert (
-        judged("smith_fast_straight", PLANTED_CASES).verdict == AGAINST
+        judged("fortinet_fast_straight", PLANTED_CASES).verdict == AGAINST
     )  # all fall alike, as planted
     fast = (BLOCKS.role == "survey") & (BLOCKS.interconnect == "10gige")
     slow = BLOCKS.assign(goodput=BLOCKS.goodput.where(~fast, 2.1e9))
-    assert "limit what they send" in judged("smith_fast_straight", smith(hpl_scaling=slow)).reason
-    alone = smith_campaign("hpl_beyond", {"interconnect": ["gige", "10gige"]})
-    found = judged("smith_infiniband_on_par", smith(hpl_beyond=alone), "simulated")
+    assert (
+        "limit what they send" in judged("fortinet_fast_straight", smith(hpl_scaling=slow)).reason
+    )
+    alone = smith_campaign("hpl_larger", {"interconnect": ["gige", "10gige"]})
+    found = judged("fortinet_infiniband_on_par", smith(hpl_larger=alone), "simulated")
     assert found.verdict == NOT_TESTABLE
 
 
 def test_messages_are_counted():
     """Most messages are small and most bytes are not. A count needs no blocks; with fewer small ones it is otherwise."""
-    payload = stored("hpl_payload", "scale_model")
-    studies = {"hpl_paper": stored("hpl_paper", "smith"), "hpl_payload": payload}
-    assert judged("smith_few_small_messages", studies, "simulated").verdict == AGAINST
-    assert judged("smith_few_small_bytes", studies, "simulated").verdict == FOR
-    emulated = judged("smith_few_small_messages", studies)
+    payload = stored("hpl_messages", "scale_model")
+    studies = {
+        "hpl_paper_simulated": stored("hpl_paper_simulated", "smith"),
+        "hpl_messages": payload,
+    }
+    assert judged("fortinet_few_small_messages", studies, "simulated").verdict == AGAINST
+    assert judged("fortinet_few_small_bytes", studies, "simulated").verdict == FOR
+    emulated = judged("fortinet_few_small_messages", studies)
     assert (emulated.verdict, emulated.kind) == (AGAINST, "count")
     few = payload.payload_messages * xr.where(payload["size"] < 4096, 0.001, 1)
-    other = {"hpl_payload": payload.assign(payload_messages=few)}
-    assert judged("smith_few_small_messages", other).verdict == FOR
+    other = {"hpl_messages": payload.assign(payload_messages=few)}
+    assert judged("fortinet_few_small_messages", other).verdict == FOR
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.8, FOR), (0.5, AGAINST)])
 def test_a_users_cluster_of_known_peak_has_an_efficiency(share, verdict):
     """Without a peak there is none; with one its level is judged as measured."""
-    assert "peak" in judged("smith_fast_level", PLANTED_CASES).reason
+    assert "peak" in judged("fortinet_fast_level", PLANTED_CASES).reason
     dataset, rate = as_measured(BLOCKS), points(BLOCKS).rate
     described = json.loads(dataset.attrs["testbed_settings"])
     peak = 1e9 * rate.sel(interconnect="10gige", nodes=8).mean().item() / 8 / share
     described["rpeak"] = {"value": peak, "unit": "flop/s"}
     known = dataset.assign_attrs(testbed_settings=json.dumps(described))
-    level = judged("smith_fast_level", {"hpl_scaling": known}, "measured")
+    level = judged("fortinet_fast_level", {"hpl_scaling": known}, "measured")
     assert level.verdict == verdict and level.estimate == pytest.approx(share, rel=0.02)
 
 
@@ -285,27 +302,25 @@ def test_printed_numbers_agree_in_one_reading_but_for_two_claims():
         "nemo_total_1500": "1 MB = 1000 KB",
         "beowulf_peak_rate": "on 7 wires, by the writes of both ends",
         "bonding_four_nodes": "8.8 Gflop/s",
-        "smith_infiniband_raw": "the ratio of bandwidths",
-        "smith_largest_order": "Appendix B's order over 100",
-        "smith_fast_bandwidth": "10^6 B in frames of 9000 B",
+        "fortinet_infiniband_raw": "the ratio of bandwidths",
+        "fortinet_largest_order": "Appendix B's order over 100",
+        "fortinet_fast_bandwidth": "10^6 B in frames of 9000 B",
     }.items():
         assert found[claim].verdict == "consistent" and reading in found[claim].reading
 
 
 def test_other_printed_numbers_are_another_verdict(monkeypatch):
     """A bandwidth beyond the wire, another rate and other wires."""
-    source, wires = published.facts("smith"), published.facts("beowulf")
-    blog = published.table("bonding_blog")
+    source, wires = published.facts("fortinet"), published.facts("beowulf")
+    blog = published.table("bonding")
     source["micro_benchmarks"]["10gige"]["bandwidth"]["value"] = 1300
     blog.loc[0, "rate_gflop_s"] = 12.20
     wires["wires"]["original"]["value"] = 4
     facts, table = published.facts, published.table
-    changed = {"smith": source, "beowulf": wires}
+    changed = {"fortinet": source, "beowulf": wires}
     monkeypatch.setattr(published, "facts", lambda name: changed.get(name) or facts(name))
-    monkeypatch.setattr(
-        published, "table", lambda name: blog if name == "bonding_blog" else table(name)
-    )
-    claims = ("smith_infiniband_raw", "smith_fast_bandwidth", "beowulf_local_gain")
+    monkeypatch.setattr(published, "table", lambda name: blog if name == "bonding" else table(name))
+    claims = ("fortinet_infiniband_raw", "fortinet_fast_bandwidth", "beowulf_local_gain")
     assert {judged(claim, {}, "published").verdict for claim in claims} == {"inconsistent"}
     assert judged("bonding_two_nodes", {}, "published").verdict == "consistent"
 
@@ -318,4 +333,4 @@ def test_claims_on_top500_follow_its_lists(monkeypatch):
     table, other = published.table, published.table("top500_families")
     other["ratio_of_sums_percent"] += 0.02
     monkeypatch.setattr(published, "table", lambda name: other if "top500" in name else table(name))
-    assert judged("blog_top500_gige_average", {}, "published").verdict == "inconsistent"
+    assert judged("bonding_top500_gige_average", {}, "published").verdict == "inconsistent"

@@ -127,16 +127,16 @@ def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
         (("run", "hpl_scalling"), "(did you mean 'hpl_scaling'?)"),
         (("report", "--claims", "--data", "x"), "give one of them"),
         (("run", "hpl_size", "--plan"), "judges no fall over nodes: there is nothing to plan"),
-        (("run", "hpl_sensitivity", "--testbed", "emulated"), "testbed emulated is no simulated one"),
-        (("run", "tcp_mtu", "--testbed", "smith"), "joined by paths, and those of testbed smith are not"),
+        (("run", "hpl_paper_sensitivity", "--testbed", "emulated"), "testbed emulated is no simulated one"),
+        (("run", "mtu", "--testbed", "smith"), "joined by paths, and those of testbed smith are not"),
         (("run", "hpl_scaling", "--preset", "quck"), "did you mean quick?"),
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
-        (("fit", "constant", "data/published/smith_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
+        (("fit", "constant", "data/published/fortinet_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
         (("fit", "README.md", "--x", "a", "--y", "b"), "say what was measured together by --block"),
-        (("fit", "data/published/smith_table1.csv", "--x", "P", "--y", "N", "--block", "P"), "name the one that counts"),
+        (("fit", "data/published/fortinet_table1.csv", "--x", "P", "--y", "N", "--block", "P"), "name the one that counts"),
         (("report", "--design", "data"), "cannot read data"),
         (("evidence", "trace", "sahre"), "no figure 'sahre' (did you mean 'share'?); there are: agreement, "),
-        (("evidence", "trace", "table1", "--transcript", "x/y"), "they are: hpl_table1-fortinet_model, hpl_paper-smith"),
+        (("evidence", "trace", "table1", "--transcript", "x/y"), "they are: hpl_paper_emulated-fortinet_model, hpl_paper_simulated-smith"),
         (("evidence", "archive", "README.md"), "README.md is there already"),
         (("profile",), "say after `--` what to run"),
         (("profile", "--replay", "stencil", "--on", "emulated"), "is not simulated"),
@@ -233,7 +233,7 @@ COMPLETED = {
     "evidence trace my_f": "evidence trace my_figure",
     "report --claims grid": "report --claims grid5000",
     "profile --replay sten": "profile --replay stencil",
-    "twin link_m": "twin link_micro-rails",
+    "twin link_bonding_t": "twin link_bonding_tcp-rails",
     "fit univ": "fit universal_scalability",
 }
 
@@ -274,8 +274,8 @@ def test_tab_completes(tmp_path):
     ("name", "statement"),
     [
         ("hpl_scaling-fortinet_model", r"GigE falls off against 10GE from 2 to 36 nodes: .* falls by [\d.]+ % .*\."),
-        ("hpl_table1-fortinet_model", r"GigE falls off against 10GE .*"),
-        ("token_load-scale_model", r"No statement: no notebook judges campaign token_load by itself, .*"),
+        ("hpl_paper_emulated-fortinet_model", r"GigE falls off against 10GE .*"),
+        ("twin_load-scale_model", r"No statement: no notebook judges campaign twin_load by itself, .*"),
     ],
 )  # fmt: skip
 def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
@@ -291,10 +291,10 @@ def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
 def test_a_run_without_a_reading_says_how_to_try_again(monkeypatch, tmp_path):
     """Its trials are finished, so that the same command alone would not run them again."""
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
-    folder = paths.REFERENCE / "hpl_table1-fortinet_model"
+    folder = paths.REFERENCE / "hpl_paper_emulated-fortinet_model"
     monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: folder)
     monkeypatch.setattr(statements, "gave_nothing", lambda _: True)
-    done = run("run", "hpl_table1")
+    done = run("run", "hpl_paper_emulated")
     assert done.returncode == 1 and "--fresh" in done.stdout.splitlines()[-1]
 
 
@@ -311,7 +311,7 @@ def test_doctor_tells_what_is_here():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("name", "program"), [("hpl_paper", "xhpl_simulated"), ("hpl_scaling", "xhpl")]
+    ("name", "program"), [("hpl_paper_simulated", "xhpl_simulated"), ("hpl_scaling", "xhpl")]
 )
 def test_a_trial_that_cannot_end_well_says_why(name, program):
     """A tool that is there and does not work is found out by running it; that it works here, the test above shows."""
@@ -338,13 +338,13 @@ def test_all_is_written_below_falloff_home(tmp_path):
     done("import", "hpl", str(HPL / "2.0-several-rows.txt"))
     (raw,) = (home / "data" / "raw").iterdir()
     assert list((home / "data" / "datasets").glob("*.nc"))
-    copy = shutil.copytree(paths.REFERENCE / "hpl_table1-fortinet_model", home / "copy")
+    copy = shutil.copytree(paths.REFERENCE / "hpl_paper_emulated-fortinet_model", home / "copy")
     done("compare", str(copy), str(paths.REFERENCE / "hpl_scaling-fortinet_model"))
     assert (home / "build" / "compare.svg").exists()
     assert raw.name in done("evidence", "verify", str(raw))
     described = home / "data" / "campaigns" / "mine.toml"
     described.parent.mkdir()
-    shutil.copy(paths.CAMPAIGNS / "link_micro.toml", described)
+    shutil.copy(paths.CAMPAIGNS / "link_bonding_tcp.toml", described)
     described.write_text(described.read_text().replace("title = ", 'title = "Mine: " # '))
     assert re.search("^mine .* Mine: $", done("run", "--list"), re.M)
     after = {path for folder in ("data", "build") for path in (ROOT / folder).glob("*/*")}

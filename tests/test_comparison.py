@@ -175,14 +175,14 @@ def test_what_cannot_be_compared_is_refused_in_a_line(tmp_path):
     for content, answer in BAD_FILES.items():
         bad.write_text(content)
         assert answer in refused(good, bad)
-    payload = REFERENCE / "hpl_payload-scale_model"
+    payload = REFERENCE / "hpl_messages-scale_model"
     for old, new, answer in (
         (good, "no-such-file", "no-such-file"),
         ("data", "README.md", "no campaign's folder"),
         (REFERENCE, "data", "holds several campaigns"),
         (payload, payload, "name two measurements"),
-        (payload, REFERENCE / "hpl_topology-nemo", "kinds of evidence are not compared"),
-        (payload, REFERENCE / "frame_limits-paths", "no valid rate or time"),
+        (payload, REFERENCE / "oversubscription_hpl-nemo", "kinds of evidence are not compared"),
+        (payload, REFERENCE / "frame_size_limit-paths", "no valid rate or time"),
     ):
         assert answer in refused(old, new)
     assert run("compare", good).returncode == 3
@@ -225,7 +225,9 @@ def test_imported_results_are_compared_run_by_run(tmp_path):
 
 def test_references_lead_to_their_transcripts(tmp_path):
     """The stored campaigns of one cluster, hours apart: nothing is slower; a row's transcripts are what HPL printed."""
-    both = [str(REFERENCE / f"{name}-fortinet_model") for name in ("hpl_scaling", "hpl_table1")]
+    both = [
+        str(REFERENCE / f"{name}-fortinet_model") for name in ("hpl_scaling", "hpl_paper_emulated")
+    ]
     done = run("compare", *both, "--figure", str(tmp_path / "f.svg"))
     assert done.returncode in (0, 2)
     # The two networks of a point are slowed down differently: their ratio is of one time scale.
@@ -242,7 +244,7 @@ def test_references_lead_to_their_transcripts(tmp_path):
 
 def test_planted_changes_are_found_in_stored_runs():
     """The slow node where it was used, the slow link where its bytes went; what neither touches is not slower."""
-    names = ("hpl_table1", "hpl_scaling", "link_micro")
+    names = ("hpl_paper_emulated", "hpl_scaling", "link_bonding_tcp")
     made = executed(
         "86", **{name: samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in names}
     )

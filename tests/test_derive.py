@@ -8,7 +8,7 @@ import xarray as xr
 from synthetic import DAEMONS, NODE_RATE, campaign, rate_without_noise
 from synthetic_scale_model import dilated_campaign
 from synthetic_studies import blas_campaign, noise_campaign, size_campaign
-from synthetic_switch import frame_limits
+from synthetic_switch import frame_size_limit
 
 from analysis.derive import at_only_level, broadcast_bytes, over_factors, points
 from runners.record import FalloffError
@@ -130,7 +130,7 @@ def test_points_are_laid_out_over_the_designs_factors():
 
 def test_another_runners_trials_and_the_only_level_of_a_factor():
     """The runner's own trials only; a factor that is no or yes is 0 or 1; a study of one level does not take the first."""
-    dataset = frame_limits(blocks=2)
+    dataset = frame_size_limit(blocks=2)
     found = over_factors(dataset, "frame_limit", payload=dataset.frame_payload)
     assert found.payload.dims == ("block", "path", "load")
     assert found["load"].values.tolist() == [0, 1] and found.payload.notnull().all()

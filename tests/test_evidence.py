@@ -28,7 +28,7 @@ from runners.record import FalloffError
 
 # What the notebooks make of each: the first needs the campaigns that it is compared with.
 SHOWN = (("none", "no notebook"), ("`payload`", "`48_hpl_messages`"))
-FOLDERS = ("hpl_agreement-fortinet_model_simulated", "hpl_payload-scale_model")
+FOLDERS = ("hpl_agreement-fortinet_model_simulated", "hpl_messages-scale_model")
 
 
 def test_a_chain_ends_at_the_raw_transcripts():
@@ -37,8 +37,11 @@ def test_a_chain_ends_at_the_raw_transcripts():
     text = done.stdout
     assert done.returncode == 0 and "drawn by   notebooks/44_hpl_paper.ipynb" in text
     digest = hashlib.sha256((paths.PUBLISHED / "smith.toml").read_bytes()).hexdigest()
-    assert f"File data/published/smith.toml\n  sha256     {digest}" in text
-    for name, testbed in (("hpl_table1", "fortinet_model"), ("hpl_paper", "smith")):
+    assert f"File data/published/fortinet.toml\n  sha256     {digest}" in text
+    for name, testbed in (
+        ("hpl_paper_emulated", "fortinet_model"),
+        ("hpl_paper_simulated", "smith"),
+    ):
         folder = f"data/reference/{name}-{testbed}"
         raw = dict(archive.read(ROOT / folder / archive.NAME))
         dataset = chain.of(ROOT / folder).dataset

@@ -55,18 +55,24 @@ def test_a_testbed_that_extends_itself_is_refused(tmp_path, monkeypatch, extends
 
 @pytest.fixture
 def read(tmp_path, monkeypatch):
-    """`read(**changes)` as a notebook on hpl_paper reads, which runs nothing: its `runs`, the run of `today`, what stands
+    """`read(**changes)` as a notebook on hpl_paper_simulated reads, which runs nothing: its `runs`, the run of `today`, what stands
     `beside` them, which campaigns `ran` and what was `saved`."""
     ran = []
 
     def run_campaign(plan, **_):
         ran.append((plan.name, plan.testbed["name"], len(plan.blocks)))
-        return paths.REFERENCE / "hpl_payload-scale_model"
+        return paths.REFERENCE / "hpl_messages-scale_model"
 
     monkeypatch.setattr(experiment, "run_campaign", run_campaign)
 
     def of(**changes):
-        given = {**GOOD, "testbed": "", "out": str(tmp_path), "campaign": "hpl_paper", **changes}
+        given = {
+            **GOOD,
+            "testbed": "",
+            "out": str(tmp_path),
+            "campaign": "hpl_paper_simulated",
+            **changes,
+        }
         parameters = experiment.Parameters(**given)
         found = SimpleNamespace(
             runs=experiment.runs(parameters),
@@ -89,23 +95,31 @@ def test_what_is_read_and_run(read):
     found = read()
     assert of_testbed(found.runs) == "smith" and found.today is None
     assert of_testbed(found.beside) == "scale_model"
-    assert not found.ran and {"hpl_paper-smith.nc", "hpl_noise-scale_model.nc"} <= found.saved
+    assert (
+        not found.ran
+        and {"hpl_paper_simulated-smith.nc", "hpl_noise-scale_model.nc"} <= found.saved
+    )
     found = read(preset="quick", blocks=3)
-    assert found.ran == [("hpl_paper", "smith", 3)]
+    assert found.ran == [("hpl_paper_simulated", "smith", 3)]
     assert of_testbed(found.runs) == "smith" and found.today
-    assert {"hpl_paper-smith.nc", "hpl_paper-scale_model-today.nc"} <= found.saved
+    assert {
+        "hpl_paper_simulated-smith.nc",
+        "hpl_paper_simulated-scale_model-today.nc",
+    } <= found.saved
     found.ran.clear()
     found = read(preset="full")
-    assert [name for name, *_ in found.ran] == ["hpl_paper", "hpl_noise"]
+    assert [name for name, *_ in found.ran] == ["hpl_paper_simulated", "hpl_noise"]
     assert of_testbed(found.runs) == "scale_model" and found.today is None
 
 
 def test_on_another_testbed_the_notebooks_own_campaign_is_run(read):
     """Of which there is no reference; the others are stored."""
     found = read(preset="quick", testbed="scale_model")
-    assert [run[:2] for run in found.ran] == [("hpl_paper", "scale_model")]
+    assert [run[:2] for run in found.ran] == [("hpl_paper_simulated", "scale_model")]
     assert of_testbed(found.runs) == "scale_model" and found.today is None
-    with pytest.raises(FalloffError, match="no reference campaign 'hpl_paper-scale_model'"):
+    with pytest.raises(
+        FalloffError, match="no reference campaign 'hpl_paper_simulated-scale_model'"
+    ):
         read(testbed="scale_model")
 
 
@@ -114,11 +128,11 @@ def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
     own = tmp_path / "own"
     with pytest.raises(FalloffError, match="no campaign's folder"):
         read(data=str(own))
-    shutil.copytree(paths.REFERENCE / "hpl_paper-smith", own / "mine")
+    shutil.copytree(paths.REFERENCE / "hpl_paper_simulated-smith", own / "mine")
     found = read(preset="quick", data=str(own))
     assert of_testbed(found.runs) == "smith"
     assert (found.beside, found.today, found.ran) == (None, None, [])
-    assert set(experiment.stored_datasets(str(own))) == {"hpl_paper"}
+    assert set(experiment.stored_datasets(str(own))) == {"hpl_paper_simulated"}
     later = own / "before mine by name"
     shutil.copytree(own / "mine", later)
     with (later / "journal.jsonl").open("a") as journal:
@@ -134,12 +148,12 @@ def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
 
 def test_a_damaged_campaign_hides_no_other(read, tmp_path):
     """It is refused where it is asked for, and the others are read."""
-    shutil.copytree(paths.REFERENCE / "hpl_paper-smith", tmp_path / "mine")
+    shutil.copytree(paths.REFERENCE / "hpl_paper_simulated-smith", tmp_path / "mine")
     damaged = tmp_path / "hpl_noise-scale_model"
     damaged.mkdir()
     (damaged / "trials.json").write_text("{")
     assert of_testbed(read(data=str(tmp_path)).runs) == "smith"
-    assert set(experiment.stored_datasets(str(tmp_path))) == {"hpl_paper"}
+    assert set(experiment.stored_datasets(str(tmp_path))) == {"hpl_paper_simulated"}
     with pytest.raises(FalloffError, match="trials.json is damaged"):
         experiment.in_folder(tmp_path, "hpl_noise")
 
@@ -181,7 +195,9 @@ def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
         lines = experiment.obstacles(experiment.plan_campaign(*names))
         return [line for line in lines if "115 GB" in line and "--testbed smith" in line]
 
-    assert refusals("hpl_paper", "emulated") and not refusals("hpl_paper", "smith")
+    assert refusals("hpl_paper_simulated", "emulated") and not refusals(
+        "hpl_paper_simulated", "smith"
+    )
     assert not refusals("hpl_scaling")
 
 

@@ -39,11 +39,11 @@ from runners.record import Execution, FalloffError, Transcript, Trial
 
 # What an opening view's title speaks of, where it is not what HPL's own campaigns show: vertical and horizontal axis.
 TITLES = {
-    "hpl_payload": ("messages that all ranks sent, by size", "message size [B]"),
-    "tcp_cost": ("CPU time of all nodes [s]", "MTU [B]"),
+    "hpl_messages": ("messages that all ranks sent, by size", "message size [B]"),
+    "mtu_cpu": ("CPU time of all nodes [s]", "MTU [B]"),
     "token_exchange": ("tokens written by all pairs", "pairs of nodes"),
-    "topology": ("time until all flows had arrived", "which nodes send to which"),
-    "hpl_sensitivity": ("efficiency, Rmax / Rpeak [%]", "change to the model"),
+    "oversubscription": ("time until all flows had arrived", "which nodes send to which"),
+    "hpl_paper_sensitivity": ("efficiency, Rmax / Rpeak [%]", "change to the model"),
 }
 
 
@@ -115,7 +115,7 @@ def test_leaving_out_changes_the_judgement_and_says_so():
 
 def test_only_the_campaigns_own_statements_are_judged():
     """What compares numbers of the model gets a ratio and no verdict; what a failed negative control refuses stays refused."""
-    trials = stored("hpl_sensitivity").trials
+    trials = stored("hpl_paper_sensitivity").trials
     shown = of(trials, x="nodes", series="vary", shown=("none", "latency=low"))
     assert shown.judgement.word == "" and "judges no fall" in shown.judgement.notes[0]
     assert "nothing changed against latency low" in shown.judgement.sentence
@@ -325,7 +325,7 @@ def test_command_refuses_in_a_line(arguments, tmp_path):
 
 @pytest.mark.parametrize(
     ("campaign", "quantity"),
-    [("program", "program_time"), ("programs", "replay_time"), ("congestion", "p99_loaded")],
+    [("program", "program_time"), ("replay_examples", "replay_time"), ("congestion", "p99_loaded")],
 )
 def test_a_page_opens_with_what_its_tool_measures(campaign, quantity):
     """Not with the time that a trial took on this machine; nodes in slow motion are paced."""

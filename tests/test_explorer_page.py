@@ -318,7 +318,7 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
     """Nothing is requested, nothing is wider than a phone: a tap tells all, a curve can be hidden, Back goes back."""
     folder, file = tmp_path / "two", tmp_path / "explorer.html"
     folder.mkdir()
-    for name in ("hpl_scaling-fortinet_model", "hpl_paper-smith"):
+    for name in ("hpl_scaling-fortinet_model", "hpl_paper_simulated-smith"):
         (folder / name).symlink_to(paths.REFERENCE / name)
     static.write(folder, file)
     page = opened(chromium, file.as_uri(), dark=True, phone=True)
@@ -354,9 +354,9 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
     page.wait_for_function(f"{VIEW}.renderers.some((one) => !one.visible)")
     page.evaluate("location.hash = 'gone'")
     page.get_by_text('no experiment "gone"').wait_for()
-    page.select_option("#experiment", value="hpl_paper")
+    page.select_option("#experiment", value="hpl_paper_simulated")
     says(page, "simulated evidence")
-    assert page.url.endswith("#hpl_paper")  # as the report's links have it
+    assert page.url.endswith("#hpl_paper_simulated")  # as the report's links have it
     page.go_back()
     page.go_back()
     says(page, "4\u00a0blocks")
@@ -366,13 +366,17 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
             const embed = Bokeh.embed.embed_item
             Bokeh.embed.embed_item = async (...all) => {
                 Bokeh.embed.embed_item = embed
-                location.hash = `hpl_paper&trial=${trial}`
+                location.hash = `hpl_paper_simulated&trial=${trial}`
                 await new Promise((go) => setTimeout(go, 100))
                 return embed(...all)
             }
-            location.hash = "hpl_paper"
+            location.hash = "hpl_paper_simulated"
         }""",
-        (other := str(first_of(data.source(folder / "hpl_paper-smith")).points.trial_id.iloc[0])),
+        (
+            other := str(
+                first_of(data.source(folder / "hpl_paper_simulated-smith")).points.trial_id.iloc[0]
+            )
+        ),
     )
     says(page, "simulated evidence")  # by then the output of the trial before is gone
     page.locator("#trial").get_by_label("output").first.wait_for()

@@ -31,7 +31,7 @@ from analysis.evidence import content
 from runners import archive, manifest, recording
 from runners.record import FalloffError
 
-REFERENCE = ROOT / "data" / "reference" / "hpl_payload-scale_model"
+REFERENCE = ROOT / "data" / "reference" / "hpl_messages-scale_model"
 CASES = int(os.environ.get("FALLOFF_FUZZ", 200))
 BOMB = 200_000_000  # bytes of zeros, far more than a small archive may unpack to
 OUTSIDE = "outside"  # a name that must not appear anywhere but where is unpacked to

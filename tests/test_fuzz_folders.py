@@ -20,7 +20,7 @@ from runners.campaign import missing
 from runners.journal import Folder
 from runners.record import FalloffError
 
-REFERENCE = ROOT / "data" / "reference" / "hpl_payload-scale_model"
+REFERENCE = ROOT / "data" / "reference" / "hpl_messages-scale_model"
 CASES = int(os.environ.get("FALLOFF_FUZZ", 120))
 LINES = [
     b"{}",

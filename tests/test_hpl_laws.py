@@ -86,7 +86,7 @@ def test_a_campaigns_folder_is_fitted_from_the_command_line():
     assert {row["interconnect"] for row in said["parameters"]} == {"gige", "10gige", "unshaped"}
     for words_, reason in (
         (("fit", "amdahl", reference), "without a model's name"),
-        (("fit", "tcp_mtu-paths"), "holds no HPL trial"),
+        (("fit", "mtu-paths"), "holds no HPL trial"),
     ):
         ended = command_line.run(*words_)
         assert ended.returncode != 0 and reason in ended.stderr

@@ -34,7 +34,9 @@ def one_block(evidence="emulated", without=(), few=1000):
 @pytest.fixture(scope="module")
 def of_both_kinds():
     """The notebook on simulated messages beside emulated ones."""
-    return executed("48", hpl_payload=one_block(), hpl_paper=one_block(evidence="simulated"))
+    return executed(
+        "48", hpl_messages=one_block(), hpl_paper_simulated=one_block(evidence="simulated")
+    )
 
 
 def test_planted_numbers_come_back(of_both_kinds):
@@ -67,7 +69,7 @@ def test_what_was_not_counted_is_not_told():
     """The profile is of the most nodes with a count; without any there is none, and that is said."""
     (profile,) = messages.profiles(one_block(without=(8,)))
     assert profile.nodes == 4
-    nothing = executed("48", hpl_payload=one_block(without=(2, 4, 8)))
+    nothing = executed("48", hpl_messages=one_block(without=(2, 4, 8)))
     assert "cannot be said" in words(nothing)
     assert nothing.figures == {} and nothing.statements == ()
 

@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 from executed import executed, stated, words
 from shown import failed
+from synthetic_hpl_paper import planted, smith_campaign
 from synthetic_scale_model import run
-from synthetic_smith import planted, smith_campaign
 
 from analysis import paper_cases, paths, todays_run
 from analysis.derive import at_only_level, points
@@ -34,17 +34,21 @@ def share(end, level=0.9):
 
 @cache
 def emulated(end=8, **given):
-    return run("hpl_table1", share(end), **{"blocks": 3, "noise": 0.003, **given})
+    return run("hpl_paper_emulated", share(end), **{"blocks": 3, "noise": 0.003, **given})
 
 
 @cache
 def paper(end=8):
-    return run("hpl_paper", share(end), blocks=1)
+    return run("hpl_paper_simulated", share(end), blocks=1)
 
 
 def shown(scaled, simulated, varied=None):
     """The notebook on these campaigns; without `varied` there is no campaign with other numbers of the model."""
-    given = {"hpl_table1": scaled, "hpl_paper": simulated, "hpl_sensitivity": varied}
+    given = {
+        "hpl_paper_emulated": scaled,
+        "hpl_paper_simulated": simulated,
+        "hpl_paper_sensitivity": varied,
+    }
     return executed("44", **{name: data for name, data in given.items() if data is not None})
 
 
@@ -70,7 +74,10 @@ def test_the_fall_and_the_shares_are_the_planted_ones():
         FALL, abs=0.01
     )
     assert (
-        one.primary and one.n == 3 and one.campaign == "hpl_table1" and one.evidence == "emulated"
+        one.primary
+        and one.n == 3
+        and one.campaign == "hpl_paper_emulated"
+        and one.evidence == "emulated"
     )
     assert exact.estimate == pytest.approx(FALL) and exact.interval is None and exact.primary
     names = ends_at_eight().names
@@ -103,24 +110,28 @@ def test_both_scales_are_drawn():
     ).all()
     drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in simulated.lines])
     assert drawn[drawn < 78].size == 15 and (drawn == 80.0).any()
-    today = points(run("hpl_paper", share(8, level=0.88), blocks=1)).isel(block=0)
+    today = points(run("hpl_paper_simulated", share(8, level=0.88), blocks=1)).isel(block=0)
     few = today.sel(nodes=[2, 4])
     *_, panel = paper_cases.both_scales(points(emulated()), ends_at_eight().names["paper"], 80, few).axes  # fmt: skip
     marks = [line.get_ydata() for line in panel.lines if line.get_label() == "today"]
     np.testing.assert_allclose(marks, 100 * efficiency(few).transpose("interconnect", "nodes"))
-    off = points(run("hpl_paper", share(8, level=0.88), blocks=1)).isel(block=0)
+    off = points(run("hpl_paper_simulated", share(8, level=0.88), blocks=1)).isel(block=0)
     exact = points(emulated(noise=0))
     assert "at most 1.9 points on GigE and 2.0 points on 10GE" in paper_cases.apart(exact, off)
 
 
 def test_planted_efficiencies_come_back():
     """Efficiency is the rate over the described peak; what is planted to stop at 8 nodes is level from there on."""
-    made = shown(emulated(), smith_campaign("hpl_paper"), smith_campaign("hpl_sensitivity"))
+    made = shown(
+        emulated(), smith_campaign("hpl_paper_simulated"), smith_campaign("hpl_paper_sensitivity")
+    )
     reached = made.names["reached"]
     for network in ("gige", "10gige"):
         wanted = [planted(network, n) for n in reached.nodes.values]
         np.testing.assert_allclose(reached.sel(interconnect=network), wanted)
-    contrast, _, gige, fast = (one for one in made.statements if one.campaign == "hpl_paper")
+    contrast, _, gige, fast = (
+        one for one in made.statements if one.campaign == "hpl_paper_simulated"
+    )
     ratios = [planted("gige", n) / planted("10gige", n) for n in (2, 36)]
     assert contrast.primary and contrast.answer == "yes" and contrast.interval is None
     assert contrast.estimate == pytest.approx(1 - ratios[1] / ratios[0])
@@ -131,11 +142,11 @@ def test_planted_efficiencies_come_back():
 
 def test_level_is_said_only_of_what_is_level():
     """A curve that goes on falling is not, and few nodes say nothing of it."""
-    falling = smith_campaign("hpl_paper")
+    falling = smith_campaign("hpl_paper_simulated")
     rates = falling.hpl_rate * (1 - 0.05 * np.log2(falling.nodes / 2).clip(min=0))
     for dataset, said in (
         (falling.assign(hpl_rate=rates), "is not level"),
-        (smith_campaign("hpl_paper", FEW), ""),
+        (smith_campaign("hpl_paper_simulated", FEW), ""),
     ):
         told = beyond_plateau(at_only_level(points(dataset), "block"), "gige")
         assert (said in told) if said else not told
@@ -143,10 +154,11 @@ def test_level_is_said_only_of_what_is_level():
 
 def test_lost_cases_leave_statements_without_numbers():
     """A lost case on the most nodes leaves the fall over them open; without any case nothing is foretold."""
-    some = shown(emulated(), smith_campaign("hpl_paper", failed={(1, "gige", 36)}))
+    some = shown(emulated(), smith_campaign("hpl_paper_simulated", failed={(1, "gige", 36)}))
     assert stated(some, SIMULATED).words == "undecided" and words(some)
     none = shown(
-        failed(emulated(), "no library"), failed(smith_campaign("hpl_paper"), "no library")
+        failed(emulated(), "no library"),
+        failed(smith_campaign("hpl_paper_simulated"), "no library"),
     )
     assert {(one.estimate, one.words) for one in none.statements} == {(None, "undecided")}
     assert words(none)
@@ -155,19 +167,22 @@ def test_lost_cases_leave_statements_without_numbers():
 def compared(today):
     """What today's cases say of the stored ones, by subject."""
     (file,) = paths.NOTEBOOKS.glob("44_*.ipynb")
-    stored = {"hpl_paper": smith_campaign("hpl_paper"), "hpl_table1": emulated()}
-    return todays_run.compare(file, stored, "hpl_paper", today)
+    stored = {
+        "hpl_paper_simulated": smith_campaign("hpl_paper_simulated"),
+        "hpl_paper_emulated": emulated(),
+    }
+    return todays_run.compare(file, stored, "hpl_paper_simulated", today)
 
 
 def test_todays_cases_are_compared_with_the_stored_ones():
     """On the nodes that ran today, a statement is reproduced if its rates are, and not if one is 10 % off."""
     short = {
         one.statement.subject: one.kind
-        for one in compared(smith_campaign("hpl_paper", FEW)).verdicts
+        for one in compared(smith_campaign("hpl_paper_simulated", FEW)).verdicts
     }
     assert short.pop("GigE loses rate against 10GE from 2 to 8 nodes") == "reproduced"
     assert set(short.values()) == {"too short to tell"}
-    other = smith_campaign("hpl_paper")
+    other = smith_campaign("hpl_paper_simulated")
     changed = (other.nodes == 36) & (other.interconnect == "gige") & (other.runner == "hpl")
     told = compared(other.assign(hpl_rate=other.hpl_rate * xr.where(changed, 1.1, 1)))
     kinds = {one.statement.subject: one.kind for one in told.verdicts}
@@ -178,15 +193,17 @@ def test_todays_cases_are_compared_with_the_stored_ones():
 
 def test_todays_cases_that_failed_are_told():
     """As a failure of the run, and not as nothing."""
-    told = compared(failed(smith_campaign("hpl_paper", FEW), "exit code 127"))
+    told = compared(failed(smith_campaign("hpl_paper_simulated", FEW), "exit code 127"))
     assert told.as_data()[0]["verdict"] == "failed" and "exit code 127" in told.text
 
 
 def test_other_rates_are_not_mixed():
     """A sensitivity campaign of another model is refused, with the names of both."""
-    other = smith_campaign("hpl_sensitivity")
+    other = smith_campaign("hpl_paper_sensitivity")
     described = json.loads(other.attrs["testbed_settings"])
     described["rates"]["strided_s"]["value"] = 1e-9
     other.attrs["testbed_settings"] = json.dumps(described)
-    with pytest.raises(FalloffError, match="hpl_paper and hpl_sensitivity .* different rates"):
-        shown(emulated(), smith_campaign("hpl_paper"), other)
+    with pytest.raises(
+        FalloffError, match="hpl_paper_simulated and hpl_paper_sensitivity .* different rates"
+    ):
+        shown(emulated(), smith_campaign("hpl_paper_simulated"), other)

@@ -19,8 +19,8 @@ FALLS = "HPL over one link falls behind two from 2 to 8 nodes"
 
 def run(hpl=None, tcp=None):
     """The notebook on HPL's campaign, and on that of TCP if it is given."""
-    given = {"link_hpl": hpl_campaign() if hpl is None else hpl}
-    return executed("30", **given | ({} if tcp is None else {"link_micro": tcp}))
+    given = {"link_bonding_hpl": hpl_campaign() if hpl is None else hpl}
+    return executed("30", **given | ({} if tcp is None else {"link_bonding_tcp": tcp}))
 
 
 @cache
@@ -122,7 +122,7 @@ def test_connections_get_the_planted_links():
             plural = "" if streams == 1 else "s"
             subject = f"{streams} TCP connection{plural} can fill this many links: {second_link.NAMES[way]}"
             assert stated(planted(), subject).estimate == pytest.approx(truth, rel=0.02)
-    assert {one.campaign for one in of(blocks=2).statements} == {"link_hpl"}
+    assert {one.campaign for one in of(blocks=2).statements} == {"link_bonding_hpl"}
 
 
 def test_the_figure_shows_every_block():
@@ -147,7 +147,7 @@ def test_lost_trials_leave_statements_without_numbers():
 @pytest.mark.parametrize("preset", ["quick", "full", "bonding"])
 def test_the_campaign_is_a_whole_design(preset):
     """The baseline and the fewest nodes are run, grids hold all processes, and a node has the same work with two."""
-    plan = experiment.plan_campaign("link_hpl", preset=preset)
+    plan = experiment.plan_campaign("link_bonding_hpl", preset=preset)
     factors = plan.design["factors"]
     assert plan.design["baseline"] in factors["aggregation"]
     assert plan.design["fewest_nodes"] in factors["nodes"] and plan.testbed["rails"] == 2
@@ -163,4 +163,4 @@ def test_the_campaign_is_a_whole_design(preset):
 def test_two_links_are_refused_on_a_testbed_of_one(testbed):
     """It may not run the campaign as if nothing were asked."""
     with pytest.raises(FalloffError, match="needs two links a node"):
-        experiment.plan_campaign("link_hpl", testbed)
+        experiment.plan_campaign("link_bonding_hpl", testbed)

@@ -16,7 +16,7 @@ PLANNED = "TCP fills path 5 ms from this buffer on: forward, cubic"
 
 def run(dataset, repeats=None):
     """The notebook on a campaign, and on one of repeats if it is given."""
-    given = {} if repeats is None else {"long_repeats": repeats}
+    given = {} if repeats is None else {"long_path_repeats": repeats}
     return executed("50", long_path=dataset, **given)
 
 
@@ -28,8 +28,10 @@ def campaign():
 
 def repeated(blocks=30, **truth):
     """The statements on a campaign of repeats."""
-    repeats = long_path_campaign(blocks, campaign="long_repeats", **truth)
-    return [one for one in run(campaign(), repeats).statements if one.campaign == "long_repeats"]
+    repeats = long_path_campaign(blocks, campaign="long_path_repeats", **truth)
+    return [
+        one for one in run(campaign(), repeats).statements if one.campaign == "long_path_repeats"
+    ]
 
 
 def test_a_knee_that_the_blocks_do_not_tell_is_open():
@@ -119,7 +121,7 @@ def test_repeats_are_judged_by_their_variation(truth, answer):
 
 def test_a_transfer_without_a_reading_is_told_beside_the_answer():
     """With its reason; the series has one transfer less."""
-    dataset = long_path_campaign(30, campaign="long_repeats")
+    dataset = long_path_campaign(30, campaign="long_path_repeats")
     made = run(
         campaign(), without(dataset, block=2, congestion_control="reno", direction="reverse")
     )
@@ -138,7 +140,7 @@ def test_the_figure_shows_every_run_of_its_series():
 
 def test_lost_trials_leave_statements_without_numbers():
     """Nothing is judged, and nothing is made up."""
-    repeats = long_path_campaign(3, campaign="long_repeats")
+    repeats = long_path_campaign(3, campaign="long_path_repeats")
     made = run(failed(campaign(), "no library"), failed(repeats, "no library"))
     assert {one.estimate for one in made.statements} == {None} and "no library" in words(made)
     assert {one.answer for one in made.statements} == {"undecided"}

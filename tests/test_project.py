@@ -300,7 +300,7 @@ def test_readme_can_be_read_and_its_table_holds():
     readme = PAGES[0].read_text(encoding="utf-8")
     assert len(readme.split()) <= 900 and len(consoles(PAGES[0])) == 2
     table = dict(re.findall(r"^\| (GigE|10GE) \| (.*) \|$", readme, re.M))
-    ran, replayed = experiment.stored("program"), experiment.stored("real_programs")
+    ran, replayed = experiment.stored("program"), experiment.stored("replay_others")
     emulated, replays = emulated_programs.times(ran).time, programs.replays(replayed).time
     for network, name in (("gige", "GigE"), ("10gige", "10GE")):
         at = {"interconnect": network, "nodes": 8}

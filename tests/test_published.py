@@ -5,8 +5,8 @@ import pytest
 from analysis import published
 from analysis.wire import wire_limit
 
-SMITH, NEMO = published.facts("smith"), published.facts("nemo")
-BLOG = published.facts("bonding_blog")
+SMITH, NEMO = published.facts("fortinet"), published.facts("nemo")
+BLOG = published.facts("bonding")
 
 
 def quantities(facts):
@@ -20,8 +20,8 @@ def quantities(facts):
 @pytest.mark.parametrize(
     ("facts", "table"),
     [
-        (SMITH, "smith_table1"),
-        (BLOG, "bonding_blog"),
+        (SMITH, "fortinet_table1"),
+        (BLOG, "bonding"),
         (NEMO, "nemo_netperf"),
         (published.facts("grid5000"), None),
         (published.facts("beowulf"), None),
@@ -40,7 +40,7 @@ def test_every_number_has_its_unit_and_place(facts, table):
 
 def test_table1_is_one_process_a_node_in_hundreds_and_fits_the_memory():
     """P x Q = nodes; N is a hundred times what is printed, as Appendix B's deck shows: most of 16 GB a node, never more."""
-    table, deck = published.table("smith_table1"), published.facts("smith_appendix_b")["deck"]
+    table, deck = published.table("fortinet_table1"), published.facts("fortinet_appendix_b")["deck"]
     assert len(table) == 15 and (table.P * table.Q == table.nodes).all()
     assert (table.N == SMITH["table1"]["printed_n_unit"] * table.printed_n).all()
     assert table.set_index("nodes").N[36] == deck["N"][1]

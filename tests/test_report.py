@@ -24,7 +24,7 @@ from runners.record import FalloffError
 
 BASIS = Basis("emulated", 4, "95 % t intervals")
 CAPTION = "(emulated evidence, n = 4\u00a0blocks, 95 % t intervals)"
-LEFT_OUT = ["link_hpl: no netns; as root: make report"]
+LEFT_OUT = ["link_bonding_hpl: no netns; as root: make report"]
 
 
 def exhibit(x="nodes", y="HPL rate [Gflop/s]", **given):
@@ -71,7 +71,7 @@ def notebooks(falls, tmp_path_factory):
     scaling = [
         new_markdown_cell("# Scaling\n\nA *fall* is $1 - e^D$ [@schuirmann]; see [](#fig:rate)."),
         ran(None),
-        ran(exhibit(rests_on=("hpl_scaling", "published/smith.toml"))),
+        ran(exhibit(rests_on=("hpl_scaling", "published/fortinet.toml"))),
         ran(answer),
         ran(Table("runs", ("Run",), "r", [("1",)], "All runs.", BASIS), "detail"),
         ran(todays(falls)),
@@ -143,7 +143,7 @@ def test_a_section_is_its_words_and_outputs(notebooks, tmp_path):
     brief, whole = document.read(notebooks[1]), document.read(notebooks[1], whole=True)
     order = [brief.markdown.index(part) for part in ("# Scaling", "rate.svg", "It falls off")]
     assert order == sorted(order) and set(brief.figures) == {"rate"}
-    assert brief.rests_on == {"rate": ("hpl_scaling", "published/smith.toml")}
+    assert brief.rests_on == {"rate": ("hpl_scaling", "published/fortinet.toml")}
     assert "All runs" not in brief.markdown and "#tbl:runs" in whole.markdown
     assert brief.markdown.count("::: code") < whole.markdown.count("::: code")
     cells = [ran(None), new_code_cell("late()")]
@@ -202,7 +202,7 @@ def test_a_section_that_states_nothing_is_left_out(falls, notebooks, tmp_path):
     folder = tmp_path / "notebooks"
     cells = [new_markdown_cell("# Scaling"), ran(say("It falls.", falls))]
     books = [
-        notebook(folder, "10_switch_mtu", [new_markdown_cell("# Silent"), ran(say("Nothing."))]),
+        notebook(folder, "10_mtu", [new_markdown_cell("# Silent"), ran(say("Nothing."))]),
         notebook(folder, "20_token_exchange", cells),
         notebook(folder, "40_hpl_scaling", cells),
         notebook(folder, "44_hpl_paper", cells),
@@ -223,9 +223,11 @@ def test_a_section_that_states_nothing_is_left_out(falls, notebooks, tmp_path):
 
 def test_sections_stand_by_weight(tmp_path):
     """The main question first, what tests the tools last; an experiment that is not named comes before the claims."""
-    names = "05_your_own_data 10_switch_mtu 40_hpl_scaling 53_suspects 85_claims 90_summary 95_methods 99_mine"
+    names = (
+        "05_your_own_data 10_mtu 40_hpl_scaling 53_suspects 85_claims 90_summary 95_methods 99_mine"
+    )
     ordered = [file.stem for file in in_order(tmp_path / f"{one}.ipynb" for one in names.split())]
-    assert ordered[:4] == ["05_your_own_data", "90_summary", "40_hpl_scaling", "10_switch_mtu"]
+    assert ordered[:4] == ["05_your_own_data", "90_summary", "40_hpl_scaling", "10_mtu"]
     assert ordered[4:] == ["99_mine", "85_claims", "95_methods", "53_suspects"]
     there = {file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")}
     assert len({*BY_WEIGHT}) == len(BY_WEIGHT) and {*BY_WEIGHT} | summary.FINDINGS <= there

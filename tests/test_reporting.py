@@ -11,7 +11,7 @@ import pytest
 from command_line import ROOT, run
 from nbformat.v4 import new_code_cell, new_notebook
 from shown import failed
-from synthetic_smith import smith_campaign
+from synthetic_hpl_paper import smith_campaign
 
 import reporting
 from analysis import paths, report, store
@@ -112,9 +112,9 @@ def test_notebooks_share_a_kernel_and_nothing_else(book):
 def test_a_notebook_of_a_run_that_failed_is_counted(book, tmp_path):
     """Whether the run stands beside a reference, or would have been all that there is."""
     kept = tmp_path / "kept.nc"
-    store.save(failed(smith_campaign("hpl_paper"), "no library"), kept)
+    store.save(failed(smith_campaign("hpl_paper_simulated"), "no library"), kept)
     run = f"import experiment, shutil\nfrom analysis import store\nkept = {str(kept)!r}\n"
-    beside = book(f"{run}shutil.copy(kept, f'{{out}}/hpl_paper-smith-today.nc')")
+    beside = book(f"{run}shutil.copy(kept, f'{{out}}/hpl_paper_simulated-smith-today.nc')")
     alone = book(f"{run}experiment.require_reading(store.load(kept))")
     with reporting.Kernel() as kernel:
         assert kernel.execute(beside, preset="quick") == ""

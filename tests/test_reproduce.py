@@ -225,16 +225,16 @@ def packed(folder, *sources, change=lambda text: text):
 
 def test_bad_archives_are_refused(own):
     """In a line, with the exit code that is no verdict; nothing is kept."""
-    file, within = packed(own, "hpl_payload-scale_model")
+    file, within = packed(own, "hpl_messages-scale_model")
     (own / "empty").mkdir()
     (own / "cut.zip").write_bytes(file.read_bytes()[:-200])
-    (within / "hpl_payload-scale_model" / "journal.jsonl").write_text("{}\n")
-    foreign = packed(own / "foreign", "token_load-scale_model")[0]
+    (within / "hpl_messages-scale_model" / "journal.jsonl").write_text("{}\n")
+    foreign = packed(own / "foreign", "twin_load-scale_model")[0]
     for name, complaint in {
         "nosuch": "there is no .*nosuch: name a file",
         "cut.zip": "no readable zip file",
         "empty": "holds no campaign's folder",
-        "content": "not as it was recorded: hpl_payload-scale_model: ",
+        "content": "not as it was recorded: hpl_messages-scale_model: ",
         foreign: "no notebook here states anything",
     }.items():
         done = command_line.run("reproduce", str(own / name))
@@ -251,7 +251,7 @@ def test_bad_archives_are_refused(own):
 def test_an_archive_never_says_what_is_executed(own, theirs, code, answer):
     """A testbed that only the archive describes is not run, nor one at a path of its choice."""
     name = theirs.format(own=own)
-    within = packed(own, "hpl_paper-smith")[1] / "hpl_paper-smith"
+    within = packed(own, "hpl_paper_simulated-smith")[1] / "hpl_paper_simulated-smith"
     plan = json.loads((within / "trials.json").read_text())
     plan["testbed"] |= {"name": name, "tools": {"smpirun": str(own / "planted")}}
     (within / "trials.json").write_text(json.dumps(plan))
@@ -283,11 +283,11 @@ def slower(text):
 def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
     """End to end: 2 to 8 nodes are simulated again, and GigE's fall comes out; an archive with other rates says
     otherwise, of the very trials that were run."""
-    if missing := experiment.obstacles(experiment.plan_campaign("hpl_paper")):
+    if missing := experiment.obstacles(experiment.plan_campaign("hpl_paper_simulated")):
         pytest.skip(missing[0])
     rows, first = {}, None
     for name, change in {"true": str, "planted": slower}.items():
-        file, within = packed(own / name, "hpl_paper-smith", change=change)
+        file, within = packed(own / name, "hpl_paper_simulated-smith", change=change)
         kept = paths.REPRODUCED / reproducing.digest(within.iterdir())[:8]
         if first:
             shutil.copytree(first, kept)
@@ -319,7 +319,7 @@ def test_the_first_page_has_it_where_it_was_run(own):
     records = reproducing.kept(str(REFERENCE))
     page = summary.today({}, records).text
     assert "1 not reproduced" in page and "*not reproduced*: it is so." in page
-    assert reproducing.kept(str(paths.REFERENCE / "hpl_payload-scale_model")) == []
+    assert reproducing.kept(str(paths.REFERENCE / "hpl_messages-scale_model")) == []
     file.write_text("{}")
     with pytest.raises(FalloffError, match="damaged .*: delete it"):
         reproducing.kept(str(REFERENCE))

@@ -40,7 +40,7 @@ from runners.tools import tool_named
 CAMPAIGNS = sorted(file.parent.name for file in paths.REFERENCE.glob("*/trials.json"))
 # One with a further factor, one that needs other campaigns, what no section reads, and what a twin simulated.
 QUICK = (
-    "hpl_size-scale_model", "hpl_invariance-fortinet_model", "token_load-scale_model", "twin_held_out-scale_model_twin",
+    "hpl_size-scale_model", "scale_model_dilation-fortinet_model", "twin_load-scale_model", "twin_held_out-scale_model_twin",
 )  # fmt: skip
 
 
@@ -124,10 +124,10 @@ def test_of_several_runs_of_a_campaign_the_latest_is_reported(monkeypatch, tmp_p
 def test_fresh_leaves_nothing_in_the_way(monkeypatch, tmp_path):
     """What was moved aside is there, and no campaign of the folder any more."""
     monkeypatch.setattr(experiment.slurm, "require_idle", lambda folder: None)
-    plan = Folder(paths.REFERENCE / "message_latency-paths").plan()
+    plan = Folder(paths.REFERENCE / "ping_pong-paths").plan()
     folder = experiment.folder_of(plan, tmp_path)
     for _ in range(2):
-        shutil.copytree(paths.REFERENCE / "message_latency-paths", folder.path)
+        shutil.copytree(paths.REFERENCE / "ping_pong-paths", folder.path)
         experiment._folder(plan, tmp_path, True)
         assert not folder.path.exists()
         time.sleep(1.1)  # names have seconds
@@ -139,9 +139,9 @@ def test_fresh_leaves_nothing_in_the_way(monkeypatch, tmp_path):
 def one_of_each_runner():
     """A transcript of each tool in the references, with its name and its campaign's folder."""
     seen = {}
-    for name in ("incast-congestion_model", "fan_out-paths", "hpl_scaling-fortinet_model", "tcp_mtu-paths",
-                 "token_nodes-scale_model", "suspects-suspect_model", "congestion-flood_model", "hpcc_emulated-program_model",
-                 "frame_limits-paths", "programs-smith", "topology-nemo", "packet_sizes-paths", "program-program_model"):  # fmt: skip
+    for name in ("incast-congestion_model", "fan_out-paths", "hpl_scaling-fortinet_model", "mtu-paths",
+                 "twin_tokens-scale_model", "suspects-suspect_model", "congestion-flood_model", "program_others_hpcc-program_model",
+                 "frame_size_limit-paths", "replay_examples-smith", "oversubscription-nemo", "frame_size_rate-paths", "program-program_model"):  # fmt: skip
         for trial, text in Folder(paths.REFERENCE / name).texts():
             transcript = read_transcript(text, trial)
             seen.setdefault(transcript.trial.runner, (transcript, paths.REFERENCE / name))
@@ -221,7 +221,7 @@ def test_two_writers_of_one_file_both_end_well(tmp_path):
     file, data = tmp_path / "mine.nc", tmp_path / "mine.json"
     for left in (file, data):
         left.with_name(left.name + ".part").write_text("left by a killed run")
-    dataset, failed = store.read(paths.REFERENCE / "message_latency-paths"), []
+    dataset, failed = store.read(paths.REFERENCE / "ping_pong-paths"), []
 
     def write(number):
         try:

@@ -42,14 +42,18 @@ def test_bytes_have_the_share_that_they_have_on_the_cluster():
 def test_a_campaign_that_says_a_dilation_keeps_it():
     """As a setting, as a factor or for each network; and a testbed without the rule has none."""
     assert {point["dilation"] for point in points("quick")} == {40}
-    assert {point["dilation"] for point in points("full", "hpl_invariance", "fortinet_model")} == {
+    assert {
+        point["dilation"] for point in points("full", "scale_model_dilation", "fortinet_model")
+    } == {
         100,
         400,
     }
-    of_networks = {(one["interconnect"], one["dilation"]) for one in points("full", "hpl_buffers")}
+    of_networks = {
+        (one["interconnect"], one["dilation"]) for one in points("full", "switch_buffers_hpl")
+    }
     assert of_networks == {("gige", 60), ("10gige", 100)}
     assert not any("dilation" in point for point in points("full", "hpl_scaling", "scale_model"))
-    own = for_testbed(campaigns.read("hpl_buffers"), testbeds.read("example_ssh"))
+    own = for_testbed(campaigns.read("switch_buffers_hpl"), testbeds.read("example_ssh"))
     assert set(own.levels) == {"setup", "nodes"}
 
 

@@ -30,10 +30,10 @@ def shown():
     """The notebook on planted campaigns."""
     return executed(
         "46",
-        hpl_invariance=dilated_campaign(blocks=4, noise=0.001),
+        scale_model_dilation=dilated_campaign(blocks=4, noise=0.001),
         hpl_scaling=probed(),
         hpl_agreement=simulated(),
-        hpl_chain=chain(),
+        scale_model_chain=chain(),
     )
 
 
@@ -47,7 +47,7 @@ def chain(missing=()):
         fall = lost * np.log(point["nodes"] / 2) / np.log(18)
         return 0.9 * (1 - fall * (point["interconnect"] == "gige"))
 
-    return run("hpl_chain", of_step, blocks=1)
+    return run("scale_model_chain", of_step, blocks=1)
 
 
 def probed(message=30e-6, carried=1.01):
@@ -153,7 +153,7 @@ def test_other_rates_and_several_simulated_blocks_are_refused():
 
 def test_every_step_of_the_chain_has_its_part():
     """The ends are the planted falls, and primary; each step takes its part off."""
-    found = [one for one in shown().statements if one.campaign == "hpl_chain"]
+    found = [one for one in shown().statements if one.campaign == "scale_model_chain"]
     assert [one.primary for one in found] == [True, *[False] * 4, True]
     assert [one.estimate for one in found] == pytest.approx([0.12 - 0.01 * n for n in range(6)])
     said = words(shown())
@@ -170,7 +170,7 @@ def test_a_chain_with_a_case_missing_says_so():
 
 def test_the_notebook_shows_every_check():
     """Nothing that was planted is off: all agree, and each check has its figure."""
-    answers = {one.answer for one in shown().statements if one.campaign != "hpl_chain"}
+    answers = {one.answer for one in shown().statements if one.campaign != "scale_model_chain"}
     assert answers <= {"same", "yes", "undecided"} and stated(
         shown(), "HPL is as simulated within 1.5 %: 10GE, 36"
     )
@@ -183,9 +183,9 @@ def test_without_a_reading_nothing_is_said_in_numbers():
     """All emulated trials failed: no ratio is made up."""
     made = executed(
         "46",
-        hpl_invariance=failed(dilated_campaign(blocks=2), "no library"),
+        scale_model_dilation=failed(dilated_campaign(blocks=2), "no library"),
         hpl_scaling=failed(scaling_campaign(blocks=2), "no library"),
         hpl_agreement=simulated(),
-        hpl_chain=failed(chain(), "no library"),
+        scale_model_chain=failed(chain(), "no library"),
     )
     assert {one.estimate for one in made.statements} == {None} and words(made)

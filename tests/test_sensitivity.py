@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from shown import text
-from synthetic_smith import SMITH, planted, smith_campaign
+from synthetic_hpl_paper import SMITH, planted, smith_campaign
 
 from analysis import sensitivity
 from analysis.quoting import as_written
@@ -14,7 +14,7 @@ from analysis.quoting import as_written
 @pytest.fixture(scope="module")
 def study():
     """The study of the planted campaign."""
-    return sensitivity.analyse(smith_campaign("hpl_sensitivity"))
+    return sensitivity.analyse(smith_campaign("hpl_paper_sensitivity"))
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,10 @@ def test_every_number_stands_with_its_source(study):
 
 def test_a_network_without_its_cases_is_left_out():
     """Without the largest unchanged case nothing is said of its network; without both, that it cannot be."""
-    some = sensitivity.analyse(smith_campaign("hpl_sensitivity", failed={(1, "gige", 36, "none")}))
+    some = sensitivity.analyse(
+        smith_campaign("hpl_paper_sensitivity", failed={(1, "gige", 36, "none")})
+    )
     assert "GigE" not in sensitivity.reach(some) and "10GE" in sensitivity.reach(some)
     both = {(1, network, 36, "none") for network in ("gige", "10gige")}
-    none = sensitivity.analyse(smith_campaign("hpl_sensitivity", failed=both))
+    none = sensitivity.analyse(smith_campaign("hpl_paper_sensitivity", failed=both))
     assert "cannot be said" in sensitivity.reach(none)

@@ -328,7 +328,7 @@ def left(folder: Path) -> list[str]:
 @needs_simgrid
 def test_nothing_outlives_an_interruption(tmp_path):
     """Whatever the threads are at, and behind kill -9 what is left goes by itself."""
-    plan = experiment.plan_campaign("hpl_sensitivity", "smith", "full")
+    plan = experiment.plan_campaign("hpl_paper_sensitivity", "smith", "full")
     Folder(tmp_path / "c").create_or_check(plan)
     chance = random.Random(5)
     twice = [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)] * 2
@@ -370,10 +370,10 @@ def test_every_rate_has_a_source_and_a_range():
 @needs_simgrid
 def test_the_stored_runs_are_the_present_models(testbed):
     """The paper's smallest case, simulated again, has the rate that the shipped campaign has, to the digit."""
-    stored = experiment.stored("hpl_paper", "smith")
+    stored = experiment.stored("hpl_paper_simulated", "smith")
     asked = (stored.nodes == 2) & (stored.interconnect == "10gige") & (stored.runner == "hpl")
     (wanted,) = stored.hpl_rate.values[asked]
-    trials = experiment.plan_campaign("hpl_paper", "smith", "full").trials()
+    trials = experiment.plan_campaign("hpl_paper_simulated", "smith", "full").trials()
     points = [trial.point for trial in trials if trial.runner == "hpl"]
     point = next(p for p in points if (p["nodes"], p["interconnect"]) == (2, "10gige"))
     assert simulate(testbed, **point)[0]["hpl_rate"] == wanted

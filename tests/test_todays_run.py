@@ -77,12 +77,12 @@ def test_an_old_run_is_moved_aside_and_run_again(tmp_path, monkeypatch, is_old):
 
     def run_campaign(plan, fresh=False):
         asked.append(fresh)
-        return paths.REFERENCE / "hpl_payload-scale_model"
+        return paths.REFERENCE / "hpl_messages-scale_model"
 
     monkeypatch.setattr(experiment, "run_campaign", run_campaign)
     monkeypatch.setattr(experiment, "_is_old", lambda folder: is_old)
     for preset in ("stored", "quick"):
-        experiment.run_today(experiment.Parameters(preset, "", 0, str(tmp_path)), "tcp_mtu")
+        experiment.run_today(experiment.Parameters(preset, "", 0, str(tmp_path)), "mtu")
     assert asked == [is_old]
 
 

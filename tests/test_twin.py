@@ -18,8 +18,8 @@ from runners.record import FalloffError
 from runners.testbeds import simulated, smpi
 
 SIZES = [2**power for power in range(0, 24)]
-READ = ("twin_held_out", "twin_what_if", "token_nodes", "token_load", "suspects", "twin_hpl")
-MICRO = ("token_nodes-scale_model", "token_load-scale_model", "suspects-suspect_model")
+READ = ("twin_held_out", "twin_what_if", "twin_tokens", "twin_load", "suspects", "twin_hpl")
+MICRO = ("twin_tokens-scale_model", "twin_load-scale_model", "suspects-suspect_model")
 
 
 def messages(time, noise=0.005, blocks=5, sizes=SIZES, seed=7):
@@ -85,9 +85,9 @@ def test_what_does_not_belong_together_is_refused():
     """Several kinds of evidence, several clusters, no compute rate, no messages, HPL that varies something else."""
     named = experiment.named
     for names, reason in (
-        (("token_nodes-scale_model", "hpl_paper-smith"), "mix evidence"),
+        (("twin_tokens-scale_model", "hpl_paper_simulated-smith"), "mix evidence"),
         ((*MICRO, "hpl_blas-emulated"), "several clusters"),
-        (("token_nodes-scale_model",), "compute rate"),
+        (("twin_tokens-scale_model",), "compute rate"),
         (("suspects-suspect_model",), "no campaign has messages by size"),
     ):
         with pytest.raises(FalloffError, match=reason):

@@ -20,7 +20,7 @@ from runners.journal import Folder
 from runners.manifest import pack
 from runners.record import FalloffError
 
-REFERENCE = ROOT / "data" / "reference" / "hpl_payload-scale_model"
+REFERENCE = ROOT / "data" / "reference" / "hpl_messages-scale_model"
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path, mon
 def test_a_campaign_of_another_kind_is_shown_as_ones_own_data():
     """The paper's cases on a cluster: no section on simulations and planted changes, but HPL over nodes."""
     for campaign, kind, shown in (
-        ("hpl_table1", "measured", ["05_your_own_data"]),
+        ("hpl_paper_emulated", "measured", ["05_your_own_data"]),
         ("program", "measured", ["09_your_own_operations"]),
         ("program", "emulated", ["59_program"]),
     ):

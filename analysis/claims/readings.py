@@ -138,8 +138,8 @@ def _beowulf() -> Readings:
 def _bonding() -> Readings:
     """Efficiencies relative to the peak that all four printed results imply; the peak itself is not
     printed."""
-    peak = published.facts("bonding_blog")["cluster"]["rpeak_per_node"]["value"]
-    rows = published.table("bonding_blog").set_index(["nodes", "links_per_node"])
+    peak = published.facts("bonding")["cluster"]["rpeak_per_node"]["value"]
+    rows = published.table("bonding").set_index(["nodes", "links_per_node"])
     reached = rows.rate_gflop_s / rows.index.get_level_values("nodes") / peak
     name = f"the rate over {peak} Gflop/s a node"
     return {
@@ -154,31 +154,31 @@ def _bonding() -> Readings:
 
 
 def _smith() -> Readings:
-    facts, table = published.facts("smith"), published.table("smith_table1")
+    facts, table = published.facts("fortinet"), published.table("fortinet_table1")
     networks = facts["micro_benchmarks"]
     fast, infiniband = networks["10gige"], networks["ddr_infiniband"]
     order, unit = (
-        max(published.facts("smith_appendix_b")["deck"]["N"]),
+        max(published.facts("fortinet_appendix_b")["deck"]["N"]),
         facts["table1"]["printed_n_unit"],
     )
     memory = facts["cluster"]["memory_per_node"]["value"]
     matrix = (8 * table.N**2 / table.nodes).max()  # bytes per node
     printed = fast["bandwidth"]["value"]
     return {
-        "smith_infiniband_raw": {
+        "fortinet_infiniband_raw": {
             "the ratio of bandwidths": infiniband["bandwidth"]["value"] / printed,
             "the inverse ratio of latencies": fast["latency"]["value"]
             / infiniband["latency"]["value"],
         },
-        "smith_memory": {
+        "fortinet_memory": {
             f"of {memory} GB a node": matrix / (memory * 1e9),
             f"of {memory} GiB a node": matrix / (memory * GIB),
         },
-        "smith_largest_order": {
+        "fortinet_largest_order": {
             "Appendix B's order": order,
             f"Appendix B's order over {unit}": order / unit,
         },
-        "smith_fast_bandwidth": {
+        "fortinet_fast_bandwidth": {
             f"{name} in frames of {mtu} B": 8 * printed * size / wire_limit(10e9, mtu)
             for name, size in {"10^6 B": 1e6, "2^20 B": MIB}.items()
             for mtu in (1500, 9000)

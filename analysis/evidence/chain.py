@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis import attributes, paths, store
 from analysis.exhibit import Exhibit
-from runners import archive, manifest
+from runners import archive, manifest, renamed
 from runners.journal import Folder, read_transcript
 from runners.plan import Plan
 from runners.record import Execution, FalloffError, Transcript
@@ -63,7 +63,11 @@ def command(dataset: xr.Dataset) -> str:
 
 def folders(campaign: str, testbed: str) -> list[Path]:
     """The folders that hold a campaign on a testbed: the stored reference, then the user's own runs."""
-    own = sorted(paths.RAW.glob(f"{campaign}-{testbed}-*"))
+    own = sorted(
+        folder
+        for name in renamed.names(campaign)
+        for folder in paths.RAW.glob(f"{name}-{testbed}-*")
+    )
     reference = paths.REFERENCE / f"{campaign}-{testbed}"
     return [folder for folder in (reference, *own) if (folder / "trials.json").exists()]
 

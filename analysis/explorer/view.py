@@ -30,12 +30,17 @@ from runners.record import FalloffError
 # The first view of a campaign where the design's own contrast is not the best one: axes, series, and levels of other factors.
 FIRST: dict[str, dict] = {
     "congestion": {"y": "p99_loaded"},
-    "hpl_payload": {"y": "payload_messages", "x": "size", "series": "nodes"},
-    "hpl_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36},
+    "hpl_messages": {"y": "payload_messages", "x": "size", "series": "nodes"},
+    "hpl_paper_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36},
     "incast_dilation": {"x": "senders", "series": "dilation", "rto_min_s": 0.2},
-    "tcp_cost": {"y": "cpu_time"},
+    "mtu_cpu": {"y": "cpu_time"},
     "token_exchange": {"token_bytes": 8192},
-    "topology": {"x": "pattern", "series": "interconnect", "nodes": 960, "placement": "shuffled"},
+    "oversubscription": {
+        "x": "pattern",
+        "series": "interconnect",
+        "nodes": 960,
+        "placement": "shuffled",
+    },
 }
 MOST_SERIES = 9  # series shown at first if a factor has more levels
 # Quantities that follow a law over nodes, and their unit.

@@ -25,7 +25,7 @@ from analysis.efficiency import efficiency, rpeak
 from analysis.models import hpl
 
 # Both with the same node: up to 36 nodes, and beyond.
-CASES = ("hpl_paper-smith", "hpl_beyond-smith")
+CASES = ("hpl_paper_simulated-smith", "hpl_larger-smith")
 TWIN = "scale_model_twin"  # whose nodes are far from the paper's
 LARGEST = 36  # nodes, of the paper
 SAME = 1e-12  # a squared distance below which two networks are the same

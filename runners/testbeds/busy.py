@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Iterable
 
-# Share of a trial's time: tcp_mtu lost 0.6 % at 0.045, 4 % at 0.17 and a third at 0.5.
+# Share of a trial's time: mtu lost 0.6 % at 0.045, 4 % at 0.17 and a third at 0.5.
 _MOST_WAITED = 0.05
 _MOST_LOAD = 0.25  # share of a processor; less is what a machine does by itself
 _SAMPLE_S = 0.4

@@ -9,7 +9,6 @@ on one processor. If `[cpu] baseline_s` is set, the machine's CPU time is attrib
 threads receive for each node, and nothing else takes precedence.
 """
 
-import math
 import os
 import shutil
 import subprocess

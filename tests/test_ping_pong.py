@@ -1,0 +1,44 @@
+"""Messages over delays: a planted slope and a planted cost of the machine are found, and a wrong delay is told."""
+
+import numpy as np
+import pytest
+from executed import executed
+from synthetic import of_plan
+
+import experiment
+
+
+def run(slope=1.0, added=40e-6, blocks=5, noise=2e-6):
+    """The notebook on messages that take `slope` times their path's delay and `added` seconds."""
+    plan = experiment.plan_campaign("ping_pong", "paths", "full", blocks)
+    random = np.random.default_rng(1)
+
+    def readings(point, _):
+        delay = plan.interconnects[point["path"]]["links"][0].get("delay_s", 0)
+        time = slope * delay + added + random.normal(0, noise)
+        return {"half_round_trip_p50": time}
+
+    return executed("12", ping_pong=of_plan(plan, readings))
+
+
+@pytest.mark.parametrize(
+    ("slope", "words"), [(1.0, "within"), (1.05, "beyond"), (0.9, "beyond"), (1.02, "open")]
+)
+def test_a_delay_that_is_not_as_set_is_told(slope, words):
+    made = run(slope)
+    (planned,) = (one for one in made.statements if one.primary)
+    assert planned.words == words and planned.estimate == pytest.approx(slope, abs=0.002)
+    assert planned.interval[0] < slope < planned.interval[1] and planned.n == 5
+
+
+def test_what_the_machine_adds_is_found():
+    """Of each size, in microseconds."""
+    added = [one for one in run(added=150e-6).statements if one.quantity == "time"]
+    assert len(added) == 2
+    for one in added:
+        assert one.unit == "µs" and one.estimate == pytest.approx(150, abs=5)
+
+
+def test_one_block_decides_nothing():
+    (planned,) = (one for one in run(blocks=1).statements if one.primary)
+    assert planned.words == "open" and planned.interval is None
