@@ -8,6 +8,7 @@ import recorded
 
 from analysis import (
     comparison,
+    file_facts,
     imported_hpl,
     imported_network,
     importing,
@@ -258,6 +259,53 @@ def test_nodes_of_collective_operations_are_read_from_paths(tmp_path):
         )
     sample = samples.of_dataset(importing.dataset_of("osu", [tmp_path]), "here")
     assert {dict(point)["nodes"] for point in sample.trials.point} == {2, 8}
+
+
+def test_settings_that_an_output_states_are_of_its_point(tmp_path):
+    """sockperf's test and message size above an output, several groups of IMB at once, and processes that a path,
+    a file's name or a header tells."""
+    output = recorded.text("sockperf/3.7-ping-pong")
+    commands = (
+        "pp --tcp -m 64",
+        "ping-pong -i a --msg-size=1000",
+        "under-load -m 64 --mps=max",
+        "ul",
+    )
+    together = "".join(f"$ ./sockperf {line}\n{output}" for line in commands)
+    wanted = [("ping-pong", 64), ("ping-pong", 1000), ("under-load", 64), ("under-load", None)]
+    for text, of_file in ((together, wanted), (output + together, [(None, None), *wanted])):
+        read = recorded.listed("sockperf", text)
+        assert [(one.get("test"), one.get("request_bytes")) for one in read] == of_file
+    single = recorded.text("imb/4.0-pingpong")
+    line = next(line for line in single.splitlines() if "#processes = 2" in line)
+    title = "Benchmarking PingPong"
+    groups = single.replace(line, "# ( 2 groups of 2 processes each running simultaneous )")
+    for text in (groups, groups.replace(title, "Benchmarking Multi-PingPong")):
+        assert recorded.values("imb", single, "message_time") == recorded.values(
+            "imb", text, "message_time"
+        )
+        assert "2 groups of 2" in recorded.values("imb", text, "test")[0]
+    columns = groups.replace("       #bytes", "  Group   #bytes")
+    assert recorded.kinds("imb", columns) == ["unsupported"]
+
+
+@pytest.mark.parametrize(
+    "name", ["np{}/a.out", "a-np_{}.out", "{}ranks.out", "a -np {}.out", "x{}.out"]
+)
+def test_processes_that_a_path_or_header_tells_are_of_the_point(name, tmp_path):
+    """Of collective operations whose output does not print them; never of one that does."""
+    text = recorded.text("osu/5.6.3-alltoall")
+    for count in (4, 16):
+        header = f"$ mpirun -x A=1 -np {count} ./osu_alltoall\n" if name[0] == "x" else ""
+        file = tmp_path / "gige" / name.format(count)
+        write(file.parent, file.name, f"{header}{text}{count}\n")
+    sample = samples.of_dataset(importing.dataset_of("osu", [tmp_path]), "here")
+    known = [dict(point) for point in sample.trials.point]
+    assert {point["processes"] for point in known} == {4, 16}
+    assert {point["interconnect"] for point in known} == {"gige"}
+    printed = [{"processes": 2}]
+    assert file_facts.facts([file_facts.Seen("np16/a", "", printed)], True)[0].processes is None
+    assert file_facts.facts([file_facts.Seen("4_ranks_per_node/a", "")], True)[0].processes is None
 
 
 @pytest.mark.parametrize(
