@@ -12,6 +12,7 @@ from analysis import (
     imported_hpl,
     imported_network,
     importing,
+    operations,
     own_data,
     points,
     samples,
@@ -87,6 +88,10 @@ def test_no_mean_mixes_two_values_of_a_setting(tool, setting):
     dataset = trials(tool, setting, halves)
     sample = samples.of_dataset(dataset, "here")
     assert all(np.ptp(logs) < 0.01 for logs in sample.log_speeds().values())
+    if own_data.has(dataset, own_data.OPERATIONS):
+        found = operations.means(operations.values(dataset))
+        assert found.groupby(["what", "size"], dropna=False).size().min() == 2
+        assert (found.high / found.low < 1.01).all()
     for notebook, mean in (
         (own_data.MESSAGES, imported_network.messages),
         (own_data.STREAMS, imported_network.values),
@@ -247,6 +252,16 @@ def test_runs_of_unknown_networks_have_no_interval(tmp_path):
     values = imported_network.values(importing.dataset_of("iperf3", [tmp_path]))
     (row,) = imported_network.means(values).itertuples()
     assert row.runs == 2 and not np.isfinite([row.low, row.high]).any()
+    for common in ({}, {"interconnect": "gige"}):  # the remedy stands beside it
+        said = kept(importing.read("iperf3", [tmp_path], common), tmp_path.parent / "out")
+        assert ("--set interconnect=NAME" in said) is not bool(common)
+
+
+def test_operations_in_two_units_are_apart(tmp_path):
+    """A figure of merit that a log has in MB/s and in GB/s has a mean in each."""
+    text = nightly(4, lambda *_: 1000.0, unit=lambda night: "MB/s" if night % 2 else "GB/s")
+    dataset = importing.dataset_of("reframe", [write(tmp_path, "a.log", text)])
+    assert operations.means(operations.values(dataset)).runs.tolist() == [2] * 8
 
 
 def test_nodes_of_collective_operations_are_read_from_paths(tmp_path):
