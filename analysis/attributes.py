@@ -78,6 +78,27 @@ def hosts(dataset: xr.Dataset) -> list[dict[str, Any]]:
     return [session.get("host", {}) for session in sessions(dataset)]
 
 
+def differing_sessions(dataset: xr.Dataset) -> str:
+    """The commit of the code, the kernel and the processor of the machine or of its nodes, each in turn, as far as the
+    campaign's sessions differ in them; empty where they do not, and of simulations."""
+    if "simulated" in dataset.evidence.values:
+        return ""
+    differing = []
+    for key, name in {"git_commit": "commit", "kernel": "kernel", "cpu_model": "processor"}.items():
+        turns = {}
+        for session in sessions(dataset):
+            nodes = (session.get("testbed") or {}).get("nodes") or {}
+            machines = [session.get("host", {}), *nodes.values()]
+            words = {str(machine[key]) for machine in machines if machine.get(key)}
+            if key == "git_commit":
+                changed = " with changes" if machines[0].get("git_dirty") else ""
+                words = {word[:7] + changed for word in words}
+            turns[" and ".join(sorted(words))] = None
+        if len(turns) > 1:
+            differing.append(f"{name} {', then '.join(word or 'unknown' for word in turns)}")
+    return "; ".join(differing)
+
+
 def host(dataset: xr.Dataset) -> dict[str, Any]:
     """The machine of the campaign's last session; empty if not recorded."""
     return (hosts(dataset) or [{}])[-1]

@@ -26,6 +26,7 @@ from analysis.statistics.unordered import IF_ALIKE
 from analysis.wording import (
     UNKNOWN,
     counted,
+    few,
     fixed,
     level_in_words,
     levels_in_words,
@@ -153,12 +154,6 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
     one_sided = {"/".join(name.split("/")[:2]) for name in old.facts.keys() ^ new.facts.keys()}
     facts = tuple(differing_facts(old.facts, new.facts)), tuple(sorted(one_sided))
     return Comparison(old, new, margin, changes, only_old, only_new, *facts)
-
-
-def few(words: Sequence[str], most: int = 5) -> str:
-    """The first words, and the number of those left out."""
-    more = len(words) - most
-    return "; ".join(words[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
 def differing_facts(

@@ -225,6 +225,8 @@ def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Tab
     rows.append(("repeats", f"{counted(_blocks(dataset), 'block')} of {trials} in random order"))
     if design.get("margin"):
         rows.append(("margin, set before the run", percent(design["margin"], 0)))
+    if differing := attributes.differing_sessions(dataset):
+        rows.append(("its sessions differ in", differing))
     caption = f"Campaign `{campaign}`: what it varies and how often it repeats that."
     label = f"{campaign.replace('_', '-')}-plan"
     return Table(label, ("Varied", "Levels"), "ll", rows, caption)

@@ -53,6 +53,11 @@ _EACH = (
     re.compile(rf"{_BEGIN}(?:ppn|rpn|tpn)[ _=-]?0*(\d{{1,4}}){_END}", re.I),
     re.compile(rf"{_BEGIN}0*(\d{{1,4}})[ _-]?(?:ppn|rpn|tpn){_END}", re.I),
 )
+_PROCESS = r"(?:nprocs?|np|procs?|process(?:es)?|ntasks|tasks|ranks)"
+_PROCESSES = (
+    re.compile(rf"{_BEGIN}{_PROCESS}[ _=-]?0*(\d{{1,6}}){_END}", re.I),
+    re.compile(rf"{_BEGIN}0*(\d{{1,6}})[ _-]?{_PROCESS}{_END}(?![ _-]?(?:per|a|each)[ _-])", re.I),
+)
 _REPEAT = re.compile(
     rf"{_BEGIN}(?:runs?|rep|repeat|repetition|r|iter|iteration|trial|try|t|sample|attempt|take|pass)[ _=#-]?0*(\d{{1,4}}){_END}",
     re.I,
@@ -70,6 +75,9 @@ _HEADER_NODES = re.compile(
 )
 _HEADER_EACH = re.compile(
     r"(?:SLURM_N?TASKS_PER_NODE=|--n?tasks-per-node[= ]|\s-(?:npernode|ppn|perhost) |ppr:|:ppn=|:mpiprocs=)(\d{1,4})\b"
+)
+_HEADER_PROCESSES = re.compile(
+    r"(?:SLURM_(?:NTASKS|NPROCS)=|\b(?:mpirun|mpiexec|mpiexec\.hydra|srun)\b[^\n]*?\s(?:--?np?|--ntasks)[ =])(\d{1,6})\b"
 )
 _WEEKDAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MOMENT = re.compile(
@@ -89,7 +97,8 @@ class Facts:
 
     `network` is a name as in data/interconnects.toml where that has it. `repeat` numbers the runs of
     one point; `block` is a repeat that the path itself calls a block. `moment` is local time, ISO
-    8601, with its offset from UTC if that is known. `pair` is the path between two hosts. `nodes_from` says where the number of nodes is from.
+    8601, with its offset from UTC if that is known. `pair` is the path between two hosts. `processes` are of outputs that do
+    not print theirs. `nodes_from` says where the number of nodes is from.
     """
 
     network: str = ""
@@ -100,6 +109,7 @@ class Facts:
     moment: str = ""
     pair: str = ""
     nodes_from: str = ""
+    processes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -239,7 +249,12 @@ def _alone(output: Seen, is_pair: bool) -> Facts:
             nodes, source = named[-1], "path"
         elif stated:
             nodes, source = stated, "header"
-    return Facts(network_named(path), nodes, each, block, repeat, _moment(output), pair, source)
+    processes = None
+    if is_pair and not any("processes" in one for one in output.results):
+        processes = _last(_PROCESSES, path) or _number(_HEADER_PROCESSES.search(header))
+    return Facts(
+        network_named(path), nodes, each, block, repeat, _moment(output), pair, source, processes
+    )
 
 
 def _may_be_nodes(number: int, orders: set, output: Seen) -> bool:
@@ -294,7 +309,9 @@ def _by_folder(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
     folders = [output.name.split("/")[:-1] for output in outputs]
     if len({len(each) for each in folders}) != 1:
         return found
-    told = re.compile("|".join(p.pattern for p in (*_NODES, *_EACH, _REPEAT, _BLOCK)), re.I)
+    told = re.compile(
+        "|".join(p.pattern for p in (*_NODES, *_EACH, *_PROCESSES, _REPEAT, _BLOCK)), re.I
+    )
     levels = []
     for names in zip(*folders):
         is_name = all(not told.search(name) and re.search(r"[^\W\d_]", name) for name in names)
@@ -317,7 +334,8 @@ def _numbered(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
         number = int(last[place][0])
         if number == found[place].nodes and len(_bare_numbers(outputs[place].name)) == 1:
             return found
-        points[found[place].network, found[place].nodes, found[place].pair].append(number)
+        one = found[place]
+        points[one.network, one.nodes, one.processes, one.pair].append(number)
     runs = {tuple(sorted(each)) for each in points.values()}
     if max(max(each) for each in runs) > 999 or any(len(set(each)) < len(each) for each in runs):
         return found

@@ -17,6 +17,7 @@ from analysis.statements import (
     estimated,
     judged_ratio,
     known,
+    of_every_point,
     origin,
 )
 from analysis.statistics import design as designs
@@ -73,7 +74,10 @@ def found(dataset: xr.Dataset, table: pd.DataFrame) -> Iterator[Statement]:
     subject = "The search finds the largest frame that was set on a path"
     share = exact / count if count else None
     about = {"n_of": "limit", "words": "" if not count else "yes" if exact == count else "no"}
-    yield estimated(source, subject, "share", (share, *NO_INTERVAL), count, primary=True, **about)
+    one = estimated(source, subject, "share", (share, *NO_INTERVAL), count, primary=True, **about)
+    cases = table.assign(load=table.load.map({True: "under load", False: "idle"}))
+    read = cases.set_index(["path", "load", "way"]).frame.notnull().to_xarray()
+    yield of_every_point(one, read)
     for row in table.itertuples():
         where = f"{names[row.path]}, {row.way}, {'under load' if row.load else 'idle'}"
         subject = f"The largest frame on {where}; {row.expected} B was set"

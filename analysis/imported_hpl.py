@@ -27,6 +27,7 @@ from runners.record import FalloffError
 ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant", "settings"]
 # Another way to say how many processes there are, and the scale of time, which rates do not keep.
 _NO_OTHER = ("ranks_per_node", "dilation")
+NO_NETWORK = "Where no network is known there is no interval and no verdict: --set interconnect=NAME, or the column `network` of --map."
 _WEAK = 0.2  # by which the memory of a node may differ in a series of one problem size a node
 MARGIN = 0.05  # of a fall; a rule of Falloff's, not of who made the runs
 PEAK, ONE_NODE, FEWEST = "Rpeak", "one node's rate", "the rate per node on the fewest"
@@ -392,7 +393,7 @@ def _unknown(results: pd.DataFrame, count: str) -> Iterator[str]:
     if count == "nodes" and not without_peak.all() and without_peak.any():
         yield f"Results without an Rpeak, left out: {without_peak.sum()} (--set rpeak=F, one node's flop/s)."
     if (results.interconnect == "").any():
-        yield "Where no network is known there is no interval and no verdict: --set interconnect=NAME, or a column of --map."
+        yield NO_NETWORK
 
 
 def _limits(runs: pd.DataFrame, best: pd.DataFrame, share: xr.DataArray | None) -> Iterator[str]:

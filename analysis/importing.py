@@ -218,6 +218,7 @@ def _seen(source: Source) -> Settings:
         "nodes": facts.nodes,
         "ranks_per_node": facts.ranks_per_node,
         "path": facts.pair,
+        "processes": facts.processes,
     }
     return {name: value for name, value in found.items() if value}
 

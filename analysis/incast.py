@@ -18,6 +18,7 @@ from analysis.statements import (
     bullets,
     estimated,
     judged_ratio,
+    of_every_point,
     origin,
     unless_across,
 )
@@ -172,8 +173,9 @@ def growth(runs: xr.Dataset, share: xr.DataArray) -> Statement:
 
 def short_timeouts(runs: xr.Dataset, share: xr.DataArray) -> Statement:
     """Whether a least timeout of 1 ms prevents the collapse: the lowest share of the link of all points with it."""
-    estimate = lowest_share(share.sel(rto_min_s=SHORT))
-    return estimated(
+    short = share.sel(rto_min_s=SHORT, drop=True)
+    estimate = lowest_share(short)
+    statement = estimated(
         origin(runs),
         "A least timeout of 1 ms prevents the collapse; the least share of the link at any point",
         "share",
@@ -183,6 +185,7 @@ def short_timeouts(runs: xr.Dataset, share: xr.DataArray) -> Statement:
         primary=True,
         margin=COLLAPSED,
     )
+    return of_every_point(statement, short.notnull().any("block"))
 
 
 def at_two_dilations(runs: xr.Dataset, share: xr.DataArray) -> list[Statement]:

@@ -13,14 +13,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, style
+from analysis import drawing, points, style
 from analysis.attributes import short_names
 from analysis.exhibit import Basis, Table
 from analysis.imported_hpl import MARGIN
 from analysis.imported_network_shown import display_unit, in_words, label
 from analysis.own_data import NOTEBOOKS, OPERATIONS
-from analysis.quoting import as_written, quoted
-from analysis.schema import settings
+from analysis.quoting import as_written
 from analysis.statements import Statement, estimated, evidence_of, judged_fall, origin
 from analysis.statistics.design import LEVEL
 from analysis.statistics.intervals import average
@@ -45,43 +44,30 @@ def values(dataset: xr.Dataset) -> pd.DataFrame:
     parts = []
     for name in NOTEBOOKS[OPERATIONS]:
         by_size = ["message_size"] if "message" in runs[name].dims else []
-        part = runs[[name, *settings(), *by_size]].to_dataframe().dropna(subset=name)
+        part = runs[[name, *by_size]].to_dataframe().dropna(subset=name).reset_index()
         about = {"what": runs[name].attrs["long_name"], "unit": runs[name].attrs["units"]}
         parts.append(part.rename(columns={name: "value", "message_size": "size"}).assign(**about))
     table = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     if table.empty:
         raise FalloffError(f"{dataset.attrs['campaign']} has no time or rate of an operation")
-    count = "nodes" if table["nodes"].nunique() > 1 else "processes"
-    apart = [
-        name
-        for name in ("what", *settings())
-        if table[name].nunique(dropna=False) > 1 and not _follows(table, name, count)
+    settings = points.of_trials(runs)
+    at = [points.point(what, settings[trial]) for what, trial in zip(table.what, table.trial)]
+    differing, levels = points.varying(at), [*map(dict, at)]
+    count = "nodes" if "nodes" in differing else "processes"
+    for name in filter(differing.__contains__, _COUNTS):  # what says no more than the count does
+        pairs = {(of.get(count), of.get(name)) for of in levels}
+        if len(pairs) == len({of.get(count) for of in levels}):
+            differing.remove(name)
+    shown = dict.fromkeys(["test", *differing])
+    several, names = table.what.nunique() > 1, short_names(dataset)
+    groups = [
+        ", ".join([what] * several + points.in_words(of, [*shown], names)) or what
+        for what, of in zip(table.what, levels)
     ]
-    apart = list(dict.fromkeys([*apart, "test"]))
-    names = short_names(dataset)
-    words = [_words(row, names) for row in table[apart].to_dict("records")]
-    table = table.assign(group=words, count=table[count], size=table.get("size", np.nan))
-    table["group"] = table.group.where(table.group != "", table.what)
+    counts = [of.get(count, np.nan) for of in levels]
+    table = table.assign(group=groups, count=counts, size=table.get("size", np.nan))
     table.attrs["count"] = count
     return table[["group", "what", "unit", "count", "size", "value"]]
-
-
-def _follows(table: pd.DataFrame, name: str, count: str) -> bool:
-    """Whether a setting is the count, or tells no more than it, as processes where each node runs as many."""
-    if name not in _COUNTS:
-        return False
-    return name == count or table.groupby(count)[name].nunique(dropna=False).max() == 1
-
-
-def _words(row: dict, names: dict[str, str]) -> str:
-    """The settings of a row in words."""
-    found = []
-    for name, level in row.items():
-        if isinstance(level, str):
-            found.append(names.get(level) or quoted(level))
-        elif np.isfinite(level):
-            found.append(f"{name.replace('_', ' ')} {level:g}")
-    return ", ".join(filter(None, found))
 
 
 def means(values: pd.DataFrame) -> pd.DataFrame:

@@ -62,6 +62,9 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
         values = imported_network.values(dataset)
         texts.append(_plain(imported_network_shown.of_values(dataset, values)))
         figures["streams"] = imported_network_shown.draw_values(dataset, values)
+    is_open = (dataset.interconnect.values == "") & (dataset.status.values == "ok")
+    if {"messages", "streams"} & {*figures} and is_open.sum() > 1:
+        texts.append(imported_hpl.NO_NETWORK)
     if own_data.has(dataset, own_data.OPERATIONS):
         others = operations.values(dataset)
         texts.append(_plain(operations.statements(dataset, others)))

@@ -49,6 +49,7 @@ from analysis.wording import (
     byte_range,
     byte_size,
     counted,
+    few,
     level_in_words,
     number,
     of_sessions,
@@ -409,6 +410,19 @@ def estimated(
         n=n,
         **{"unit": "1", "words": "", "n_of": "block", **further},
     )
+
+
+def of_every_point(one: Statement, read: xr.DataArray) -> Statement:
+    """A statement on all points of a design: a yes is open while points are without a reading, which it then names. `read`
+    says which points have one, over the factors."""
+    if one.answer != YES or read.all():
+        return one
+    points = read.stack(point=read.dims)
+    places = points.point.values[~points.values].tolist()
+    lacking = [", ".join(quoted(str(level)) for level in place) for place in places]
+    reason = f"no reading at {few(lacking, 3)}"
+    one = replace(one, words=UNDECIDED, reason=reason)
+    return replace(one, sentence=f"{str(one).rstrip('.')}; {reason}.")
 
 
 def at_place(means: xr.Dataset, of: str = "ratio") -> tuple[float, float, float]:

@@ -20,6 +20,7 @@ from analysis.statements import (
     at_place,
     estimated,
     evidence_of,
+    of_every_point,
     origin,
     unless_across,
 )
@@ -130,8 +131,9 @@ def fills_the_wire(
     if (one_way == "").all():
         reason = "no path with a rate has a valid run"
         about |= {"words": "undecided", "reason": reason}
-    yield _share(source, subject, shares.isel(lowest), **about)
     has_limit = points.limit.notnull().any(["mtu", "direction"])
+    planned = one_way.sel(path=has_limit, direction=one_way.direction != "both")
+    yield of_every_point(_share(source, subject, shares.isel(lowest), **about), planned != "")
     each = shares.sel(path=has_limit).stack(point=("path", "mtu", "direction"))
     for path, mtu, direction in each.point.values.tolist():
         at = {"path": path, "mtu": mtu, "direction": direction}

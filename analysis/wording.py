@@ -119,6 +119,12 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
+def few(words: Sequence[str], most: int = 5) -> str:
+    """The first words, and the number of those left out."""
+    more = len(words) - most
+    return "; ".join(words[:most]) + (f"; and {more} more" if more > 0 else "")
+
+
 def paragraphs(*parts: Iterable[str]) -> str:
     """Paragraphs of sentences as Markdown; empty ones are left out."""
     return "\n\n".join(filter(None, (" ".join(filter(None, part)) for part in parts)))

@@ -75,7 +75,8 @@ def run(
     HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
     """
     import experiment
-    from analysis import nightly, statements
+    from analysis import attributes, nightly, statements
+    from analysis.quoting import as_written
 
     if listed:
         print("\n".join(experiment.listed()))
@@ -120,6 +121,8 @@ def run(
     has_nothing = statements.gave_nothing(dataset)
     try:
         print("\n".join(experiment.statements_of(campaign, dataset)))
+        if differing := attributes.differing_sessions(dataset):
+            print(f"The campaign's sessions differ in {as_written(differing)}.")
         if is_busy:
             print(statements.without_reading(dataset))
     except FalloffError as reason:  # the data are kept, whatever they say

@@ -184,11 +184,19 @@ def test_the_machine_is_blamed_before_the_tool():
 
 
 @pytest.mark.parametrize(
-    ("times", "verdict", "probes"),
-    [([1.0], "kept", 1), ([1.2, 1.01], "kept", 2), ([1.2, 1.3, 1.25, 1.0], "window-bound", 3)],
+    ("times", "verdict"),
+    [
+        ([1.0, 1.01, 1.2], "kept"),
+        ([1.2, 1.01, 1.0], "kept"),
+        ([1.2, 1.3, 1.25], "window-bound"),
+        ([0.95, 1.11, 1.11], "window-bound"),
+        ([1.11, 1.12, 0.95], "window-bound"),
+        ([0.5, 1.0, 0.8], "faster than set"),
+        ([0.5, 1.0, 1.0], "kept"),
+    ],
 )
-def test_a_link_is_refused_only_if_it_is_slow_again_and_again(monkeypatch, times, verdict, probes):
-    """Other work slows messages for a moment; buffers that are too small slow them always."""
+def test_a_link_is_judged_by_the_middle_of_its_tries(monkeypatch, times, verdict):
+    """One try may be too slow or too fast by chance; buffers that are too small slow messages always."""
     rate = 25e6
     ideal = 2 * link_probe.LONG / (rate * 1448 / 1538 / 8)
     left, asked = list(times), []
@@ -203,5 +211,5 @@ def test_a_link_is_refused_only_if_it_is_slow_again_and_again(monkeypatch, times
     graph = SimpleNamespace(has_taps=False)
     net = SimpleNamespace(table={"rate_bit_s": rate}, graph=graph)
     found = link_probe.probe(net, None, 2)
-    assert link_probe.verdict(found).startswith(verdict) and len(asked) == probes
-    assert min(asked) >= 8 and found["link_share"] == pytest.approx(1 / min(times[:probes]))
+    assert link_probe.verdict(found).startswith(verdict) and len(asked) == 3
+    assert min(asked) >= 8 and found["link_share"] == pytest.approx(1 / sorted(times)[1])

@@ -17,7 +17,8 @@ from command_line import ROOT, run
 
 import commands
 import experiment
-from analysis import models, paths, statements
+from analysis import exhibit, models, paths, statements, store
+from analysis.quoting import as_written
 from commands.doctor import TRIED
 from commands.program import repeated
 
@@ -286,6 +287,22 @@ def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
     assert done.returncode == 0 and (tmp_path / f"{name}.nc").exists()
     last = done.stdout.partition("Dataset: ")[2].splitlines()[1]
     assert re.fullmatch(statement, last), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "is_differing"),
+    [("incast_setups-congestion_model", True), ("hpl_table1-fortinet_model", False)],
+)
+def test_a_run_says_in_what_its_sessions_differ(name, is_differing, monkeypatch, tmp_path):
+    """Once, and once in the table of what the campaign varies, which stands in the report; a simulation depends on none."""
+    monkeypatch.setattr(paths, "DATASETS", tmp_path)
+    monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
+    monkeypatch.setattr(experiment, "statements_of", lambda *_: [])
+    done = run("run", name.partition("-")[0])
+    dataset = store.read(paths.REFERENCE / name)
+    wanted = "commit f215b04 with changes, then 6ebd5d7 with changes"
+    for text in (done.stdout, as_written(exhibit.planned(dataset).markdown)):
+        assert text.count(wanted) == is_differing and ("sessions differ" in text) == is_differing
 
 
 def test_a_run_without_a_reading_says_how_to_try_again(monkeypatch, tmp_path):

@@ -49,6 +49,17 @@ def test_stamps_follow_the_share(share, stamp, answer, filled):
     assert lowest == pytest.approx(min(share, 1), rel=1e-3)
 
 
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_yes_of_every_point_needs_every_point(keep):
+    """Of four ways only one or two were read: TCP fills all that were, and the statement names some of the others."""
+    runs = planted.over_mtu(blocks=2)
+    few = (runs.path.values == "crossover") & (runs.mtu.values == 1500)
+    few &= np.isin(runs.direction.values, ["forward", "reverse"][:keep])
+    one = stated(over_mtu(runs.assign(goodput=runs.goodput.where(few))), "TCP fills links")
+    assert one.answer == "undecided" and one.estimate == pytest.approx(1)
+    assert "no reading at crossover, " in str(one) and "more" in str(one)
+
+
 def test_a_share_whose_interval_holds_both_is_open():
     """One block at 0.9 of a full wire among three: neither the link nor the machine is named as the limit."""
     runs = planted.over_mtu()

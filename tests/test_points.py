@@ -8,9 +8,11 @@ import recorded
 
 from analysis import (
     comparison,
+    file_facts,
     imported_hpl,
     imported_network,
     importing,
+    operations,
     own_data,
     points,
     samples,
@@ -86,6 +88,10 @@ def test_no_mean_mixes_two_values_of_a_setting(tool, setting):
     dataset = trials(tool, setting, halves)
     sample = samples.of_dataset(dataset, "here")
     assert all(np.ptp(logs) < 0.01 for logs in sample.log_speeds().values())
+    if own_data.has(dataset, own_data.OPERATIONS):
+        found = operations.means(operations.values(dataset))
+        assert found.groupby(["what", "size"], dropna=False).size().min() == 2
+        assert (found.high / found.low < 1.01).all()
     for notebook, mean in (
         (own_data.MESSAGES, imported_network.messages),
         (own_data.STREAMS, imported_network.values),
@@ -246,6 +252,16 @@ def test_runs_of_unknown_networks_have_no_interval(tmp_path):
     values = imported_network.values(importing.dataset_of("iperf3", [tmp_path]))
     (row,) = imported_network.means(values).itertuples()
     assert row.runs == 2 and not np.isfinite([row.low, row.high]).any()
+    for common in ({}, {"interconnect": "gige"}):  # the remedy stands beside it
+        said = kept(importing.read("iperf3", [tmp_path], common), tmp_path.parent / "out")
+        assert ("--set interconnect=NAME" in said) is not bool(common)
+
+
+def test_operations_in_two_units_are_apart(tmp_path):
+    """A figure of merit that a log has in MB/s and in GB/s has a mean in each."""
+    text = nightly(4, lambda *_: 1000.0, unit=lambda night: "MB/s" if night % 2 else "GB/s")
+    dataset = importing.dataset_of("reframe", [write(tmp_path, "a.log", text)])
+    assert operations.means(operations.values(dataset)).runs.tolist() == [2] * 8
 
 
 def test_nodes_of_collective_operations_are_read_from_paths(tmp_path):
@@ -258,6 +274,53 @@ def test_nodes_of_collective_operations_are_read_from_paths(tmp_path):
         )
     sample = samples.of_dataset(importing.dataset_of("osu", [tmp_path]), "here")
     assert {dict(point)["nodes"] for point in sample.trials.point} == {2, 8}
+
+
+def test_settings_that_an_output_states_are_of_its_point(tmp_path):
+    """sockperf's test and message size above an output, several groups of IMB at once, and processes that a path,
+    a file's name or a header tells."""
+    output = recorded.text("sockperf/3.7-ping-pong")
+    commands = (
+        "pp --tcp -m 64",
+        "ping-pong -i a --msg-size=1000",
+        "under-load -m 64 --mps=max",
+        "ul",
+    )
+    together = "".join(f"$ ./sockperf {line}\n{output}" for line in commands)
+    wanted = [("ping-pong", 64), ("ping-pong", 1000), ("under-load", 64), ("under-load", None)]
+    for text, of_file in ((together, wanted), (output + together, [(None, None), *wanted])):
+        read = recorded.listed("sockperf", text)
+        assert [(one.get("test"), one.get("request_bytes")) for one in read] == of_file
+    single = recorded.text("imb/4.0-pingpong")
+    line = next(line for line in single.splitlines() if "#processes = 2" in line)
+    title = "Benchmarking PingPong"
+    groups = single.replace(line, "# ( 2 groups of 2 processes each running simultaneous )")
+    for text in (groups, groups.replace(title, "Benchmarking Multi-PingPong")):
+        assert recorded.values("imb", single, "message_time") == recorded.values(
+            "imb", text, "message_time"
+        )
+        assert "2 groups of 2" in recorded.values("imb", text, "test")[0]
+    columns = groups.replace("       #bytes", "  Group   #bytes")
+    assert recorded.kinds("imb", columns) == ["unsupported"]
+
+
+@pytest.mark.parametrize(
+    "name", ["np{}/a.out", "a-np_{}.out", "{}ranks.out", "a -np {}.out", "x{}.out"]
+)
+def test_processes_that_a_path_or_header_tells_are_of_the_point(name, tmp_path):
+    """Of collective operations whose output does not print them; never of one that does."""
+    text = recorded.text("osu/5.6.3-alltoall")
+    for count in (4, 16):
+        header = f"$ mpirun -x A=1 -np {count} ./osu_alltoall\n" if name[0] == "x" else ""
+        file = tmp_path / "gige" / name.format(count)
+        write(file.parent, file.name, f"{header}{text}{count}\n")
+    sample = samples.of_dataset(importing.dataset_of("osu", [tmp_path]), "here")
+    known = [dict(point) for point in sample.trials.point]
+    assert {point["processes"] for point in known} == {4, 16}
+    assert {point["interconnect"] for point in known} == {"gige"}
+    printed = [{"processes": 2}]
+    assert file_facts.facts([file_facts.Seen("np16/a", "", printed)], True)[0].processes is None
+    assert file_facts.facts([file_facts.Seen("4_ranks_per_node/a", "")], True)[0].processes is None
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from runners.record import Contradictory, Cut, Mark, Reading, Result, Unreadable
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M
 )
-_SECTION = re.compile(r"^[ \t]*# Benchmarking (\S+)(?=.*\n)", re.M)
+_SECTION = re.compile(r"^[ \t]*# Benchmarking (?:\(?Multi-\)?)?(\S+)(?=.*\n)", re.M)
 _ENDED = re.compile(r"^[ \t]*# All processes entering MPI_Finalize", re.M)
 _LARGEST = re.compile(r"^[ \t]*# Maximum message length in bytes:[ \t]*(\d{1,12})", re.M)
 _COLUMNS = re.compile(
@@ -40,12 +40,13 @@ _COLUMNS = re.compile(
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 _NUMBER = r"(\d{1,15}\.\d{1,9})"
-_OTHER_COLUMNS = re.compile(r"^[ \t]*#bytes\b.*\n", re.M)
+_OTHER_COLUMNS = re.compile(r"^[ \t]*(?:Group[ \t]+)?#bytes\b.*\n", re.M)
 _ROW = re.compile(
     rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\n", re.M
 )
 
 _MEGA = (10**6, 2**20)
+_GROUPS = re.compile(r"^[ \t]*# \( *(\d{1,6} groups of \d{1,6}) processes", re.M)  # at once: -multi
 _PROCESSES = re.compile(r"^[ \t]*# #processes = (\d{1,6})", re.M)
 # The messages of each process that a rate counts, for the tests that print one.
 _COUNTED = {"sendrecv": 2, "exchange": 4}
@@ -101,7 +102,7 @@ def results(text: str) -> List[Result]:
 
 def _result(version: str, head: str, body: str, has_ended: bool) -> Result:
     """The PingPong of a section; it `has_ended` where another section or run follows."""
-    settings = {"test": "pingpong", "version": version}
+    settings = {"test": f"pingpong{_groups(body)}", "version": version}
     columns, announced = _COLUMNS.search(body), _LARGEST.search(head)
     rows = _ROW.findall(body, columns.end()) if columns else []
     if not columns and _OTHER_COLUMNS.search(body):
@@ -121,7 +122,7 @@ def _result(version: str, head: str, body: str, has_ended: bool) -> Result:
 def _operation(test: str, version: str, head: str, body: str, has_ended: bool) -> Result:
     """The table of Sendrecv, Exchange or a collective operation; it `has_ended` where another section or run follows."""
     processes = _PROCESSES.search(body)
-    settings = {"test": test, "version": version}
+    settings = {"test": f"{test}{_groups(body)}", "version": version}
     if processes:
         settings["processes"] = int(processes[1])
     columns, announced = _OPERATION_COLUMNS.search(body), _LARGEST.search(head)
@@ -139,6 +140,12 @@ def _operation(test: str, version: str, head: str, body: str, has_ended: bool) -
     note = "; ".join(filter(None, [note, lost_sizes(sizes)]))
     read = attempt(lambda: _of_operation(rows, _COUNTED.get(test)), settings, note)
     return replace(read, settings={**settings, "largest_bytes": sizes[-1]})
+
+
+def _groups(body: str) -> str:
+    """The groups of processes that a table's test ran in at once, in words; empty for a single one."""
+    groups = _GROUPS.search(body)
+    return f" in {groups[1]}" if groups else ""
 
 
 def _stopped(last: int, announced: int, body: str, has_ended: bool) -> Unreadable:

@@ -5,7 +5,7 @@ from typing import List, Mapping
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
-from runners.parsing import ENDS, REQUEST, attempt, parser, parts, usable, without_labels
+from runners.parsing import ENDS, REQUEST, TEST, attempt, parser, parts, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -26,6 +26,9 @@ _MARGIN_S = 20.0
 
 _PROTOCOL = re.compile(r"^\[ *\d+\] IP = .* # (TCP|UDP)", re.M)
 _TITLE = re.compile(r"^sockperf: == version #(\d[\w.]*?)(?:[-+~]\S*)? ==", re.M)
+_COMMAND = re.compile(r"\bsockperf +(ping-pong|pp|under-load|ul)\b(.*)")
+_SIZE = re.compile(r" (?:-m|--msg-size)[ =]*(\d{1,6})\b")
+_TESTS = {"pp": "ping-pong", "ul": "under-load"}
 _NUMBER = r"(\d{1,12}\.\d{1,9})"
 _MEAN = re.compile(rf"====> avg-(?:lat|latency|rtt)= *{_NUMBER}")
 _SUMMARY = re.compile(rf"^sockperf: Summary: (?:Latency|Round trip) is {_NUMBER} usec$", re.M)
@@ -48,7 +51,7 @@ SETTINGS = {
     "request_bytes": COUNT,
     "duration_s": POSITIVE,
 }
-FACTORS = {**ENDS, **REQUEST, "protocol": Quantity("transport protocol")}
+FACTORS = {**ENDS, **REQUEST, **TEST, "protocol": Quantity("transport protocol")}
 READINGS = {
     "half_round_trip": Quantity("mean half round trip of a message", "s"),
     "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
@@ -78,19 +81,29 @@ def commands(point: Settings) -> List[Command]:
 
 
 def results(text: str) -> List[Result]:
-    """One result for each run in an output, with its `version`: the mean, three percentiles and the largest of half the
+    """One result for each run in an output, with its `version`, and the test and the size of its messages [B] where the
+    command line above it states them: the mean, three percentiles and the largest of half the
     round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
     text = without_labels(text)
-    found = [
-        attempt(
-            lambda body=body: _readings(body),
-            {"version": title[1], **dict(zip(("protocol",), _PROTOCOL.findall(body)))},
-        )
-        for title, body in parts(text, _TITLE)
-    ]
+    found, above = [], 0
+    for title, body in parts(text, _TITLE):
+        settings = {"version": title[1], **dict(zip(("protocol",), _PROTOCOL.findall(body)))}
+        settings.update(_stated(text[above : title.start()]))
+        above = title.end()
+        found.append(attempt(lambda body=body: _readings(body), settings))
     if not found:
         raise absent("sockperf", text, "an output of sockperf")
     return usable(found, "an output of sockperf without a usable result: ")
+
+
+def _stated(above: str) -> Settings:
+    """The test and the size of its messages [B] that the last command line above an output states."""
+    settings: Settings = {}
+    for test, options in _COMMAND.findall(above)[-1:]:
+        settings["test"] = _TESTS.get(test, test)
+        if size := _SIZE.search(options):
+            settings["request_bytes"] = int(size[1])
+    return settings
 
 
 def _readings(run: str) -> List[Reading]:
