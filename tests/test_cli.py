@@ -291,7 +291,7 @@ def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "is_differing"),
-    [("incast_setups-congestion_model", True), ("hpl_table1-fortinet_model", False)],
+    [("incast_setups-congestion_model", True), ("hpl_paper_emulated-fortinet_model", False)],
 )
 def test_a_run_says_in_what_its_sessions_differ(name, is_differing, monkeypatch, tmp_path):
     """Once, and once in the table of what the campaign varies, which stands in the report; a simulation depends on none."""

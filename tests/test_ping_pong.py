@@ -46,12 +46,12 @@ def test_one_delay_has_no_slope(blocks):
     """No line is fitted, nothing is warned of, and the statements say why; also where one block alone has a second delay."""
     runs = run(blocks=blocks).names["runs"]
     delays = runs.path.values == runs.path.values[0]
-    made = executed("12", message_latency=runs.where(xr.DataArray(delays, dims="trial"), drop=True))
+    made = executed("12", ping_pong=runs.where(xr.DataArray(delays, dims="trial"), drop=True))
     (planned,) = (one for one in made.statements if one.primary)
     assert planned.estimate is None and planned.answer in ("", "undecided")
     assert "two delays" in str(planned)
     first = (runs.block.values == 1) | delays
-    made = executed("12", message_latency=runs.isel(trial=first))
+    made = executed("12", ping_pong=runs.isel(trial=first))
     (planned,) = (one for one in made.statements if one.primary)
     assert planned.n == 1 and planned.estimate == pytest.approx(1, abs=0.01)
 
