@@ -464,19 +464,19 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     if runs.attrs["campaign"] == own_program.CAMPAIGN:
         return beside(parameters, f"{own_program.CAMPAIGN}_replay")
     times = emulated_programs.times(runs)
-    program = times.program.item()
-    if program not in recording.programs():
+    recorded = times.program.item()
+    if recorded not in recording.programs():
         return None
     kept = {
-        nodes: calls for nodes, calls in recording.kept(program).items() if nodes in times.nodes
+        nodes: calls for nodes, calls in recording.kept(recorded).items() if nodes in times.nodes
     }
     if not kept:
         return None
     plan = plan_replay(
-        program,
+        recorded,
         list(kept),
         "smith",
-        recording.digest(program),
+        recording.digest(recorded),
         [name for name in times.interconnect.values.tolist() if name != what_if.IDEAL],
         slower=emulated_programs.slower(times, kept),
     )

@@ -278,16 +278,16 @@ def agreement_table(
     `replays` are over (program, ...); `campaigns` are the runs of each program."""
     rows = []
     for program, runs in campaigns.items():
-        at, replay = times.sel(program=program), replays.sel(program=program)
-        missed = missed_term(at, replay)
+        at, at_replay = times.sel(program=program), replays.sel(program=program)
+        missed = missed_term(at, at_replay)
         if missed is None:
             continue
         most, network, nodes, term = missed
-        of_network = network_off_by(at, replay.time)
+        of_network = network_off_by(at, at_replay.time)
         rows.append(
             (
                 program,
-                _within(off_by(at, replay.time)),
+                _within(off_by(at, at_replay.time)),
                 f"{_signed(most)} ({short_names(runs)[network]}, {nodes} nodes)",
                 term,
                 _within(of_network),
