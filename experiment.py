@@ -19,7 +19,6 @@ from analysis import (
     attributes,
     contrasts,
     derive,
-    emulated_programs,
     nightly,
     notebooks,
     own_data,
@@ -29,7 +28,6 @@ from analysis import (
     schema,
     statements,
     store,
-    twin,
     what_if,
     wording,
 )
@@ -38,6 +36,7 @@ from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve, with_blocks
 from analysis.evidence import verify
+from analysis.subjects import program, twin
 from analysis.todays_run import TodaysRun, compare, is_of_today
 from runners import campaign as engine
 from runners import executables, lock, provenance, recording, scale, session, slurm
@@ -463,7 +462,7 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     """
     if runs.attrs["campaign"] == own_program.CAMPAIGN:
         return beside(parameters, f"{own_program.CAMPAIGN}_replay")
-    times = emulated_programs.times(runs)
+    times = program.times(runs)
     recorded = times.program.item()
     if recorded not in recording.programs():
         return None
@@ -478,7 +477,7 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
         "smith",
         recording.digest(recorded),
         [name for name in times.interconnect.values.tolist() if name != what_if.IDEAL],
-        slower=emulated_programs.slower(times, kept),
+        slower=program.slower(times, kept),
     )
     return store.read(run_campaign(plan))
 

@@ -11,21 +11,13 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import (
-    derive,
-    drawing,
-    imported_hpl,
-    imported_hpl_shown,
-    own_methods,
-    scaling,
-    style,
-    tables,
-)
+from analysis import derive, drawing, imported_hpl, imported_hpl_shown, own_methods, style, tables
 from analysis.exhibit import Table
 from analysis.fitting import compare, fit
 from analysis.models import Model, find
 from analysis.points import setting_columns
 from analysis.quoting import as_written
+from analysis.subjects import hpl_scaling
 from analysis.wording import counted, estimate, number, percent, plain
 from runners.record import FalloffError
 
@@ -55,17 +47,20 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
         if laws is None:
             raise FalloffError(study.notes[0])
         said = [str(one) for one in imported_hpl_shown.statements(study) if one.quantity == "error"]
-        sentence = " ".join(said) or f"No law is chosen: {scaling.NO_LAW}."
+        sentence = " ".join(said) or f"No law is chosen: {hpl_scaling.NO_LAW}."
         shown = imported_hpl_shown.laws_table(study)
         figure = imported_hpl_shown.draw(study)
     else:
         points = derive.points(dataset)
-        laws = scaling.laws_of(points)
-        predicted, best = scaling.predictions(points, laws), scaling.followed(laws)
-        said = [scaling.followed_in_words(dataset, best)]
-        said += map(str, scaling.foretold(dataset, laws, predicted))
+        laws = hpl_scaling.laws_of(points)
+        predicted, best = hpl_scaling.predictions(points, laws), hpl_scaling.followed(laws)
+        said = [hpl_scaling.followed_in_words(dataset, best)]
+        said += map(str, hpl_scaling.foretold(dataset, laws, predicted))
         sentence = " ".join(map(plain, said))
-        shown, figure = scaling.laws_table(dataset, laws, predicted), drawing.scaling(points, best)
+        shown, figure = (
+            hpl_scaling.laws_table(dataset, laws, predicted),
+            drawing.scaling(points, best),
+        )
     rows = {
         "laws": laws.table(),
         "parameters": laws.parameters(),

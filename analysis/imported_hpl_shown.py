@@ -13,10 +13,10 @@ from analysis import own_statements as state
 from analysis.exhibit import Basis, Table
 from analysis.imported_hpl import MARGIN, ONE_NODE, Imported
 from analysis.quoting import anchor, as_written
-from analysis.scaling import CALLED, NAMES
 from analysis.statements import Statement, evidence_of
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.reversals import reversals
+from analysis.subjects.hpl_scaling import CALLED, NAMES
 from analysis.wording import (
     HARD_SPACE,
     UNKNOWN,

@@ -11,7 +11,6 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import attributes, derive, drawing, exhibit, imported_hpl, style
-from analysis import twin as twins
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
 from analysis.importing import UNORDERED
@@ -20,7 +19,8 @@ from analysis.statements import T_INTERVAL, Statement, estimated, origin
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import ACROSS, INSIDE, place
 from analysis.store import IMPORTED
-from analysis.twin import Job, Twin
+from analysis.subjects import twin as twins
+from analysis.subjects.twin import Job, Twin
 from analysis.wording import UNKNOWN, counted, estimate, fixed, listed, number, percent
 from runners.record import FalloffError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from analysis import document, reproducing, scale_model
+from analysis import document, reproducing
 from analysis.attributes import NOT_RUN
 from analysis.document import Section
 from analysis.exhibit import Table
@@ -16,6 +16,7 @@ from analysis.notebooks import FRAME, SUMMARY, in_order
 from analysis.quoting import quoted
 from analysis.statements import Said, Statement, evidence_of, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
+from analysis.subjects import scale_model
 from analysis.todays_run import FAILED
 from analysis.wording import within_words
 from runners.record import FalloffError

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import experiment
-from analysis import programs, store, what_if
+from analysis import store, what_if
+from analysis.subjects import replay
 from analysis.wording import number, percent, plain
 from commands.progress import shown
 from runners import executables, payload, recording, replay_actions
@@ -137,7 +138,7 @@ def _kept(name: str) -> str:
     return f"`falloff profile --replay {name}` replays it; there are recordings of {ranks} ranks"
 
 
-def replay(
+def replay_report(
     name: str,
     testbed: str,
     nodes: Sequence[int] = (),
@@ -163,12 +164,12 @@ def replay(
     )
     with shown() as listen:
         runs = store.read(experiment.run_campaign(plan, listen=listen))
-    replays = programs.replays(runs)
-    factors = programs.factors(replays)
-    tables = programs.times_table(runs, replays.time), programs.factors_table(runs, factors)
-    falls = [f"- {plain(str(fall))}" for fall in programs.falls(runs, factors.transfer)]
+    replays = replay.replays(runs)
+    factors = replay.factors(replays)
+    tables = replay.times_table(runs, replays.time), replay.factors_table(runs, factors)
+    falls = [f"- {plain(str(fall))}" for fall in replay.falls(runs, factors.transfer)]
     words = [*(table.body for table in tables), "\n".join(falls)]
-    words += [plain(programs.saved(runs, replays, name)), *_limits(name, kept, wanted)]
+    words += [plain(replay.saved(runs, replays, name)), *_limits(name, kept, wanted)]
     return list(filter(None, words))
 
 

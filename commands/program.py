@@ -103,7 +103,7 @@ def profile(argv, name, replayed, testbed, networks, twice, half, nodes) -> int:
             raise FalloffError("--replay takes a recorded program's name and runs no other")
         asked = [(word, what) for word, what in (("twice", twice), ("half", half)) if what]
         what_ifs = [WhatIf.named(word, what) for word, what in asked]
-        print(*profiling.replay(replayed, testbed, nodes, networks, what_ifs), sep="\n\n")
+        print(*profiling.replay_report(replayed, testbed, nodes, networks, what_ifs), sep="\n\n")
         return 0
     if not argv:
         example = "`falloff profile -- mpirun -np 4 ./program`"

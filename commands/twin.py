@@ -84,7 +84,7 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     """
     import experiment
     from analysis import own_data, prediction, style
-    from analysis import twin as fitting
+    from analysis.subjects import twin as fitting
     from commands.progress import shown
 
     datasets = experiment.named([one for each in campaigns for one in own_data.measured_in(each)])

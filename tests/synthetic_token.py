@@ -12,7 +12,7 @@ from analysis.descriptions import campaigns
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.networks import network_paths
 from analysis.descriptions.tables import plain
-from analysis.token_points import pairs_of, token_limit
+from analysis.subjects.token_points import pairs_of, token_limit
 from runners.tools import token_exchange
 
 PATHS = plain(network_paths())

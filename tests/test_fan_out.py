@@ -9,7 +9,7 @@ from executed import executed, words
 from shown import failed
 from synthetic_paths import fan_out_campaign, without
 
-from analysis.bottleneck import CHANGES, bottleneck
+from analysis.subjects.fan_out import CHANGES, bottleneck
 
 
 def run(dataset):

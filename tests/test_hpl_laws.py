@@ -9,8 +9,8 @@ from executed import executed, stated, words
 from synthetic_scale_model import run
 
 import experiment
-from analysis import scaling
 from analysis.models import find
+from analysis.subjects import hpl_scaling
 
 # s and s/B: the scale model's messages, and its links' payload at its described rates.
 PLANTED = {
@@ -44,7 +44,7 @@ def shown(runs):
 def test_the_links_rates_come_back_from_hpls_times(runs, shown):
     """Within 5 % of what was set, by the law that has the most weight; the constant misses GigE."""
     laws = shown.names["laws"]
-    links = scaling.recovered_link_rates(runs, laws)
+    links = hpl_scaling.recovered_link_rates(runs, laws)
     assert set(links.index) == {"gige", "10gige"}
     for network, row in links.iterrows():
         assert shown.names["best"][network].model.name == "hpl_messages"

@@ -8,7 +8,7 @@ from executed import executed, words
 from shown import text
 from synthetic import campaign
 
-from analysis import messages
+from analysis.subjects import hpl_messages
 from runners.payload import LEAST
 
 SHORT, LONG = 3000, 3 * 2**19  # B: in the classes from 2 KiB and from 1 MiB
@@ -49,9 +49,9 @@ def test_planted_numbers_come_back(of_both_kinds):
     assert data[0] == pytest.approx(64000 / 64080) and len(data) == 4
     assert [one.words for one in of_both_kinds.statements] == ["yes", "yes"] * 2
     assert at.half_bytes_size == 2**11
-    (apart,) = messages.profiles(None, one_block(few=10))
+    (apart,) = hpl_messages.profiles(None, one_block(few=10))
     assert apart.half_bytes_size == 2**20
-    assert [one.words for one in messages.most_are_small(apart)] == ["yes", "no"]
+    assert [one.words for one in hpl_messages.most_are_small(apart)] == ["yes", "no"]
 
 
 def test_kinds_of_evidence_stay_apart(of_both_kinds):
@@ -67,7 +67,7 @@ def test_kinds_of_evidence_stay_apart(of_both_kinds):
 
 def test_what_was_not_counted_is_not_told():
     """The profile is of the most nodes with a count; without any there is none, and that is said."""
-    (profile,) = messages.profiles(one_block(without=(8,)))
+    (profile,) = hpl_messages.profiles(one_block(without=(8,)))
     assert profile.nodes == 4
     nothing = executed("48", hpl_messages=one_block(without=(2, 4, 8)))
     assert "cannot be said" in words(nothing)
@@ -80,5 +80,5 @@ def test_the_simulation_is_set_against_hpl_itself(tmp_path):
     cases = {"network": "gige", "P": [2, 2, 3], "Q": 2, "N": 2048, "NB": 128, "BCAST": [0, 0, 5]}
     times = {"DEPTH": [0, 1, 1], "unmocked_s": 1.0, "simulated_s": 1 + np.array(off)}
     pd.DataFrame(cases | times).to_csv(tmp_path / "t.csv", index=False)
-    said = text(messages.trust_in_words(messages.trust(tmp_path / "t.csv")))
+    said = text(hpl_messages.trust_in_words(hpl_messages.trust(tmp_path / "t.csv")))
     assert "at most 0.40 %** (3 cases" in said and "In 1 of them" in said

@@ -11,9 +11,10 @@ from shown import failed
 from synthetic_hpl_paper import planted, smith_campaign
 from synthetic_scale_model import run
 
-from analysis import paper_cases, paths, todays_run
+from analysis import paths, todays_run
 from analysis.derive import at_only_level, points
 from analysis.efficiency import beyond_plateau, efficiency
+from analysis.subjects import hpl_paper
 from runners.record import FalloffError
 
 FALL = 0.17  # of GigE against 10GE, from 2 nodes to where it ends
@@ -61,8 +62,8 @@ def ends_at_eight():
 def test_the_fall_ends_where_it_was_planted(end, found):
     """In both scales the end is the first case at which all of the fall is there; at the last case it stays open."""
     for dataset in (emulated(end), paper(end)):
-        assert paper_cases.end_of_planned_fall(points(dataset)) == found
-    one = paper_cases.fall_to_its_end(points(emulated(end)))
+        assert hpl_paper.end_of_planned_fall(points(dataset)) == found
+    one = hpl_paper.fall_to_its_end(points(emulated(end)))
     assert one.words == "falls off" and f"from 2 to {found or 36} nodes" in one.sentence
     assert ("is open" in one.sentence) == (found is None)
 
@@ -89,15 +90,15 @@ def test_the_end_is_found_from_the_most_nodes_downwards():
     """A case in the middle that is off by more than the margin ends the search there, whatever lies before it."""
     values = np.log([[1.0, 1.0, 1.0, 0.9, 1.0, 1.0]])
     ratio = xr.DataArray(values, {"nodes": [2, 4, 6, 8, 10, 12]}, ("block", "nodes"))
-    assert paper_cases.end_of_fall(ratio, 0.05, "simulated") == 10
-    assert paper_cases.end_of_fall(ratio.isel(nodes=slice(0, 4)), 0.05, "simulated") is None
-    assert paper_cases.end_of_fall(ratio.where(ratio.nodes != 8), 0.05, "simulated") == 2
+    assert hpl_paper.end_of_fall(ratio, 0.05, "simulated") == 10
+    assert hpl_paper.end_of_fall(ratio.isel(nodes=slice(0, 4)), 0.05, "simulated") is None
+    assert hpl_paper.end_of_fall(ratio.where(ratio.nodes != 8), 0.05, "simulated") == 2
 
 
 @pytest.mark.parametrize("chance", [{"noise": 0.08}, {"blocks": 1}])
 def test_scatter_leaves_the_end_open(chance):
     """Runs that scatter by 8 % cannot show that any case is level; neither can a single block."""
-    one = paper_cases.fall_to_its_end(points(emulated(**chance)))
+    one = hpl_paper.fall_to_its_end(points(emulated(**chance)))
     assert "is open" in one.sentence and one.words != "flat"
 
 
@@ -112,12 +113,12 @@ def test_both_scales_are_drawn():
     assert drawn[drawn < 78].size == 15 and (drawn == 80.0).any()
     today = points(run("hpl_paper_simulated", share(8, level=0.88), blocks=1)).isel(block=0)
     few = today.sel(nodes=[2, 4])
-    *_, panel = paper_cases.both_scales(points(emulated()), ends_at_eight().names["paper"], 80, few).axes  # fmt: skip
+    *_, panel = hpl_paper.both_scales(points(emulated()), ends_at_eight().names["paper"], 80, few).axes  # fmt: skip
     marks = [line.get_ydata() for line in panel.lines if line.get_label() == "today"]
     np.testing.assert_allclose(marks, 100 * efficiency(few).transpose("interconnect", "nodes"))
     off = points(run("hpl_paper_simulated", share(8, level=0.88), blocks=1)).isel(block=0)
     exact = points(emulated(noise=0))
-    assert "at most 1.9 points on GigE and 2.0 points on 10GE" in paper_cases.apart(exact, off)
+    assert "at most 1.9 points on GigE and 2.0 points on 10GE" in hpl_paper.apart(exact, off)
 
 
 def test_planted_efficiencies_come_back():

@@ -8,12 +8,13 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic_studies import COSTS, size_campaign
 
-from analysis import matrix_orders, models
+from analysis import models
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
 from analysis.fitting.fit import fit_rows
 from analysis.models.hpl import hpl
 from analysis.statistics.intervals import ratios, t_interval
+from analysis.subjects import hpl_size
 
 OTHER_LIMIT = {**COSTS, "gige": {**COSTS["gige"], "gamma": 1.5}}
 LIMIT = "GigE and 10GE tend to one rate"
@@ -24,7 +25,7 @@ def derived(**chance):
 
 
 def limit(hpl_points):
-    return matrix_orders.same_limit(hpl_points, matrix_orders.curves(hpl_points))
+    return hpl_size.same_limit(hpl_points, hpl_size.curves(hpl_points))
 
 
 @cache
@@ -36,7 +37,7 @@ def noisy():
 def test_planted_costs_and_ratios_come_back():
     """Without noise, costs and limits are the planted ones up to rounding, whatever a block's own speed does."""
     exact = derived(blocks=3, noise=0, block_effect=0)
-    for network, curve in matrix_orders.curves(exact).items():
+    for network, curve in hpl_size.curves(exact).items():
         planted = COSTS[network]
         for name, tolerance in (("alpha", 0.02), ("beta", 0.1), ("gamma", 0.02)):
             assert curve.fitted.parameter(name, "cost")[0] == pytest.approx(
@@ -46,7 +47,7 @@ def test_planted_costs_and_ratios_come_back():
     one = limit(exact)
     assert one.words == "the same" and one.estimate == pytest.approx(1, abs=0.01)
     uneven = derived(blocks=3, noise=0, block_effect=0.2)
-    x = matrix_orders.settings(uneven, uneven.N)
+    x = hpl_size.settings(uneven, uneven.N)
     found = ratios(log_ratios(uneven, "gige", "10gige")).ratio
     np.testing.assert_allclose(found, hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"]))
 
@@ -55,7 +56,7 @@ def test_planted_costs_and_ratios_come_back():
 def test_costs_may_be_negative_in_a_block():
     """Of many noisy campaigns, the 95 % intervals miss as few as they say; with costs cut off at 0, more."""
     planted = COSTS["10gige"]
-    x = matrix_orders.settings(noisy(), noisy().N)
+    x = hpl_size.settings(noisy(), noisy().N)
     scatter = np.random.default_rng(5).normal(0, 0.03, (100 * 8, x.shape[1]))
     table = hpl(x, **planted) * np.exp(scatter)
 
@@ -65,14 +66,14 @@ def test_costs_may_be_negative_in_a_block():
         truth = np.array(list(planted.values()))
         return np.mean((low <= truth) & (truth <= high), axis=0)
 
-    assert (coverage(matrix_orders.HPL) > 0.88).all()
+    assert (coverage(hpl_size.HPL) > 0.88).all()
     assert coverage(models.find("hpl")).min() < 0.88
 
 
 def test_the_statements_follow_the_data():
     """The share at the largest order is the planted one; a network that slows every operation has its own limit."""
     made = executed("41", hpl_size=size_campaign(blocks=4, noise=0.002))
-    x = matrix_orders.settings(made.names["hpl"], [7168])
+    x = hpl_size.settings(made.names["hpl"], [7168])
     truth = (hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"])).item()
     largest, same = made.statements
     assert largest.interval[0] < truth < largest.interval[1] and largest.n == 4 and largest.primary
@@ -84,10 +85,10 @@ def test_the_statements_follow_the_data():
 def test_a_block_without_a_whole_curve_is_left_out():
     """A lost run costs its network's curve that block, and the comparison of both limits, too."""
     lost = derived(blocks=4, noise=0.003, failed={(2, "gige", 4, 1792)})
-    fitted = matrix_orders.curves(lost)
+    fitted = hpl_size.curves(lost)
     blocks = {name: curve.limits.block.values.tolist() for name, curve in fitted.items()}
     assert blocks == {"gige": [1, 3, 4], "10gige": [1, 2, 3, 4]}
-    assert matrix_orders.same_limit(lost, fitted).n == 3
+    assert hpl_size.same_limit(lost, fitted).n == 3
 
 
 @pytest.mark.parametrize(
@@ -109,11 +110,11 @@ def test_a_block_without_a_whole_curve_is_left_out():
 def test_what_the_data_cannot_carry_is_refused(chance, reason):
     """Two sizes, no valid run, or a rate that grows without end: no limit is made up, and the refusal says why."""
     data = derived(**chance)
-    fitted = matrix_orders.curves(data)
+    fitted = hpl_size.curves(data)
     assert reason in fitted["gige"].refused and fitted["gige"].limits is None
-    one = matrix_orders.same_limit(data, fitted)
+    one = hpl_size.same_limit(data, fitted)
     assert one.words == "undecided" and one.estimate is None and "is open" in one.sentence
-    matrix_orders.over_orders(data, fitted)
+    hpl_size.over_orders(data, fitted)
 
 
 def test_a_curve_that_misses_is_not_drawn():
@@ -123,9 +124,9 @@ def test_a_curve_that_misses_is_not_drawn():
     missed = at_only_level(points(dataset.assign(hpl_rate=jump)), "nodes")
     assert "it misses the points" in limit(missed).sentence
     for data, drawn in ((missed, 0), (noisy(), 2)):
-        fitted = matrix_orders.curves(data)
+        fitted = hpl_size.curves(data)
         assert sum(curve.follows for curve in fitted.values()) == drawn
-        lines = matrix_orders.over_orders(data, fitted).axes[0].lines
+        lines = hpl_size.over_orders(data, fitted).axes[0].lines
         assert len([line for line in lines if line.get_gid() == "model"]) == drawn
 
 

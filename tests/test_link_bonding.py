@@ -10,7 +10,7 @@ from shown import failed
 from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 
 import experiment
-from analysis import second_link
+from analysis.subjects import link_bonding
 from runners.record import FalloffError
 from runners.tools import hpl
 
@@ -104,13 +104,13 @@ def test_the_largest_gain_is_answered_as_it_is(campaign, answer):
 
 def test_communication_is_amdahls():
     """Halving a quarter of the time gives the ratio from which that quarter is told; a loss is below none."""
-    assert second_link.communication(1 / (1 - 0.25 / 2) - 1) == pytest.approx(0.25)
-    assert second_link.communication(-0.1) < 0
+    assert link_bonding.communication(1 / (1 - 0.25 / 2) - 1) == pytest.approx(0.25)
+    assert link_bonding.communication(-0.1) < 0
 
 
 def test_the_blogs_gains_stand_beside_the_largest_here():
     """Which of its two are reached is for the reader, and for the claims."""
-    assert second_link.published_gains().round(3).to_dict() == {2: 0.058, 4: 0.134}
+    assert link_bonding.published_gains().round(3).to_dict() == {2: 0.058, 4: 0.134}
     text = words(of(gains=alike(0.05), noise=1e-6, block_effect=0))
     assert "give at most 5.0 % on 2 nodes and 5.0 % on 4 nodes" in text
 
@@ -120,7 +120,7 @@ def test_connections_get_the_planted_links():
     for way, links in LINKS.items():
         for streams, truth in links.items():
             plural = "" if streams == 1 else "s"
-            subject = f"{streams} TCP connection{plural} can fill this many links: {second_link.NAMES[way]}"
+            subject = f"{streams} TCP connection{plural} can fill this many links: {link_bonding.NAMES[way]}"
             assert stated(planted(), subject).estimate == pytest.approx(truth, rel=0.02)
     assert {one.campaign for one in of(blocks=2).statements} == {"link_bonding_hpl"}
 

@@ -7,7 +7,7 @@ from executed import executed, stated, words
 from shown import failed
 
 from analysis import paths, todays_run, wire
-from analysis.tcp import goodput_over_mtu, points
+from analysis.subjects.mtu import goodput_over_mtu, points
 
 
 def test_acknowledgements_take_their_part_of_a_full_wire_both_ways():

@@ -11,10 +11,11 @@ from scipy import stats
 from synthetic_oversubscription import COMMUNICATION, flow_campaign, hpl_campaign, slowdown
 
 import experiment
-from analysis import oversubscription, paths
+from analysis import paths
 from analysis.descriptions.switch_designs import CROSSBAR
-from analysis.oversubscription import HPL
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
+from analysis.subjects import oversubscription
+from analysis.subjects.oversubscription import HPL
 from runners.record import FalloffError
 
 NETWORKS = experiment.read_testbed("nemo")["network"]

@@ -15,12 +15,14 @@ from undisturbed import alone
 from wired import needs_network, run
 
 import experiment
-from analysis import emulated_programs, own_program
+from analysis import own_program
 from analysis.descriptions import campaigns
+from analysis.subjects import program
 from runners import executables, payload, recording, replay_actions
 from runners.record import Command, FalloffError, Trial, judge
 from runners.testbeds import emulated, simulated
-from runners.tools import program, replay
+from runners.tools import program as program_tool
+from runners.tools import replay as replay_tool
 
 HERE = Path(__file__).parent
 LAUNCH = ("mpirun", "-np", "5")
@@ -45,7 +47,7 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
         "program": ["mine"],
     }
     plan = experiment.plan_campaign(name, preset="quick")
-    (command,) = program.commands(plan.trials()[-1].point)
+    (command,) = program_tool.commands(plan.trials()[-1].point)
     start = ["env", "-C", str(home / "there"), str(home / "there" / "my program"), 'it"s', "\u00e4"]
     assert list(command.argv) == start and not command.files
     assert {trial.point["nodes"] for trial in plan.trials()} == {2, 5}
@@ -100,7 +102,7 @@ def test_what_is_planted_in_a_campaign_is_stated():
     assert off.words == "within" and off.estimate == pytest.approx(0.03, abs=0.005)
     alone_ = executed("59", program=planted)
     assert not [one for one in alone_.statements if one.subject.startswith("A replay")]
-    assert emulated_programs.times(planted).sizes["nodes"] == 3
+    assert program.times(planted).sizes["nodes"] == 3
     single = executed("59", program=planted.isel(trial=planted.nodes.values == 2))
     one = stated(single, "The emulated program lammps loses efficiency on GigE")
     assert one.answer == "undecided" and one.estimate is None and "on 2 nodes only" in one.sentence
@@ -160,9 +162,9 @@ def test_a_replay_computes_as_long_as_the_emulated_program():
         f"lammps {at}": each
         for at, each in campaigns.read("program_replay").levels["interconnect nodes"].items()
     } | campaigns.read("program_others_replayed").levels["program interconnect nodes"]
-    for name, runs in emulated_programs.by_program(*emulated_).items():
-        times = emulated_programs.times_of_each({name: runs}).sel(program=name)
-        found = emulated_programs.slower(times, recording.kept(name))
+    for name, runs in program.by_program(*emulated_).items():
+        times = program.times_of_each({name: runs}).sel(program=name)
+        found = program.slower(times, recording.kept(name))
         assert len(found) == 9
         for at, by in found.items():
             assert by == pytest.approx(stated_[f"{name} {at}"]["computing"], rel=0.01), (name, at)
@@ -178,7 +180,7 @@ def test_inputs_that_cannot_be_copied_are_refused(tmp_path, monkeypatch, inputs,
     (tmp_path / "binary").mkdir()
     (tmp_path / "binary" / "a.out").write_bytes(b"\x7fELF\xff")
     with pytest.raises(FalloffError, match=said):
-        program.commands({"command": "./a.out", "inputs": inputs, "nodes": 2, "timeout_s": 1})
+        program_tool.commands({"command": "./a.out", "inputs": inputs, "nodes": 2, "timeout_s": 1})
 
 
 TESTBED = experiment.read_testbed("program_model")
@@ -193,8 +195,8 @@ def emulate(point, slow=None):
     description = {**TESTBED, "nodes": 2, "slow": slow or {}}
     point = {"interconnect": "gige", "nodes": 2, "timeout_s": 120, **point}
     with emulated.open_testbed(description, plan.interconnects) as testbed:
-        transcript = run(testbed, *program.commands(point), runner="program", **point)
-    outcome = judge(transcript, program.parse)
+        transcript = run(testbed, *program_tool.commands(point), runner="program", **point)
+    outcome = judge(transcript, program_tool.parse)
     assert outcome.status == "ok", outcome.reason
     return {one.name: one.value for one in outcome.readings}, transcript.executions[-1].stdout
 
@@ -233,7 +235,7 @@ def test_large_messages_both_ways_share_a_connection_with_their_acknowledgements
             )
             point = {"command": f"env {limits} {made} pairs 40 0 2000000", "timeout_s": 60}
             point |= {"interconnect": "gige", "nodes": 2}
-            transcript = run(testbed, *program.commands(point), runner="program", **point)
+            transcript = run(testbed, *program_tool.commands(point), runner="program", **point)
             took[eager] = float(re.search(r"took (\S+) s", transcript.executions[-1].stdout)[1])
     assert took[4194304] == pytest.approx(40 * 2e6 / 117e6, rel=0.15)
     assert took[65536] > 1.4 * took[4194304]
@@ -269,7 +271,7 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
         argv = ("replay", "lammps", repr(values["computing_mean"] / mean))
         trial = Trial("t", "point", "replay", 1, 1, {"interconnect": "gige", "nodes": 2})
         outcome = judge(
-            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]), replay.parse
+            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]), replay_tool.parse
         )
     (took,) = (one.value for one in outcome.readings if one.name == "replay_time")
     assert took == pytest.approx(values["program_time"], rel=0.1)

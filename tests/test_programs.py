@@ -12,13 +12,14 @@ from executed import executed, stated
 from test_simulated import NETWORKS, needs_simgrid
 
 import experiment
-from analysis import programs
+from analysis.subjects import replay
 from commands import profiling
 from runners import extrapolation, payload, recording, replay_actions
 from runners.calls import CHECKSUMS, Call
 from runners.record import Command, FalloffError, Trial, Unreadable, judge
 from runners.testbeds import simulated
-from runners.tools import hpl, replay
+from runners.tools import hpl
+from runners.tools import replay as replay_tool
 
 PROGRAM = Path(__file__).with_name("recorded_calls.c")
 MODEL = experiment.read_testbed("fortinet_model_simulated")
@@ -51,7 +52,7 @@ def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
             files = replay_actions.files(found)
             command = Command(("replay",), ranks=8, files=files, timeout_s=60)
             there = {**point, "interconnect": network}
-            _, readings = run(bed, there, command, replay.parse)
+            _, readings = run(bed, there, command, replay_tool.parse)
             replayed[network] = readings["replay_time"]
     assert direct["gige"] > 1.15 * direct["10gige"]
     assert replayed == pytest.approx(direct, rel=0.02)
@@ -209,7 +210,7 @@ def test_efficiency_falls_off_where_the_network_counts():
         assert on_slow.estimate > on_fast.estimate
     only = runs.isel(trial=np.flatnonzero(runs.interconnect.values != "unshaped"))
     with pytest.raises(FalloffError, match="add unshaped to the campaign's interconnects"):
-        programs.replays(only)
+        replay.replays(only)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from command_line import run
 
 import commands
 import experiment
-from analysis import catalogue, emulated_programs, nightly, programs
+from analysis import catalogue, nightly
 from analysis.paths import ROOT
+from analysis.subjects import program, replay
 from analysis.wording import number
 from runners import tools
 from runners.testbeds import simulated
@@ -301,13 +302,13 @@ def test_readme_can_be_read_and_its_table_holds():
     assert len(readme.split()) <= 900 and len(consoles(PAGES[0])) == 2
     table = dict(re.findall(r"^\| (GigE|10GE) \| (.*) \|$", readme, re.M))
     ran, replayed = experiment.stored("program"), experiment.stored("replay_others")
-    emulated, replays = emulated_programs.times(ran).time, programs.replays(replayed).time
+    emulated, replays = program.times(ran).time, replay.replays(replayed).time
     for network, name in (("gige", "GigE"), ("10gige", "10GE")):
         at = {"interconnect": network, "nodes": 8}
-        mean, replay, _ = (cell.split()[0] for cell in table[name].split(" | "))
+        mean, replayed, _ = (cell.split()[0] for cell in table[name].split(" | "))
         assert mean == number(emulated.sel(at).mean().item())
-        assert replay == number(replays.sel(program="lammps", **at).item())
-    on_gige = programs.saved(replayed, programs.replays(replayed), "lammps")
+        assert replayed == number(replays.sel(program="lammps", **at).item())
+    on_gige = replay.saved(replayed, replay.replays(replayed), "lammps")
     saves = float(re.search(r"10GE saves ([\d.]+)", on_gige)[1])
     assert f"the replay says {saves:.0f} %" in readme
 

@@ -9,7 +9,7 @@ from shown import failed
 from synthetic_scale_model import dilated_campaign, run, scaling_campaign, simulated_scaling
 
 import experiment
-from analysis import model_checks, scale_model
+from analysis.subjects import hpl_agreement, scale_model
 from runners.record import FalloffError
 
 OFF = {("gige", 8): 0.992, ("10gige", 24): 0.991, ("unshaped", 16): 0.95, ("gige", 4): 1.06}
@@ -22,7 +22,7 @@ def simulated():
 
 def agreement(**chance):
     """The statements on an emulated campaign beside the simulation, by network and nodes."""
-    return model_checks.as_simulated(scaling_campaign(**chance), simulated())
+    return hpl_agreement.as_simulated(scaling_campaign(**chance), simulated())
 
 
 @cache
@@ -43,7 +43,7 @@ def chain(missing=()):
     def of_step(point):
         if (point["step"], point["nodes"]) in missing:
             return np.nan
-        lost = 0.12 - 0.01 * list(model_checks.STEPS).index(point["step"])
+        lost = 0.12 - 0.01 * list(hpl_agreement.STEPS).index(point["step"])
         fall = lost * np.log(point["nodes"] / 2) / np.log(18)
         return 0.9 * (1 - fall * (point["interconnect"] == "gige"))
 
@@ -109,7 +109,7 @@ def test_the_descriptions_agree_with_each_other():
 def test_what_depends_on_the_dilation_is_found(bias, answer):
     """Planted ratios come back, of rates on one scale of time."""
     dataset = dilated_campaign(blocks=4, noise=0.001, bias={100: bias})
-    found = model_checks.same_at_dilations(dataset)
+    found = hpl_agreement.same_at_dilations(dataset)
     np.testing.assert_allclose([one.estimate for one in found], bias, atol=0.003)
     assert len(found) == 9 and {one.words for one in found} == {answer}
     assert all(one.interval_kind.startswith("90 %") for one in found)
@@ -121,7 +121,7 @@ def test_what_depends_on_the_dilation_is_found(bias, answer):
 def test_a_campaign_of_one_dilation_is_refused():
     """There is nothing to compare."""
     with pytest.raises(FalloffError, match="needs the factor dilation with two levels"):
-        model_checks.same_at_dilations(scaling_campaign(blocks=1))
+        hpl_agreement.same_at_dilations(scaling_campaign(blocks=1))
 
 
 def test_planted_ratios_to_the_simulation_come_back():
@@ -134,7 +134,7 @@ def test_planted_ratios_to_the_simulation_come_back():
         assert one.estimate == pytest.approx(ratio, abs=0.002)
         assert one.words == ("within" if abs(ratio - 1) < 0.0149 else "beyond")
     assert len(found) == 21 and sum(one.answer == "yes" for one in found) == 19
-    assert model_checks.farthest(found).startswith("On GigE with 4")
+    assert hpl_agreement.farthest(found).startswith("On GigE with 4")
     assert {one.subject.partition(": ")[2] for one in found if one.primary} == {
         "GigE, 36 nodes",
         "10GE, 36 nodes",
@@ -146,9 +146,9 @@ def test_other_rates_and_several_simulated_blocks_are_refused():
     settings = simulated().attrs["testbed_settings"].replace("663200.0", "700000.0")
     faster = simulated().assign_attrs(testbed_settings=settings)
     with pytest.raises(FalloffError, match="0.0006632 Gflop/s.*0.0007: give the simulated testbed"):
-        model_checks.as_simulated(scaling_campaign(blocks=1), faster)
+        hpl_agreement.as_simulated(scaling_campaign(blocks=1), faster)
     with pytest.raises(FalloffError, match="single level of block"):
-        model_checks.as_simulated(scaling_campaign(blocks=1), scaling_campaign(blocks=2))
+        hpl_agreement.as_simulated(scaling_campaign(blocks=1), scaling_campaign(blocks=2))
 
 
 def test_every_step_of_the_chain_has_its_part():
@@ -162,10 +162,10 @@ def test_every_step_of_the_chain_has_its_part():
 
 def test_a_chain_with_a_case_missing_says_so():
     """And a campaign without steps is refused."""
-    falls = model_checks.falls_by_step(chain({("scale_model", 36)}))
-    assert "cannot be said" in model_checks.chain_in_words(falls, falls.isel(step=1))
+    falls = hpl_agreement.falls_by_step(chain({("scale_model", 36)}))
+    assert "cannot be said" in hpl_agreement.chain_in_words(falls, falls.isel(step=1))
     with pytest.raises(FalloffError, match="needs the factor step"):
-        model_checks.falls_by_step(scaling_campaign(blocks=1))
+        hpl_agreement.falls_by_step(scaling_campaign(blocks=1))
 
 
 def test_the_notebook_shows_every_check():

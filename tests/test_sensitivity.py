@@ -7,14 +7,14 @@ import pytest
 from shown import text
 from synthetic_hpl_paper import SMITH, planted, smith_campaign
 
-from analysis import sensitivity
 from analysis.quoting import as_written
+from analysis.subjects import hpl_sensitivity
 
 
 @pytest.fixture(scope="module")
 def study():
     """The study of the planted campaign."""
-    return sensitivity.analyse(smith_campaign("hpl_paper_sensitivity"))
+    return hpl_sensitivity.analyse(smith_campaign("hpl_paper_sensitivity"))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_changes_are_those_of_the_planted_rates(study, interconnect, nodes, para
     [("bandwidth", "low", "high", 117 / 90), ("latency", "high", "low", 60 / 30)],
 )
 def test_elasticities_are_slopes_from_end_to_end_of_a_range(study, parameter, worse, better, width):
-    found = sensitivity.elasticity(study, parameter, worse, better)
+    found = hpl_sensitivity.elasticity(study, parameter, worse, better)
     ends = (planted("gige", 8, f"{parameter}={end}") for end in (better, worse))
     slope = np.subtract(*np.log([*ends])) / np.log(width)
     assert float(found.sel(interconnect="gige", nodes=8)) == pytest.approx(slope)
@@ -49,7 +49,7 @@ def test_how_far_the_fall_goes_if_one_number_is_moved_and_if_all_are(study):
     ]
     span = r"by (\S+) points on GigE \((\S+) to (\S+); (\S+) to (\S+)\)"
     fall, low, high, least, most = map(
-        float, re.search(span, text(sensitivity.reach(study))).groups()
+        float, re.search(span, text(hpl_sensitivity.reach(study))).groups()
     )
     assert [fall, high] == pytest.approx(falls, abs=0.06)
     assert least < low < fall < high < most
@@ -57,7 +57,7 @@ def test_how_far_the_fall_goes_if_one_number_is_moved_and_if_all_are(study):
 
 def test_every_number_stands_with_its_source(study):
     """The table holds each number of the node and of both networks."""
-    rows = sensitivity.numbers_table(study).rows
+    rows = hpl_sensitivity.numbers_table(study).rows
     tables = SMITH["rates"], SMITH["network"]["gige"], SMITH["network"]["10gige"]
     sources = [entry["source"] for table in tables for entry in table.values()]
     assert len(rows) == len(sources) + 1 and set(sources) < {as_written(row[-1]) for row in rows}
@@ -66,10 +66,10 @@ def test_every_number_stands_with_its_source(study):
 
 def test_a_network_without_its_cases_is_left_out():
     """Without the largest unchanged case nothing is said of its network; without both, that it cannot be."""
-    some = sensitivity.analyse(
+    some = hpl_sensitivity.analyse(
         smith_campaign("hpl_paper_sensitivity", failed={(1, "gige", 36, "none")})
     )
-    assert "GigE" not in sensitivity.reach(some) and "10GE" in sensitivity.reach(some)
+    assert "GigE" not in hpl_sensitivity.reach(some) and "10GE" in hpl_sensitivity.reach(some)
     both = {(1, network, 36, "none") for network in ("gige", "10gige")}
-    none = sensitivity.analyse(smith_campaign("hpl_paper_sensitivity", failed=both))
-    assert "cannot be said" in sensitivity.reach(none)
+    none = hpl_sensitivity.analyse(smith_campaign("hpl_paper_sensitivity", failed=both))
+    assert "cannot be said" in hpl_sensitivity.reach(none)

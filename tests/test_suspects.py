@@ -16,7 +16,7 @@ import experiment
 from analysis import store
 from analysis.descriptions import testbeds
 from analysis.statistics import calibration, outliers, tournament
-from analysis.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare, largest
+from analysis.subjects.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare, largest
 from runners.record import FalloffError
 from runners.testbeds import emulated
 from runners.tools import suspects

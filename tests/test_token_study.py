@@ -9,7 +9,7 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic_token import CAMPAIGN, PATHS, token_campaign
 
-from analysis.token_points import pairs_of, sum_limit
+from analysis.subjects.token_points import pairs_of, sum_limit
 
 TWO = ("local_wire_10m", "bonded_shared_10m")
 SLOW = (*TWO, "local_router_10m", "remote_switch_10m", "bonded_switch_10m")

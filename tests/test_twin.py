@@ -11,9 +11,10 @@ from command_line import run
 from executed import executed, words
 
 import experiment
-from analysis import derive, importing, paths, prediction, store, twin
+from analysis import derive, importing, paths, prediction, store
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.adaptation import for_testbed
+from analysis.subjects import twin
 from runners.record import FalloffError
 from runners.testbeds import simulated, smpi
 

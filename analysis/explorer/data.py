@@ -19,10 +19,10 @@ from analysis.efficiency import efficiency
 from analysis.imported_hpl import PEAK, Imported, analyse, networks
 from analysis.quoting import as_written
 from analysis.schema import schema
-from analysis.sensitivity import meaning
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
+from analysis.subjects.hpl_sensitivity import meaning
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError, Transcript

@@ -14,7 +14,7 @@ from analysis.evidence import verify
 from analysis.points import labels, point, quantity, setting_columns
 from analysis.quoting import quoted
 from analysis.samples import Sample
-from analysis.suspects import QUANTITIES, host_names
+from analysis.subjects.suspects import QUANTITIES, host_names
 from runners import outputs
 from runners.record import FalloffError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from analysis import exhibit, parallel_efficiency, programs
+from analysis import exhibit, parallel_efficiency
 from analysis.attributes import short_names
 from analysis.contrasts import differences
 from analysis.derive import at_only_level, over_factors
@@ -21,6 +21,7 @@ from analysis.statements import (
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import t_interval
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
+from analysis.subjects import replay
 from analysis.what_if import IDEAL
 from analysis.wording import fixed, number, percent, percent_range
 from runners.calls import Recording
@@ -76,7 +77,7 @@ def replays_of_each(times: xr.Dataset, runs: xr.Dataset | None) -> xr.Dataset:
     like = times.isel(block=0, drop=True)
     if runs is None:
         return like.where(False)
-    return programs.replays(runs).drop_vars("block", errors="ignore").reindex_like(like)
+    return replay.replays(runs).drop_vars("block", errors="ignore").reindex_like(like)
 
 
 def slower(times: xr.Dataset, recorded: Mapping[int, Recording]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from analysis.claims.ledger import Claim
 from analysis.claims.quantities import at, quantity
 from analysis.statements import Statement, estimated, origin
 from analysis.statistics.judgement import REFUSED, UNDECIDED, judge_range
-from analysis.token_points import is_host_bound, places
+from analysis.subjects.token_points import is_host_bound, places
 from analysis.wording import HARD_SPACE, counted, fixed
 
 MBIT = 1e6  # bit/s

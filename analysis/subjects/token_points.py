@@ -19,7 +19,7 @@ from analysis.attributes import design, host, interconnects, settings
 from analysis.capacity import between, carriers, way
 from analysis.derive import over_factors
 from analysis.statistics.intervals import mean_over
-from analysis.tcp import EXCESS
+from analysis.subjects.mtu import EXCESS
 from analysis.wire import message_wire_bytes
 
 RUNNER = "token_exchange"

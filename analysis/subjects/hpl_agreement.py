@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import drawing, scaling, style
+from analysis import drawing, style
 from analysis.attributes import factors, names_in_text, testbed
 from analysis.contrasts import log_ratios
 from analysis.derive import at_only_level, points
@@ -21,6 +21,7 @@ from analysis.quoting import quoted
 from analysis.statements import Statement, estimated, interval_in_words, origin
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, judge
+from analysis.subjects import hpl_scaling
 from analysis.wording import MINUS, counted, fixed, listed, percent
 from runners.record import FalloffError
 
@@ -146,7 +147,7 @@ def as_simulated(emulated: xr.Dataset, simulated: xr.Dataset) -> list[Statement]
 def over_simulated(emulated: xr.Dataset, simulated: xr.Dataset) -> xr.DataArray:
     """log of the share of F emulated over that simulated, over (block, interconnect, nodes); raises as `as_simulated`."""
     ran, model = points(emulated), at_only_level(points(simulated), "block")
-    if not scaling.same_node(ran, model):
+    if not hpl_scaling.same_node(ran, model):
         one, other = (float((each.known_rate / each.nodes).max()) for each in (ran, model))
         raise FalloffError(
             f"Campaign {ran.attrs['campaign']} ran on nodes of {one:g} Gflop/s, {model.attrs['campaign']} on nodes of "
