@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+from calibration.verdicts import simulate_comparison
 from command_line import ROOT, run
 from executed import executed
 from scipy import stats
@@ -16,7 +17,8 @@ from statsmodels.stats.multitest import multipletests
 
 from analysis import comparison, importing, planted_change, samples
 from analysis.comparison import compare
-from analysis.statistics import calibration, change
+from analysis.statistics import change
+from analysis.statistics.calibration import AT_MOST, load, table
 from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
 from runners.record import FalloffError
@@ -269,17 +271,15 @@ def test_planted_changes_are_found_in_stored_runs():
 
 def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():
     """At most 5 % wrong of each kind, within the noise of the simulation; one cell is computed again."""
-    settings, rates = calibration.load(), pd.read_csv(calibration.FOLDER / "comparison.csv")
+    settings, rates = load(), table("comparison")
     sizes, wrong = settings["comparison"], ["wrongly_changed", "wrongly_same"]
     noise = 3 * (0.05 * 0.95 / sizes["campaigns"]) ** 0.5
-    assert rates[wrong].max().max() <= calibration.AT_MOST + noise
+    assert rates[wrong].max().max() <= AT_MOST + noise
     assert rates[wrong].max().min() > 0.02  # always 0 would test nothing
     easy = rates[(rates.truth == "one") & (rates.run_sd == 0.003) & (rates.new_blocks == 6)]
     assert easy.found.min() > 0.95
     few = {"points": [16], "blocks": [[6, 6]], "run_sds": [0.01], "new_scatters": [1]}
-    again = calibration.simulate_comparison(
-        settings | {"comparison": sizes | few | {"campaigns": 400}}
-    )
+    again = simulate_comparison(settings | {"comparison": sizes | few | {"campaigns": 400}})
     keys = ["points", "old_blocks", "new_blocks", "run_sd", "new_scatter", "truth"]
     both = again.merge(rates, on=keys, suffixes=("", "_stored"))
     assert len(both) == 3
