@@ -87,7 +87,7 @@ def test_judgements_are_of_the_clusters_own_size():
 def test_the_belief_is_judged_on_the_pages_own_designs():
     """Neighbours in order and many-to-one lose nothing; a permutation loses, whatever other designs do."""
     run = shown()
-    assert set(run.names["own"]) == {
+    assert set(run.names["proposals"]) == {
         "cisco_dfc_2to1",
         "cisco_2to1",
         "e600_2to1",
@@ -117,7 +117,9 @@ def test_at_the_break_even_price_a_budget_buys_as_much_either_way():
     part = shown().names["share"]
     assert 1 - part + part * 2.0 == pytest.approx(1 / (1 - 0.05))
     assert f"less than about {100 * part:.0f} % of its time" in words(shown())
-    free = executed("60", oversubscription=flow_campaign(), oversubscription_hpl=hpl_campaign(communication=0))
+    free = executed(
+        "60", oversubscription=flow_campaign(), oversubscription_hpl=hpl_campaign(communication=0)
+    )
     assert "USD" not in words(free)  # there is no loss to win back
 
 
