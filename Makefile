@@ -103,7 +103,7 @@ reference: setup
 
 # Makes data/calibration; the settings are in calibration.toml there.
 calibrate: setup
-	@$(BIN)/python -m analysis.statistics.calibration
+	@PYTHONPATH=tests $(BIN)/python -m calibration
 
 # .taplo.toml names them.
 schemas: $(VENV)/.installed

@@ -44,14 +44,14 @@ def flow_campaign(noise=0.0, seed=1, preset="full", failed=(), slowdown=slowdown
     return _simulated(of_plan(plan, readings))
 
 
-def hpl_campaign(preset="full"):
-    """HPL of which a part COMMUNICATION is slowed down as a permutation is, in order half as much."""
+def hpl_campaign(preset="full", communication=COMMUNICATION):
+    """HPL of which a part `communication` is slowed down as a permutation is, in order half as much."""
     plan = experiment.plan_campaign("oversubscription_hpl", preset=preset)
 
     def readings(point, block):
         network, placement = plan.testbed["network"][point["interconnect"]], point["placement"]
         slower = slowdown(network, "permutation", placement) - 1
-        part = COMMUNICATION * (1 if placement == "shuffled" else 0.5)
+        part = communication * (1 if placement == "shuffled" else 0.5)
         return {"hpl_rate": point["nodes"] * NODE_RATE / (1 + part * slower)}
 
     alone = tuple(tuple(trial for trial in block if trial.runner == "hpl") for block in plan.blocks)

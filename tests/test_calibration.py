@@ -1,14 +1,14 @@
 """The calibration judges as the whole path does and keeps its goals."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from calibration.verdicts import error_rates
 
-from analysis.statistics import calibration, design
-from analysis.statistics.calibration import AT_MOST, draw, error_rates, judge_all
+from analysis.statistics import design
+from analysis.statistics.calibration import AT_MOST, draw, judge_all, load, table
 from analysis.statistics.judgement import in_sequence
 
-SETTINGS = calibration.load()
+SETTINGS = load()
 FULL, QUICK = (SETTINGS["procedures"][name] for name in ("full", "quick"))
 FALLS = (0.13, 0.0, 0.0, 0.0)
 
@@ -57,7 +57,7 @@ def test_what_is_wrong_is_counted():
 
 def test_the_stored_rates_keep_the_goals_and_are_the_codes():
     """At most 5 % wrong of either kind in every cell, 90 % of intervals hold the fall; one cell is computed again."""
-    rates = calibration.results()
+    rates = table("error_rates")
     assert len(rates) == 4 * (81 + 9)
     assert (rates[["wrong_falls_off", "wrong_flat"]] <= AT_MOST).all().all()
     assert rates.coverage.min() > 0.9
@@ -68,7 +68,7 @@ def test_the_stored_rates_keep_the_goals_and_are_the_codes():
     row, seed = rates.iloc[number], [SETTINGS["seed"], number]
     again = error_rates(QUICK, (0.13, 0.05), row.run_sd, SETTINGS["campaigns"], seed)
     assert again == pytest.approx({name: row[name] for name in again}, abs=3e-4)
-    again = pd.read_csv(calibration.FOLDER / "reproduction.csv")
+    again = table("reproduction")
     noise = 3 * (0.05 * 0.95 / SETTINGS["reproduction"]["campaigns"]) ** 0.5
     assert again[again.difference == "margin"].reproduced.max() <= 0.05 + noise
     assert again[again.difference == "none"].not_reproduced.max() <= 0.05 + noise

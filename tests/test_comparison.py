@@ -9,14 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+from calibration.verdicts import simulate_comparison
 from command_line import ROOT, run
 from executed import executed
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis import comparison, importing, planted_change, samples
+from analysis import comparison, importing, samples
 from analysis.comparison import compare
-from analysis.statistics import calibration, change
+from analysis.statistics import change
+from analysis.statistics.calibration import AT_MOST, load, table
 from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
 from runners.record import FalloffError
@@ -248,38 +250,40 @@ def test_planted_changes_are_found_in_stored_runs():
     made = executed(
         "86", **{name: samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in names}
     )
-    unchanged, node, link = made.names["scenarios"]
-    points = {one.what: one.answer for one in node.large if len(one.points) == 1}
-    large = [f"{name}, {nodes} nodes" for name in ("GigE", "10GE") for nodes in (16, 24, 36)]
-    assert points == dict.fromkeys(large, SLOWER)
-    assert sum(one.answer == SAME for one in node.unchanged) >= 6
-    for scenario in (node, link):
-        assert SLOWER not in {one.answer for one in scenario.unchanged}
-    single = next(one for one in link.found.changes if one.what == "one link, 1 stream")
+    changes, results = made.names["changes"], made.names["results"]
+    large, unchanged = made.names["large"], made.names["unchanged"]
+    _, node, link = results
+    points = {
+        change.what: change.answer
+        for change in large[large.scenario == node].change
+        if len(change.points) == 1
+    }
+    names = [f"{name}, {nodes} nodes" for name in ("GigE", "10GE") for nodes in (16, 24, 36)]
+    assert points == dict.fromkeys(names, SLOWER)
+    assert (unchanged[unchanged.scenario == node].answer == SAME).sum() >= 6
+    assert SLOWER not in set(unchanged[unchanged.scenario != "nothing was changed"].answer)
+    single = next(change for change in results[link].changes if change.what == "one link, 1 stream")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
     (table,) = (one for one in made.tables if one.label == "compare-planted")
     points = [row[5] for row in table.rows if " / " not in row[1]]
     assert points == len(points) * [SLOWER] and len(points) >= 5
-    told = planted_change.found_and_accused(made.names["scenarios"])
-    found, planted = map(int, re.search(r"found (\d+) of (\d+) statements", told).groups())
-    assert len(points) <= found <= planted and "accused none" in told
-    assert {one.answer for one in unchanged.found.changes} <= {SAME, UNDECIDED}
-    assert len(made.statements) == sum(len(one.found.changes) for one in made.names["scenarios"])
+    found, planted = map(int, re.search(r"found (\d+) of (\d+) statements", made.text).groups())
+    assert len(points) <= found <= planted and "accused none" in made.text
+    assert set(changes[changes.scenario == "nothing was changed"].answer) <= {SAME, UNDECIDED}
+    assert len(made.statements) == len(changes)
 
 
 def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():
     """At most 5 % wrong of each kind, within the noise of the simulation; one cell is computed again."""
-    settings, rates = calibration.load(), pd.read_csv(calibration.FOLDER / "comparison.csv")
+    settings, rates = load(), table("comparison")
     sizes, wrong = settings["comparison"], ["wrongly_changed", "wrongly_same"]
     noise = 3 * (0.05 * 0.95 / sizes["campaigns"]) ** 0.5
-    assert rates[wrong].max().max() <= calibration.AT_MOST + noise
+    assert rates[wrong].max().max() <= AT_MOST + noise
     assert rates[wrong].max().min() > 0.02  # always 0 would test nothing
     easy = rates[(rates.truth == "one") & (rates.run_sd == 0.003) & (rates.new_blocks == 6)]
     assert easy.found.min() > 0.95
     few = {"points": [16], "blocks": [[6, 6]], "run_sds": [0.01], "new_scatters": [1]}
-    again = calibration.simulate_comparison(
-        settings | {"comparison": sizes | few | {"campaigns": 400}}
-    )
+    again = simulate_comparison(settings | {"comparison": sizes | few | {"campaigns": 400}})
     keys = ["points", "old_blocks", "new_blocks", "run_sd", "new_scatter", "truth"]
     both = again.merge(rates, on=keys, suffixes=("", "_stored"))
     assert len(both) == 3

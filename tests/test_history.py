@@ -6,12 +6,13 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pandas as pd
 import pytest
+from calibration import alarms
 from command_line import run
 from history_years import BEGIN, year
 
-from analysis.history import error_rates, judging, reading, telling
-from analysis.statistics import calibration
+from analysis.history import judging, reading, telling
 from analysis.statistics import sessions as rule
+from analysis.statistics.calibration import load, table
 from runners.record import FalloffError
 
 
@@ -283,18 +284,18 @@ def test_nights_of_a_csv(tmp_path):
 
 def test_the_stored_rates_keep_the_goal_and_are_the_codes():
     """At most one alarm a year in every cell, two where nights are alike; one cell is computed again."""
-    rates = pd.read_csv(calibration.FOLDER / "history_alarms.csv")
-    settings = calibration.load()
+    rates = table("history_alarms")
+    settings = load()
     sizes = settings["history"]
     assert len(rates) == len(sizes["kinds"]) * len(sizes["nodes"]) * len(sizes["session_sds"])
     noise = 3 * (1 / rates.years) ** 0.5
-    alike = rates.kind.isin(error_rates.CORRELATIONS)
+    alike = rates.kind.isin(alarms.CORRELATIONS)
     assert (
         rates.alarms_a_year <= np.where(alike, 2, 1) + noise
     ).all() and rates.alarms_a_year.max() > 0
-    losses = pd.read_csv(calibration.FOLDER / "history_losses.csv")
+    losses = table("history_losses")
     small = {**sizes, "nodes": {"4": 1}, "session_sds": [0.001], "losses": [0.01]}
-    again = error_rates.simulate_losses({**settings, "history": small})
+    again = alarms.simulate_losses({**settings, "history": small})
     same = losses[(losses.nodes == 4) & (losses.session_sd == 0.001) & (losses.loss == 0.01)]
     assert again.found.tolist() == pytest.approx(same.found.tolist(), abs=0.15)
 
@@ -302,12 +303,12 @@ def test_the_stored_rates_keep_the_goal_and_are_the_codes():
 @pytest.mark.more
 def test_the_intervals_are_right():
     """Those of size and date contain what was planted in 93 of 100 cases at least; one cell is computed again."""
-    rates = pd.read_csv(calibration.FOLDER / "history_intervals.csv")
+    rates = table("history_intervals")
     assert (rates[["size", "date"]] >= 0.93).all(axis=None) and (rates.named > 0.9).all()
-    settings = calibration.load()
+    settings = load()
     few = {"kinds": ["heavy tails"], "after": [20], "losses": [2.5], "courses": 100}
     small = {**settings["history"]["intervals"], **few}
-    again = error_rates.simulate_intervals({**settings, "history": {"intervals": small}})
+    again = alarms.simulate_intervals({**settings, "history": {"intervals": small}})
     assert again["size"].item() >= 0.86 and again["date"].item() >= 0.86
 
 
@@ -315,6 +316,6 @@ def test_the_intervals_are_right():
 def test_a_strange_distribution_raises_no_more_alarms():
     """Of 128 courses in a year, with heavy tails and with frequent bad nights."""
     random = np.random.default_rng(5)
-    for kind in (error_rates.HEAVY, error_rates.BAD):
-        values = error_rates.scatter(random, (128, 365), kind)
+    for kind in (alarms.HEAVY, alarms.BAD):
+        values = alarms.scatter(random, (128, 365), kind)
         assert (rule.alarms(values, np.ones(365), rule.log_threshold(256)) >= 0).sum() <= 2

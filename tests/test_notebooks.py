@@ -153,7 +153,7 @@ def test_readme_shows_the_reports_figure_and_answer(stored):
 def test_docs_quote_error_rates_and_trust():
     """The worst rates of wrong verdicts, and the largest difference between the simulation and HPL itself."""
     method = (paths.ROOT / "docs" / "method.md").read_text(encoding="utf-8")
-    rates, cases = calibration.results(), hpl_messages.trust()
+    rates, cases = calibration.table("error_rates"), hpl_messages.trust()
     for quoted in (
         f"{100 * rates.wrong_flat.max():.1f} % were wrongly called flat",
         f"{100 * rates.wrong_falls_off.max():.1f} % wrongly called falling off",

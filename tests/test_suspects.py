@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
-import pandas as pd
 import pytest
+from calibration import tournaments
 from executed import executed, stated, words
 from shown import failed
 from synthetic import of_plan
@@ -15,7 +15,8 @@ from synthetic import of_plan
 import experiment
 from analysis import store
 from analysis.descriptions import testbeds
-from analysis.statistics import calibration, outliers, tournament
+from analysis.statistics import outliers
+from analysis.statistics.calibration import load, table
 from analysis.subjects.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare, largest
 from runners.record import FalloffError
 from runners.testbeds import emulated
@@ -342,8 +343,8 @@ def test_a_thousand_nodes_with_four_faults():
     """A slow processor, memory and two links among 1,000 nodes that meet 20 others a block: exactly these are named."""
     random, nodes, blocks = np.random.default_rng(11), 1000, 5
     slow = [17, 230]
-    rates = tournament.campaign(random, nodes, 20, blocks, 0.004, slow, 0.03)
-    answers = tournament.campaign(random, nodes, 20, blocks, 0.02, [], 0.0)
+    rates = tournaments.campaign(random, nodes, 20, blocks, 0.004, slow, 0.03)
+    answers = tournaments.campaign(random, nodes, 20, blocks, 0.02, [], 0.0)
     plan = experiment.plan_campaign("suspects", preset="full", blocks=blocks)
     plan = replace(plan, testbed={**plan.testbed, "nodes": nodes, "slow": {}})
     names = ",".join(f"n{number}" for number in range(1, nodes + 1))
@@ -370,20 +371,20 @@ def test_a_thousand_nodes_with_four_faults():
 
 def test_the_tournament_keeps_its_goals():
     """At most 5 % of campaigns accuse a healthy node, 99 % of the slow links are found; one cell is computed again."""
-    rates = pd.read_csv(calibration.FOLDER / "tournament.csv")
+    rates = table("tournament")
     assert set(rates.nodes) == {16, 128, 1000}
     assert (rates.false_alarms <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / rates.campaigns)).all()
     assert (rates.found >= 0.99).all()
-    settings = calibration.load()
+    settings = load()
     small = {**settings["tournament"], "nodes": {"16": 40}, "pair_sds": [0.004]}
-    again = tournament.simulate({**settings, "tournament": small})
+    again = tournaments.simulate({**settings, "tournament": small})
     assert again.found.item() >= 0.99 and again.false_alarms.item() <= 0.15
 
 
 def test_each_node_meets_another_in_each_round():
     """Rounds are as the program draws them: nobody is in two pairs of one, and no pair meets twice."""
     for nodes in (16, 17):
-        met = tournament.pairs(np.random.default_rng(1), nodes, 5)
+        met = tournaments.pairs(np.random.default_rng(1), nodes, 5)
         counts = np.bincount(met.ravel(), minlength=nodes)
         assert len({frozenset(pair) for pair in met.tolist()}) == len(met)
         assert set(counts.tolist()) <= {5, 5 - nodes % 2}

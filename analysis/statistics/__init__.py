@@ -1,1 +1,1 @@
-"""Intervals over blocks, the judgement, reproduction and calibration."""
+"""Intervals over blocks, the judgement, reproduction and synthetic campaigns."""

@@ -1,0 +1,134 @@
+"""How often verdicts, reproductions and comparisons are wrong, from synthetic campaigns with a planted truth."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis.statistics import change
+from analysis.statistics.calibration import draw, judge_all
+from analysis.statistics.design import Design
+from analysis.statistics.judgement import DECIDED, FALLS_OFF, FLAT, REFUSED
+from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, of_blocks, reproduction
+
+
+def error_rates(
+    design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]
+) -> dict[str, float]:
+    """The error rates for one truth: how often any statement is wrongly called falling off (its
+    fall is the margin or less) or flat (the margin or more), how often all are decided or refused,
+    and the share of intervals that contain the first statement's fall."""
+    judged = judge_all(
+        *draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls
+    )
+    true = np.array(falls)
+    too_much = (judged.answers == FALLS_OFF) & (true <= design.margin)
+    too_little = (judged.answers == FLAT) & (true >= design.margin)
+    return {
+        "wrong_falls_off": too_much.any(axis=1).mean(),
+        "wrong_flat": too_little.any(axis=1).mean(),
+        "all_decided": np.isin(judged.answers, DECIDED).all(axis=1).mean(),
+        "refused": (judged.answers == REFUSED).any(axis=1).mean(),
+        "coverage": judged.covered.mean(),
+        "mean_blocks": judged.blocks.mean(),
+    }
+
+
+def simulate(settings: Mapping) -> pd.DataFrame:
+    """The error rates of every procedure, scatter and combination of true falls, a row each."""
+    falls = (0.0, settings["margin"], settings["large_fall"])
+    rows = list[dict]()
+    for name, design in settings["procedures"].items():
+        truths = itertools.product(falls, repeat=len(design.primary))
+        for run_sd, true in itertools.product(settings["run_sds"], truths):
+            seed = [settings["seed"], len(rows)]
+            truth = {
+                "procedure": name,
+                "run_sd": run_sd,
+                "falls": " ".join(f"{fall:g}" for fall in true),
+            }
+            rows.append(truth | error_rates(design, true, run_sd, settings["campaigns"], seed))
+    return pd.DataFrame(rows)
+
+
+def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
+    """How often a run of a few blocks reproduces a reference, by scatter, today's extra scatter,
+    and the true difference (0 or the margin)."""
+    sizes, rows = settings["reproduction"], list[dict]()
+    true = {"none": 0.0, "margin": np.log1p(-settings["margin"])}
+    for run_sd, factor, (name, difference) in itertools.product(
+        settings["run_sds"], sizes["today_scatters"], true.items()
+    ):
+        random = np.random.default_rng([settings["seed"], 1, len(rows)])
+        sd = 2 * run_sd  # D combines four runs
+        reference = random.normal(0, sd, (sizes["campaigns"], sizes["reference_blocks"]))
+        today = random.normal(difference, factor * sd, (sizes["campaigns"], sizes["today_blocks"]))
+        kinds = [
+            reproduction(of_blocks(then), of_blocks(now), settings["margin"]).kind
+            for then, now in zip(reference, today)
+        ]
+        rows.append(
+            {
+                "run_sd": run_sd,
+                "today_scatter": factor,
+                "difference": name,
+                "reproduced": kinds.count(REPRODUCED) / len(kinds),
+                "not_reproduced": kinds.count(NOT_REPRODUCED) / len(kinds),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def simulate_comparison(settings: Mapping) -> pd.DataFrame:
+    """How often `falloff compare` answers wrongly, by number of points, blocks, scatter and truth,
+    a row each.
+
+    Truths: `none` changed, `all` points are slower by exactly the margin, or `one` of them, the
+    last, by `slower`.
+    """
+    sizes, rows = settings["comparison"], list[dict]()
+    varied = ("points", "blocks", "run_sds", "new_scatters")
+    for points, blocks, run_sd, scatter, truth in itertools.product(
+        *(sizes[name] for name in varied), ("none", "all", "one")
+    ):
+        random = np.random.default_rng([settings["seed"], 2, len(rows)])
+        true = np.full(points, -change.log_margin(sizes["margin"]) if truth == "all" else 0.0)
+        if truth == "one":
+            true[-1] = np.log1p(-sizes["slower"])
+        old, new = (random.normal(0, run_sd, (sizes["campaigns"], points, n)) for n in blocks)
+        row = dict(zip(("old_blocks", "new_blocks"), blocks))
+        row |= {"points": points, "run_sd": run_sd, "new_scatter": scatter, "truth": truth}
+        rows.append(
+            row | comparison_rates(old, true[:, None] + scatter * new, true, sizes["margin"])
+        )
+    return pd.DataFrame(rows)
+
+
+def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
+    """The error rates for one truth, from log-speeds (campaigns, points, blocks) and the points'
+    true changes (points,), log scale.
+
+    `wrongly_changed`: any statement whose truth is 0 is called faster or slower. `wrongly_same`:
+    any whose truth is the margin or more is called the same. `found`: the last point is called
+    slower.
+    """
+    true = with_contrasts(true[:, None])[:, 0]
+    found = change.differences(with_contrasts(old), with_contrasts(new))
+    given = change.decide(found, margin).answer
+    is_changed, is_same = np.isin(given, (change.SLOWER, change.FASTER)), given == change.SAME
+    is_beyond = np.abs(true) >= change.log_margin(margin) * (1 - 1e-9)
+    return {
+        "wrongly_changed": (is_changed & (true == 0)).any(axis=1).mean(),
+        "wrongly_same": (is_same & is_beyond).any(axis=1).mean(),
+        "found": (given[:, old.shape[1] - 1] == change.SLOWER).mean(),
+    }
+
+
+def with_contrasts(points: np.ndarray) -> np.ndarray:
+    """Values (..., points, blocks) of two networks, the first half being one's over nodes, followed
+    by the contrasts between the two from the fewest nodes to all others. A single point has no
+    contrast."""
+    half = points.shape[-2] // 2
+    ratios = points[..., half : 2 * half, :] - points[..., :half, :]
+    return np.concatenate([points, ratios[..., 1:, :] - ratios[..., :1, :]], axis=-2)
