@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from analysis.subjects.oversubscription import HPL
 from executed import executed, words
 from scipy import stats
 from synthetic_oversubscription import COMMUNICATION, flow_campaign, hpl_campaign, slowdown
