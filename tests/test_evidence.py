@@ -36,7 +36,7 @@ def test_a_chain_ends_at_the_raw_transcripts():
     done = run("evidence", "trace", "table1")
     text = done.stdout
     assert done.returncode == 0 and "drawn by   notebooks/44_hpl_paper.ipynb" in text
-    digest = hashlib.sha256((paths.PUBLISHED / "smith.toml").read_bytes()).hexdigest()
+    digest = hashlib.sha256((paths.PUBLISHED / "fortinet.toml").read_bytes()).hexdigest()
     assert f"File data/published/fortinet.toml\n  sha256     {digest}" in text
     for name, testbed in (
         ("hpl_paper_emulated", "fortinet_model"),

@@ -17,13 +17,14 @@ import synthetic
 import xarray as xr
 from command_line import ROOT, run
 from marks import the_rest_is_long
+from shown import failed
 from undisturbed import within
 
 import experiment
 from analysis import importing, paths, store
 from analysis.contrasts import contrasts
 from analysis.derive import points
-from analysis.explorer import data, pieces, plot, server
+from analysis.explorer import data, pieces, plot, server, static
 from analysis.explorer.page import Page
 from analysis.explorer.view import (
     Shown,
@@ -331,3 +332,12 @@ def test_a_page_opens_with_what_its_tool_measures(campaign, quantity):
     """Not with the time that a trial took on this machine; nodes in slow motion are paced."""
     shown = first_of(data.experiments(paths.REFERENCE)[campaign])
     assert shown.view.y == quantity and "not paced" not in shown.trials.dataset.attrs["caveat"]
+
+
+def test_a_static_page_holds_runs_without_any_reading(tmp_path):
+    """Such as those that a busy machine refused, one and all: the page says so, and shows the others."""
+    runs = experiment.stored("ping_pong")
+    store.save(failed(runs, "machine-busy: the trials waited"), tmp_path / "busy.nc")
+    store.save(runs, tmp_path / "good.nc")
+    static.write(tmp_path, tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 1e5

@@ -176,7 +176,7 @@ def test_a_replay_computes_as_long_as_the_emulated_program():
 )  # fmt: skip
 def test_inputs_that_cannot_be_copied_are_refused(tmp_path, monkeypatch, inputs, said):
     """Only a folder of text files of data/ is."""
-    monkeypatch.setattr(program, "DATA", tmp_path)
+    monkeypatch.setattr(program_tool, "DATA", tmp_path)
     (tmp_path / "binary").mkdir()
     (tmp_path / "binary" / "a.out").write_bytes(b"\x7fELF\xff")
     with pytest.raises(FalloffError, match=said):

@@ -198,7 +198,7 @@ def test_the_stored_recordings_are_carried_on():
 def test_efficiency_falls_off_where_the_network_counts():
     """Of the stored replays: both programs fall off on GigE, and less on 10GE."""
     runs = experiment.stored("replay_examples", "smith")
-    run = executed("54", programs=runs)
+    run = executed("54", replay_examples=runs)
     slow, fast = (run.names["efficiency"].sel(interconnect=name) for name in ("gige", "10gige"))
     assert bool((slow < fast).all()) and float(fast.max()) < 1
     for program in ("stencil", "transpose"):

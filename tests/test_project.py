@@ -307,9 +307,9 @@ def test_readme_can_be_read_and_its_table_holds():
     emulated, replays = program.times(ran).time, replay.replays(replayed).time
     for network, name in (("gige", "GigE"), ("10gige", "10GE")):
         at = {"interconnect": network, "nodes": 8}
-        mean, replayed, _ = (cell.split()[0] for cell in table[name].split(" | "))
+        mean, replay_s, _ = (cell.split()[0] for cell in table[name].split(" | "))
         assert mean == number(emulated.sel(at).mean().item())
-        assert replayed == number(replays.sel(program="lammps", **at).item())
+        assert replay_s == number(replays.sel(program="lammps", **at).item())
     on_gige = replay.saved(replayed, replay.replays(replayed), "lammps")
     saves = float(re.search(r"10GE saves ([\d.]+)", on_gige)[1])
     assert f"the replay says {saves:.0f} %" in readme

@@ -268,7 +268,7 @@ def test_code_and_evidence_lie_under_the_figure(html):
     assert "falloff evidence trace rate" in under and 'href="#data:hpl_scaling"' in under
     assert 'href="explorer.html#hpl_scaling"' in under
     body = html[html.index("Appendix: provenance") :]
-    assert 'id="data:hpl_scaling"' in body and 'id="data:published-smith-toml"' in body
+    assert 'id="data:hpl_scaling"' in body and 'id="data:published-fortinet-toml"' in body
     assert "falloff evidence verify" in body and "falloff run CAMPAIGN --testbed TESTBED" in body
 
 

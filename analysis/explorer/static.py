@@ -76,6 +76,6 @@ def _whole(source: data.Source, shown: Shown) -> dict:
         "kind": shown.quantity.kind,
         "faint": LEFT_OUT,
         # Of Student's t, for intervals over 2 values and more.
-        "quantiles": stats.t.ppf(0.975, np.arange(1, max(shown.summary.n.max(), 2))).tolist(),
+        "quantiles": stats.t.ppf(0.975, np.arange(1, max([2, *shown.summary.n]))).tolist(),
         "transcripts": transcripts,
     }
