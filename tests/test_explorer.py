@@ -337,7 +337,8 @@ def test_a_page_opens_with_what_its_tool_measures(campaign, quantity):
 def test_a_static_page_holds_runs_without_any_reading(tmp_path):
     """Such as those that a busy machine refused, one and all: the page says so, and shows the others."""
     runs = experiment.stored("ping_pong")
-    store.save(failed(runs, "machine-busy: the trials waited"), tmp_path / "busy.nc")
+    refused = failed(runs, "machine-busy: the trials waited").assign(wall_time=runs.wall_time)
+    store.save(refused, tmp_path / "busy.nc")
     store.save(runs, tmp_path / "good.nc")
     static.write(tmp_path, tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size > 1e5
