@@ -1,6 +1,7 @@
 """The project's own promises: packages, notebooks, the direction of imports, and pages that name what is there."""
 
 import ast
+import doctest
 import json
 import os
 import re
@@ -32,6 +33,20 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 
 
+# What conda gives where Debian has a package, and what comes with conda itself.
+FROM_THE_SYSTEM = {
+    "conda-forge",
+    "python",
+    "pip",
+    "pandoc",
+    "c-compiler",
+    "iperf3",
+    "make",
+    "openblas",
+    "openmpi",
+}
+
+
 def names(requirements) -> set[str]:
     """Bare package names, as package indexes compare them."""
     first = (re.split(r"[ <>=\[;]", line.strip())[0] for line in requirements)
@@ -47,6 +62,11 @@ def test_conda_lists_the_same_packages():
     ):
         lines = re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", (ROOT / file).read_text(), re.M)
         assert {conda.get(name, name) for name in names(asked)} <= names(lines)
+    locked = names((ROOT / "requirements.lock").read_text().splitlines())
+    pip = {asked: name for name, asked in conda.items()}
+    listed = {pip.get(name, name) for name in names(lines) - FROM_THE_SYSTEM}
+    assert listed <= locked | set(conda.values()), "make lock"
+    assert "python -m runners.build" in (ROOT / "environment.yml").read_text()  # HPL
 
 
 def test_binder_and_container_have_what_is_needed():
@@ -209,6 +229,16 @@ def test_imports_keep_their_direction(within, but, is_allowed):
         if not is_allowed(name)
     }
     assert files and TOOLS and not strange
+
+
+def test_the_page_on_python_runs(tmp_path, monkeypatch):
+    """Each line of docs/python.md gives what the page says."""
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "python.md"
+    done = doctest.testfile(
+        str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+    assert done.attempted > 15 and not done.failed
 
 
 def test_runners_run_on_python_3_9():
