@@ -33,12 +33,14 @@ def test_the_bridge_and_the_knee_are_found_in_both_directions():
         f"The bridge limits flows {way}, from this many on (set: 3)"
         for way in ("from one sender", "to one receiver")
     ]
-    for one, fan in zip(planted().statements, planted().names["fans"]):
+    names = planted().names
+    for one, direction in zip(planted().statements, ("forward", "reverse")):
         assert one.words == "yes" and one.primary and one.n == 6
-        assert fan.verdict.limit == "shared bridge" and fan.model.follows
+        assert names["verdicts"][direction].limit == "shared bridge"
+        assert names["models"][direction].follows
         assert one.estimate == pytest.approx(3, rel=0.02)
         assert one.interval[0] < one.estimate < one.interval[1]
-        assert fan.growth[0] == pytest.approx(0, abs=0.02)
+        assert names["growth"][direction][0] == pytest.approx(0, abs=0.02)
     text = words(planted())
     assert "**The shared bridge limits 5 flows from one sender**" in text
     assert "stops growing at 3.0" in text and "does not say what limited the source" in text
@@ -52,7 +54,7 @@ def test_the_sum_stops_growing_only_where_it_is_shown():
     dataset = fan_out_campaign(blocks=4)
     more = np.maximum(dataset.receivers / 3, 1) ** 0.5
     growing = run(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * more))
-    assert growing.names["fans"][0].growth[0] == pytest.approx(2**0.5 - 1, abs=0.03)
+    assert growing.names["growth"]["forward"][0] == pytest.approx(2**0.5 - 1, abs=0.03)
     assert "bends at" in words(growing) and "stops growing" not in words(growing)
 
 
@@ -61,7 +63,7 @@ def test_a_model_that_misses_its_data_names_no_knee():
     dataset = fan_out_campaign(blocks=4, noise=0.001)
     lost = np.where(dataset.receivers == 7, 0.75, 1.0)
     made = run(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * lost))
-    assert not any(fan.model.follows for fan in made.names["fans"])
+    assert not any(model.follows for model in made.names["models"].values())
     assert "sum of all flows" not in words(made)
     assert {one.reason for one in made.statements} == {"the model misses its data"}
 
@@ -77,7 +79,7 @@ def test_what_no_single_change_relieves_is_undecided_and_another_limit_is_no():
     factor = xr.where(dataset.path == "fanout_fast_ports", 1.6, 1.0)
     factor = xr.where(dataset.path == "fanout_fast_bridge", 0.6, factor)
     ports = run(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * factor))
-    assert {fan.verdict.limit for fan in ports.names["fans"]} == {"link"}
+    assert {verdict.limit for verdict in ports.names["verdicts"].values()} == {"link"}
     assert answers(ports) == {"no"}
 
 
@@ -86,7 +88,8 @@ def test_failed_trials_are_left_out_of_the_ratios():
     """A block without its baseline does not count, the others do; without any nothing is judged."""
     dataset = fan_out_campaign(blocks=6)
     made = run(without(dataset, block=2, path="fanout_3g", receivers=5, streams=1))
-    assert all(np.isfinite(one.low) for one in made.names["fans"][0].verdict.responses.values())
+    responses = made.names["verdicts"]["forward"].responses.values()
+    assert all(np.isfinite(response.low) for response in responses)
     assert made.statements[0].n == 5 and made.statements[0].answer == "yes"
     assert "2 of 432 trials gave no reading" in words(made)
     none = run(failed(dataset, "no library"))
