@@ -4,30 +4,22 @@ import itertools
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from analysis import exhibit, style
-from analysis.attributes import design, sessions, short_names, testbed
+from analysis.attributes import design, sessions, testbed
 from analysis.comparison import few
-from analysis.quoting import as_written, quoted
-from analysis.statements import Statement, estimated, origin
+from analysis.quoting import quoted
 from analysis.statistics import outliers
-from analysis.statistics.judgement import UNDECIDED
-from analysis.statistics.outliers import ALIKE, Comparison
-from analysis.wording import counted, listed, number, paragraphs, percent, percent_range
+from analysis.statistics.outliers import Comparison
+from analysis.wording import counted, listed, number, percent, percent_range
 from runners.record import FalloffError
 from runners.tools.suspects import LEAST_NODES
 
 INTERVAL = "simultaneous 95 % t interval over the blocks"
 NAMED_PATHS = 6  # in the text; the figure shows all
-WIDEST = 0.03  # loss with the full colour in a matrix, unless a larger loss occurs
-_MOST_CELLS = 64  # a side of a matrix that is drawn: more cannot be seen
 
 # The compared quantities, a node's own first, and the verb for a member that is slower in it.
 COMPUTE, MEMORY, SEND, RECEIVE, ANSWER = "compute", "memory", "send", "receive", "answer"
@@ -229,107 +221,22 @@ def _have_all_met(trials: xr.Dataset, n: int) -> bool:
     return bool((met >= n * (n - 1)).all())
 
 
-def slower(study: Suspects) -> Iterator[Statement]:
-    """Is a member slower than the others in each quantity, or is the planted one found? The estimate is the slowest member's
-    loss of speed, and the sentence names those that are slower."""
-    source, names = origin(study.dataset), short_names(study.dataset)
-    for network, quantity, family in _families(study):
-        found, worst = family.found, int(np.argmax(family.found.mean))
-        named = [
-            f"{len(group)} paths of {study.hosts[node]}"
-            if group[1:]
-            else _member(study, family, group[0])
-            for node, group in _by_node(family)
-        ]
-        answer = "yes" if named else "no" if (found.answers == ALIKE).all() else UNDECIDED
-        subject = "Slower than the others"
-        if planted := _planted(study, quantity):
-            subject = f"The planted slow {PLANTED[quantity][1]} is found"
-            answer = "yes" if {*named} == planted else "no" if study.blocks > 1 else UNDECIDED
-        loss = found.mean[worst], found.low[worst], found.high[worst]
-        what = f"{subject}: {QUANTITIES[quantity][0]}, {names[network.name]}"
-        slowest = f"the slowest is {_member(study, family, worst)}"
-        about = {"words": answer, "reason": slowest}
-        about["primary"] = quantity in (COMPUTE, SEND) or bool(named) and not planted
-        one = estimated(source, what, "loss", loss, study.blocks, INTERVAL, **about)
-        who = few(named, NAMED_PATHS) or slowest
-        yield replace(one, sentence=f"{str(one).removesuffix('.')}: {who}.")
-
-
-def losses(study: Suspects) -> pd.DataFrame:
-    """The mean loss of speed [1] of each node, a row for each node and network and a column for each quantity of a node."""
-    return pd.concat(
-        {
-            network.name: pd.DataFrame(
-                {
-                    QUANTITIES[quantity][0]: family.found.mean
-                    for quantity, family in network.families.items()
-                    if len(family.members[0]) == 1
-                },
-                index=pd.Index(map(as_written, study.hosts), name="node"),
-            )
-            for network in study.networks
-        },
-        names=["interconnect"],
-    )
-
-
-def in_words(study: Suspects) -> str:
-    """The slower members, their likely faults, and what this campaign could not have found, in paragraphs (Markdown)."""
-    parts = [_planted_in_words(study)]
-    for network in study.networks:
-        several = len(study.networks) > 1
-        where = f" over {short_names(study.dataset)[network.name]}" if several else ""
-        parts += [*_accusations(study, network, where), _others(study, network, where)]
-    if study.absent:
-        lacking = [
-            f"{host} (in {listed([*map(str, blocks)])})" for host, blocks in study.absent.items()
-        ]
-        parts.append(f"Not compared, as these blocks ran without them: {listed(lacking)}.")
-    return paragraphs(*([part] for part in parts))
-
-
-def _families(study: Suspects) -> Iterator[tuple[Network, str, Family]]:
+def families(study: Suspects) -> Iterator[tuple[Network, str, Family]]:
     """Each family with its network and quantity."""
     for network in study.networks:
         for quantity, family in network.families.items():
             yield network, quantity, family
 
 
-def _slower(study: Suspects, family: Family) -> list[str]:
-    return [_member(study, family, index) for index in family.found.slower]
-
-
-def _planted(study: Suspects, quantity: str) -> set[str]:
+def planted(study: Suspects, quantity: str) -> set[str]:
     """The nodes that an emulated testbed made slower in a quantity."""
     kind, _ = PLANTED.get(quantity, ("", ""))
     numbers = map(int, testbed(study.dataset).get("slow", {}).get(kind, {}))
     return {study.hosts[number - 1] for number in numbers if number <= len(study.hosts)}
 
 
-def _planted_in_words(study: Suspects) -> str:
-    """The faults planted in an emulated testbed, and whether exactly these were found; empty if
-    there are none."""
-    slow = testbed(study.dataset).get("slow", {})
-    faults = [
-        f"the {what} of node {node} (by {percent(1 - share, 0)})"
-        for kind, what in (("nodes", "processor"), ("links", "link"))
-        for node, share in slow.get(kind, {}).items()
-    ]
-    if not faults:
-        return ""
-    found = all(
-        {*_slower(study, family)} == _planted(study, quantity)
-        for _, quantity, family in _families(study)
-    )
-    result = " **These were found, and nobody else is accused.**" if found else ""
-    are = "are" if len(faults) > 1 else "is"
-    return (
-        f"Planted here, to test the method: {listed(faults)} {are} slower than the others.{result}"
-    )
-
-
-def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
+def accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
+    """The slower members of a network and their likely faults, a sentence each (Markdown); `where` names it."""
     basis = counted(study.blocks, "block")
     if study.blocks > 1:
         basis = f"simultaneous 95 % t intervals over {basis}"
@@ -361,9 +268,20 @@ def _accusations(study: Suspects, network: Network, where: str) -> Iterator[str]
                 yield f"**{of_node}**: {few(ends)}. The first {loss} ({basis})."
         if more := sum(len(group) for _, group in groups[NAMED_PATHS:]):
             yield f"More slow paths: {more}."
-        yield _shared_link(study, family)
+        if shared := _shared_link(study, family):
+            yield shared
     if not named:
         yield f"**No node, port or path is named{where}** ({basis})."
+
+
+def named(study: Suspects, family: Family) -> list[str]:
+    """The slower members, the slowest first; several paths of one node are counted."""
+    return [
+        f"{len(group)} paths of {study.hosts[node]}"
+        if group[1:]
+        else member(study, family, group[0])
+        for node, group in _by_node(family)
+    ]
 
 
 def _by_node(family: Family) -> Iterator[tuple[int, list[int]]]:
@@ -399,79 +317,9 @@ def _loss(network: Network, quantity: str, index: int) -> str:
     return f"{QUANTITIES[quantity][1]} {percent(found.mean[index])} (interval {ends})"
 
 
-def _others(study: Suspects, network: Network, where: str) -> str:
-    """The quantities in which a slowdown of the other members is excluded, and those in which it is
-    open, with the smallest loss that would have been found."""
-    clear, limits, sentences = [], [], []
-    for quantity, family in network.families.items():
-        (heading, _), found = QUANTITIES[quantity], family.found
-        if (np.delete(found.answers, found.slower) == ALIKE).all():
-            clear.append(heading)
-        else:
-            limits.append(f"{heading} ({percent(found.finds_from, 0)})")
-    if clear:
-        what = f"Nobody else{where} loses {percent(study.smallest, 0)} or more in"
-        sentences.append(f"{what}: {listed(clear)}.")
-    if study.blocks < 2:
-        sentences.append("A single block has no interval: run at least two.")
-    elif limits:
-        what = (
-            f"Not all can be judged{where} in these, where only larger losses would have been found"
-        )
-        sentences.append(f"{what}: {listed(limits)}.")
-    return " ".join(sentences)
-
-
-def _member(study: Suspects, family: Family, index: int) -> str:
+def member(study: Suspects, family: Family, index: int) -> str:
+    """The name of a node, or of the nodes of a pair."""
     return " to ".join(study.hosts[node] for node in family.members[index])
-
-
-def table(study: Suspects) -> exhibit.Table:
-    """Each quantity with its typical value, its slowest member and the smallest loss that would
-    have been found."""
-    rows, names = [], short_names(study.dataset)
-    for network, quantity, family in _families(study):
-        found, worst = family.found, int(np.argmax(family.found.mean))
-        ends = (found.low[worst], found.high[worst]) if study.blocks > 1 else None
-        slowest = (
-            f"{_member(study, family, worst)}: {percent(found.mean[worst])} ({percent_range(ends)})"
-        )
-        counts = str(len(family.members)), str(len(found.slower))
-        finds_from = percent(found.finds_from if study.blocks > 1 else None)
-        cells = names[network.name], QUANTITIES[quantity][0], family.typical
-        rows.append((*cells, *counts, slowest, finds_from))
-    columns = "Network; What; Median; Compared; Slower; Slowest, loss of speed; Smallest loss found"
-    return exhibit.Table(
-        "suspects-quantities",
-        columns.split("; "),
-        "lllrrlr",
-        rows,
-        f"What was compared. 'Slower' loses more than {percent(study.tolerance, 0)} and more than the others differ by; the smallest loss is the one that "
-        "is found with a power of at least 90 %.",
-        exhibit.Basis.of_dataset(study.dataset, INTERVAL, study.blocks),
-    )
-
-
-def matrices(study: Suspects) -> Figure:
-    """A row of panels for each network: losses [%] by bandwidth and, if any latency can be judged, by latency, over senders
-    and receivers."""
-    names, networks = short_names(study.dataset), study.networks
-    with style.styled():
-        figure = Figure(figsize=(style.WIDTH, 3.3 * len(networks)), layout="constrained")
-        rows = np.ravel(figure.subfigures(len(networks), 1))
-        for row, network in zip(rows, networks):
-            if len(networks) > 1:
-                row.suptitle(names[network.name])
-            losses = {"loss of bandwidth [%]": network.bandwidth}
-            found = network.families.get(PATH_ANSWER, network.families[ANSWER]).found
-            # Otherwise the differences are scatter.
-            if len(found.slower) or (found.answers == ALIKE).all():
-                losses["loss by latency [%]"] = network.latency
-            panels = row.subplots(1, len(losses), squeeze=False)[0]
-            for axes, (label, matrix) in zip(panels, losses.items()):
-                _draw_matrix(axes, matrix, study.hosts, label, len(losses))
-            panels[0].set_ylabel("sending nodes")
-    return figure
 
 
 def largest(losses: np.ndarray, several: int) -> np.ndarray:
@@ -481,23 +329,3 @@ def largest(losses: np.ndarray, several: int) -> np.ndarray:
     padded[: len(losses), : len(losses)] = np.where(np.isnan(losses), -np.inf, losses)
     found = padded.reshape(size, several, size, several).max(axis=(1, 3))
     return np.where(np.isinf(found), np.nan, found)
-
-
-def _draw_matrix(
-    axes: Axes, losses: np.ndarray, hosts: tuple[str, ...], label: str, panels: int
-) -> None:
-    widest = 100 * max(WIDEST, np.nanmax(losses))
-    several = -(-len(hosts) // _MOST_CELLS)
-    if several > 1:
-        losses, label = largest(losses, several), f"largest {label}\nof {several} x {several} nodes"
-    # Rectangles keep every cell sharp and selectable in the SVG.
-    drawn = axes.pcolormesh(100 * losses, cmap="magma_r", vmin=0, vmax=widest)
-    axes.set_aspect("equal")
-    axes.grid(False)
-    step = max(1, len(hosts) // 8)  # show as many names as fit
-    places = np.arange(0, len(hosts), step) / several + 0.5
-    axes.set_xticks(places, hosts[::step], rotation=90)
-    axes.set_yticks(places, hosts[::step])
-    axes.set_xlabel("receiving nodes")
-    axes.set_ylim(len(losses), 0)
-    axes.figure.colorbar(drawn, ax=axes, label=label, location="top", shrink=0.4 * panels)
