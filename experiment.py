@@ -462,7 +462,7 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     """
     if runs.attrs["campaign"] == own_program.CAMPAIGN:
         return beside(parameters, f"{own_program.CAMPAIGN}_replay")
-    times = program.times(runs)
+    times = derive.at_only_level(program.times(runs), "program")
     recorded = times.program.item()
     if recorded not in recording.programs():
         return None

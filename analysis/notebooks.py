@@ -43,7 +43,8 @@ TESTS_OF_TOOLS = ("12_ping_pong", "53_suspects", "86_compare", "87_reproduce")
 BY_WEIGHT = (
     *(SUMMARY, MAIN, "44_hpl_paper"),
     # What explains the answer
-    *("41_hpl_size", "42_hpl_noise", "46_scale_model", "48_hpl_messages"),
+    *("41_hpl_size", "42_hpl_noise", "46_scale_model", "45_hpl_agreement"),
+    "48_hpl_messages",
     *("57_switch_buffers", "56_incast", "58_congestion", "47_hpl_larger"),
     # The other sources
     *("10_mtu", "11_frame_size", "20_token_exchange", "30_link_bonding", "43_hpl_blas"),
@@ -57,7 +58,8 @@ BY_WEIGHT = (
 OF_ONE_KIND = {
     **dict.fromkeys(("44_hpl_paper", "54_replay", "55_twin"), "simulated"),
     **dict.fromkeys(
-        ("46_scale_model", "59_program", "62_program_others", "86_compare"), "emulated"
+        ("45_hpl_agreement", "46_scale_model", "59_program", "62_program_others", "86_compare"),
+        "emulated",
     ),
 }
 # What a notebook raises where campaigns are missing, or a short run lacks levels.

@@ -21,7 +21,7 @@ from analysis.statistics.judgement import ACROSS, INSIDE, place
 from analysis.store import IMPORTED
 from analysis.subjects import twin as twins
 from analysis.subjects.twin import Job, Twin
-from analysis.wording import UNKNOWN, counted, estimate, fixed, listed, number, percent
+from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
 from runners.record import FalloffError
 
 MARGIN = 0.03  # of a held-out rate, decided before the simulation
@@ -250,28 +250,6 @@ def _rates(dataset: xr.Dataset, twin: Twin) -> Iterator[Rate]:
             # More bandwidth may let messages meet that did not: an end is not always the worse one.
             ends = rates[0], min(rates), max(rates)
             yield Rate(network, fitted, names[network], nodes, *ends)
-
-
-def if_changed(study: Study, network: str) -> str:
-    """What each change of a network would bring, over the nodes that were asked for: a sentence, empty where none was."""
-    changed = [rate for rate in study.what_if if rate.fitted == network != rate.network]
-    if not changed:
-        return ""
-    gains: dict[str, list[str]] = {}
-    for rate in changed:
-        gains.setdefault(rate.words.partition(_WHAT_IF)[2], []).append(_signed(study.gain(rate)))
-    words = [f"{what} by {' and '.join(dict.fromkeys(each))}" for what, each in gains.items()]
-    nodes = listed([str(count) for count in sorted({rate.nodes for rate in changed})])
-    name = changed[0].words.partition(_WHAT_IF)[0]
-    unsure = all(abs(study.gain(rate)) < MARGIN for rate in changed)
-    below = (
-        f" That is less than the {percent(MARGIN, 0)} to which the twin is tested."
-        if unsure
-        else ""
-    )
-    return (
-        f"On {name} with {nodes} nodes, HPL's rate would change by this: {'; '.join(words)}.{below}"
-    )
 
 
 def accuracy(study: Study) -> str:

@@ -96,10 +96,9 @@ def limits(dataset: xr.Dataset) -> Said:
     """What limits emulated answers most. Empty for others."""
     if evidence_of(dataset) != "emulated":
         return say("")
-    shares = scale_model.shares(dataset)
-    kept = "" if shares.empty else f" {scale_model.kept(shares)}"
+    kept = scale_model.kept(scale_model.shares(dataset))
     return say(
-        f"**What limits this**: all emulated nodes share one machine, and time is slowed so much that it does not count.{kept} "
+        f"**What limits this**: all emulated nodes share one machine, and time is slowed so much that it does not count. {kept} "
         "Only links are compared, where Fortinet's faster network also used RDMA."
     )
 

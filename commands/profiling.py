@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import experiment
-from analysis import store, what_if
-from analysis.subjects import replay
+from analysis import attributes, exhibit, store, what_if
+from analysis.subjects import program
 from analysis.wording import number, percent, plain
 from commands.progress import shown
 from runners import executables, payload, recording, replay_actions
@@ -164,12 +164,17 @@ def replay_report(
     )
     with shown() as listen:
         runs = store.read(experiment.run_campaign(plan, listen=listen))
-    replays = replay.replays(runs)
-    factors = replay.factors(replays)
-    tables = replay.times_table(runs, replays.time), replay.factors_table(runs, factors)
-    falls = [f"- {plain(str(fall))}" for fall in replay.falls(runs, factors.transfer)]
-    words = [*(table.body for table in tables), "\n".join(falls)]
-    words += [plain(replay.saved(runs, replays, name)), *_limits(name, kept, wanted)]
+    times, names = program.times(runs), attributes.short_names(runs)
+    last = program.factors(times.mean("block")).isel(nodes=[-1])
+    rows = [
+        (names[line.interconnect.item()], *map(number, line.values)) for line in times.time[0, 0]
+    ]
+    columns = ("Network", *(f"{count} nodes [s]" for count in wanted))
+    time_table = exhibit.Table("times", columns, "l" + "r" * len(wanted), rows, "Times")
+    stated = [*program.falls(runs, times), *program.savings(runs, times)]
+    words = [time_table.body, program.factors_table(runs, last).body]
+    words += ["\n".join(f"- {plain(str(statement))}" for statement in stated)]
+    words += _limits(name, kept, wanted)
     return list(filter(None, words))
 
 

@@ -1,11 +1,9 @@
 """HPL's messages by size: planted profiles come back, as numbers, as a figure and in words."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 from executed import executed, words
-from shown import text
 from synthetic import campaign
 
 from analysis.subjects import hpl_messages
@@ -72,13 +70,3 @@ def test_what_was_not_counted_is_not_told():
     nothing = executed("48", hpl_messages=one_block(without=(2, 4, 8)))
     assert "cannot be said" in words(nothing)
     assert nothing.figures == {} and nothing.statements == ()
-
-
-def test_the_simulation_is_set_against_hpl_itself(tmp_path):
-    """The largest difference and how many are the same."""
-    off = (0.0, 0.002, -0.004)
-    cases = {"network": "gige", "P": [2, 2, 3], "Q": 2, "N": 2048, "NB": 128, "BCAST": [0, 0, 5]}
-    times = {"DEPTH": [0, 1, 1], "unmocked_s": 1.0, "simulated_s": 1 + np.array(off)}
-    pd.DataFrame(cases | times).to_csv(tmp_path / "t.csv", index=False)
-    said = text(hpl_messages.trust_in_words(hpl_messages.trust(tmp_path / "t.csv")))
-    assert "at most 0.40 %** (3 cases" in said and "In 1 of them" in said

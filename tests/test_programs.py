@@ -12,7 +12,6 @@ from executed import executed, stated
 from test_simulated import NETWORKS, needs_simgrid
 
 import experiment
-from analysis.subjects import replay
 from commands import profiling
 from runners import extrapolation, payload, recording, replay_actions
 from runners.calls import CHECKSUMS, Call
@@ -210,7 +209,7 @@ def test_efficiency_falls_off_where_the_network_counts():
         assert on_slow.estimate > on_fast.estimate
     only = runs.isel(trial=np.flatnonzero(runs.interconnect.values != "unshaped"))
     with pytest.raises(FalloffError, match="add unshaped to the campaign's interconnects"):
-        replay.replays(only)
+        executed("54", replay_examples=only)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from test_recorder import FORTRAN, LAUNCH, needs_fortran, needs_mpi
 from test_simulated import NETWORKS, needs_simgrid
 
 import experiment
-from analysis import parallel_efficiency
 from analysis.statistics.judgement import judge as judged
+from analysis.subjects import program
 from analysis.what_if import WhatIf
 from runners import payload, recording, replay_actions
 from runners.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT, Call
@@ -180,13 +180,14 @@ def test_pops_factors_are_those_of_a_program_whose_time_is_known(bed):
     found = tuple(chain(1.0, 55_000_000))
     networks = ("gige", "unshaped")
     got = {name: readings(bed, found, name) for name in networks}
-    columns = [
-        xr.DataArray(
-            [[got[n][name]] for n in networks], {"interconnect": list(networks), "nodes": [4]}
+    readings_of = {"time": "replay_time", "mean": "computing_mean", "most": "computing_most"}
+    times = {
+        name: xr.DataArray(
+            [got[network][reading] for network in networks], {"interconnect": list(networks)}
         )
-        for name in ("replay_time", "computing_mean", "computing_most")
-    ]
-    factors = parallel_efficiency.factors(*columns).sel(interconnect="gige", nodes=4)
+        for name, reading in readings_of.items()
+    }
+    factors = program.factors(xr.Dataset(times)).sel(interconnect="gige")
     known = {
         "load_balance": 2.5 / 4,
         "serialisation": 4 / 10,
@@ -194,6 +195,6 @@ def test_pops_factors_are_those_of_a_program_whose_time_is_known(bed):
         "parallel": 2.5 / 12,
     }
     assert {name: factors[name].item() for name in known} == pytest.approx(known, rel=0.02)
-    shares = parallel_efficiency.shares(factors)
+    shares = program.shares(factors)
     assert sum(shares[name].item() for name in shares) == pytest.approx(1)
     assert shares.computing.item() == pytest.approx(factors.parallel.item())

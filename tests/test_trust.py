@@ -18,13 +18,14 @@ from typing import NamedTuple
 import pytest
 from marks import the_rest_is_long
 
+from analysis import paths
 from analysis.derive import broadcast_bytes
-from analysis.subjects.hpl_messages import TRUST
 from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi
 from runners.tools import hpl
 
+TRUST = paths.REFERENCE / "trust.csv"
 AGREE = 0.01
 # Bandwidth [B/s] and latency [s], about those of the paper's networks: both programs run on the same one.
 NETWORKS = {

@@ -53,15 +53,15 @@ def average(
         return back(mean), back(low), back(high)
 
 
-def over_blocks(values: xr.DataArray, kind: Kind) -> xr.Dataset:
-    """`mean`, `low`, `high` (95 %) in the unit of `values` and the number of `blocks`, over all its dims but block.
+def over_blocks(values: xr.DataArray, kind: Kind, confidence: float = 0.95) -> xr.Dataset:
+    """`mean`, `low`, `high` in the unit of `values` and the number of `blocks`, over all its dims but block.
 
     NaN is left out; without a value the mean is NaN, and from one value the interval.
     """
     mean, low, high, blocks = xr.apply_ufunc(
         _average_of_known,
         values,
-        kwargs={"kind": kind},
+        kwargs={"kind": kind, "confidence": confidence},
         input_core_dims=[["block"]],
         output_core_dims=[[], [], [], []],
         vectorize=True,
@@ -70,11 +70,11 @@ def over_blocks(values: xr.DataArray, kind: Kind) -> xr.Dataset:
     return xr.Dataset({"mean": mean, "low": low, "high": high, "blocks": blocks})
 
 
-def _average_of_known(values, kind):
+def _average_of_known(values, kind, confidence):
     values = values[np.isfinite(values)]
     if not len(values):
         return np.nan, np.nan, np.nan, 0
-    return *average(values, kind), len(values)
+    return *average(values, kind, confidence), len(values)
 
 
 def rates(values: xr.DataArray) -> xr.Dataset:
@@ -82,9 +82,10 @@ def rates(values: xr.DataArray) -> xr.Dataset:
     return over_blocks(values, "rate")
 
 
-def ratios(log_ratio: xr.DataArray) -> xr.Dataset:
+def ratios(log_ratio: xr.DataArray, confidence: float = 0.95) -> xr.Dataset:
     """Like `over_blocks`, for ratios given as logarithms: `ratio` is their geometric mean."""
-    return over_blocks(back_from_scale(log_ratio, "ratio"), "ratio").rename(mean="ratio")
+    means = over_blocks(back_from_scale(log_ratio, "ratio"), "ratio", confidence)
+    return means.rename(mean="ratio")
 
 
 def mean_over(values: xr.DataArray, dim, kind: Kind, skipna: bool | None = None) -> xr.DataArray:

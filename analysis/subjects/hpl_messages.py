@@ -1,16 +1,13 @@
-"""The messages that HPL sends: their number by size, over the nodes; and whether simulated messages
-take as long as HPL's own."""
+"""The messages that HPL sends: their number by size, over the nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import paths, style
+from analysis import style
 from analysis.derive import at_only_level, points
 from analysis.statements import NO_INTERVAL, Statement, estimated, evidence_of, origin
 from analysis.wording import byte_size, counted, number, percent
@@ -19,7 +16,6 @@ from analysis.wording import byte_size, counted, number, percent
 # the latency of a message.
 SMALL = 4096
 EVERY = 5  # size classes between ticks: a factor of 32
-TRUST = paths.REFERENCE / "trust.csv"
 
 
 @dataclass(frozen=True)
@@ -160,25 +156,3 @@ def by_size(profiles: Sequence[Profile]) -> Figure:
         panels[0, 0].set_ylabel("share of messages [%]")
         panels[1, 0].set_ylabel("share of bytes [%]")
     return figure
-
-
-def trust(file: Path = TRUST) -> pd.DataFrame:
-    """Compare the simulation with HPL itself on modelled networks, where only messages take time.
-
-    A row for each case of the file that tests/test_trust.py writes: network, P, Q, N, NB, BCAST and
-    DEPTH as in HPL.dat, the times `unmocked_s` of HPL itself and `simulated_s`, and `difference`
-    [1], simulated over HPL's own, less one.
-    """
-    cases = pd.read_csv(file)
-    return cases.assign(difference=cases.simulated_s / cases.unmocked_s - 1)
-
-
-def trust_in_words(cases: pd.DataFrame) -> str:
-    """How far the simulation's time differs from HPL's own if only messages take time, in plain
-    English (Markdown)."""
-    largest = percent(cases.difference.abs().max(), 2)
-    return (
-        f"**With computation switched off, the simulation and HPL itself differ by at most {largest}** "
-        f"({counted(len(cases), 'case')}, simulated evidence). In {int((cases.difference == 0).sum())} of them both "
-        "print the same rate, to its last digit."
-    )
