@@ -1,6 +1,7 @@
 """Efficiency over nodes where Rpeak is known, and the shape of that curve in a few numbers."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -139,4 +140,15 @@ def gain_in_words(points: xr.Dataset, network: str, reference: str) -> str:
         f"{on_par if float(abs(rates).max()) < 100 * margin else ''}HPL's rate is {between((float(rates.min()), float(rates.max())), 1)} % "
         f"higher on {names[network]} than on {names[reference]}, with {bandwidth:.2g} times its bandwidth"
         f"{'' if latency == 1 else f' and {latency:.2g} times its latency'}."
+    )
+
+
+def spans(shares: xr.DataArray, names: Mapping[str, str]) -> str:
+    """From which share to which each network's goes along the other dim of `shares`, as "from 90.5 to 74.9 % on GigE"."""
+    rows = shares.transpose("interconnect", ...).to_pandas()
+    return listed(
+        [
+            f"from {fixed(100 * row.iloc[0], 1)} to {percent(row.iloc[-1])} on {names[name]}"
+            for name, row in rows.iterrows()
+        ]
     )
