@@ -44,6 +44,23 @@ def shape(efficiency: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({"fall": fall, "spread": spread})
 
 
+def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | None:
+    """The least node count against which every later case is flat; None where the last but one already is not.
+
+    `log_ratio` is over (block, nodes); cases without a value are left out. The node counts are tested from the most
+    downwards, up to the first that fails: a fixed sequence, so that no level needs a correction. "All later cases are
+    flat" holds when each of their 90 % intervals lies inside the margin.
+    """
+    cases = log_ratio.dropna("nodes", how="all").transpose("nodes", "block")
+    values, end = cases.values, None
+    for at in range(len(values) - 2, -1, -1):
+        later = [judge(case - values[at], margin, evidence) for case in values[at + 1 :]]
+        if any(judgement.answer != FLAT for judgement in later):
+            break
+        end = int(cases.nodes.values[at])
+    return end
+
+
 def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]:
     """Does each simulated network's efficiency fall from the fewest nodes to the most that it was simulated on? A fall
     within the campaign's margin is none.
@@ -75,41 +92,6 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
         sentence = f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}{within}."
         statements.append(replace(one, sentence=sentence))
     return statements
-
-
-def levels(points: xr.Dataset) -> str:
-    """Each network's efficiency on the fewest and on the most nodes, in words; empty if no network has both.
-
-    `points` is from `derive.points`, at a single block.
-    """
-    ends = efficiency(points).sortby("nodes").isel(nodes=[0, -1])
-    ends, names = (
-        ends.transpose("interconnect", "nodes").dropna("interconnect"),
-        names_in_text(points),
-    )
-    first, last = ends.nodes.values.tolist()
-    reached = [
-        f"from {fixed(100 * start, 1)} to {percent(end)} on {names[name]}"
-        for name, (start, end) in zip(ends.interconnect.values.tolist(), ends.values)
-    ]
-    if not reached:
-        return ""
-    return f"From {first} to {last} nodes, HPL's share of the peak goes {listed(reached)}."
-
-
-def beyond_plateau(points: xr.Dataset, network: str) -> str:
-    """Whether a network's efficiency is level from PLATEAU nodes on, within the campaign's margin, in a sentence; empty
-    if it is not known there.
-
-    `points` is from `derive.points`, at a single block.
-    """
-    reached, margin = efficiency(points).sel(interconnect=network), designs.read(points).margin
-    spread, name = float(shape(reached).spread), names_in_text(points)[network]
-    if np.isnan(spread):
-        return ""
-    if spread > margin * float(reached.max()):
-        return f"{name} is not level beyond {PLATEAU} nodes."
-    return f"{name} is level from {PLATEAU} nodes on: no two cases differ by more than {fixed(100 * spread, 1)} points."
 
 
 def gain(points: xr.Dataset, network: str, reference: str) -> xr.DataArray:
