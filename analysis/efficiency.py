@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 
 from analysis.attributes import names_in_text, testbed
-from analysis.contrasts import log_ratios
-from analysis.statements import NOTHING, Statement, judged_fall, origin, ratio_change
+from analysis.statements import Statement, judged_fall, origin, ratio_change
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FLAT, judge
-from analysis.wording import between, counted, fixed, listed, percent
+from analysis.wording import fixed, listed, percent
 
 # From this node count on a curve is checked for being level: the emulated campaign ends here.
 PLATEAU = 8
@@ -69,60 +67,20 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
     statement. Those in `primary` are primary.
     """
     source, names, margin = origin(points), names_in_text(points), designs.read(points).margin
-    reached, statements = efficiency(points).sortby("nodes"), []
-    for network in reached.interconnect.values.tolist():
-        cases = reached.sel(interconnect=network)
-        known = cases.dropna("nodes")
-        if known.sizes["nodes"] < 2 or np.isnan(cases[0]):
+    statements = []
+    for cases in efficiency(points).sortby("nodes").transpose("interconnect", "nodes"):
+        network, known = cases.interconnect.item(), cases.dropna("nodes")
+        if known.size < 2 or np.isnan(cases[0]):
             continue
         verdict = judge([math.log(known[-1] / known[0])], margin, source["evidence"])
-        span = f"from {int(known.nodes[0])} to {counted(int(known.nodes[-1]), 'node')}"
-        within = (
-            f", within the margin of {percent(margin, 0)}"
-            if verdict.answer == FLAT and abs(verdict.fall) >= NOTHING
-            else ""
+        span = f"from {int(known.nodes[0])} to {int(known.nodes[-1])} nodes"
+        about = {"primary": network in primary, "series": network}
+        about["sentence"] = (
+            f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}: **{verdict.answer}**."
         )
-        one = judged_fall(
-            source,
-            f"{names[network]} loses efficiency from {int(known.nodes[0])} to {int(known.nodes[-1])} nodes",
-            verdict,
-            primary=network in primary,
-            series=network,
-        )
-        sentence = f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}{within}."
-        statements.append(replace(one, sentence=sentence))
+        subject = f"{names[network]} loses efficiency {span}"
+        statements.append(judged_fall(source, subject, verdict, **about))
     return statements
-
-
-def gain(points: xr.Dataset, network: str, reference: str) -> xr.DataArray:
-    """HPL's rate on a network over that on another [1], over (nodes) that ran on both; empty if one was not run.
-
-    `points` is from `derive.points`, at a single block.
-    """
-    if not {network, reference} <= {*points.interconnect.values.tolist()}:
-        return xr.DataArray([], {"nodes": []}, "nodes")
-    return np.exp(log_ratios(points, network, reference)).dropna("nodes")
-
-
-def gain_in_words(points: xr.Dataset, network: str, reference: str) -> str:
-    """How much faster HPL is on a network than on another, beside the ratios of their bandwidths and latencies, in a sentence
-    (Markdown); empty if no case ran on both. The arguments are as of `gain`."""
-    rates, names = 100 * (gain(points, network, reference) - 1), names_in_text(points)
-    if not rates.size:
-        return ""
-    margin, links = designs.read(points).margin, testbed(points)["network"]
-    bandwidth, latency = (
-        links[network][name]["value"] / links[reference][name]["value"]
-        for name in ("bandwidth", "latency")
-    )
-    on_par = (
-        f"**{names[reference]} is on par with {names[network]}**, within {percent(margin, 0)}: "
-    )
-    return (
-        f"{on_par if float(abs(rates).max()) < 100 * margin else ''}HPL's rate is {between((float(rates.min()), float(rates.max())), 1)} % "
-        f"higher on {names[network]} than on {names[reference]}, with {bandwidth:.2g} times its bandwidth"
-        f"{'' if latency == 1 else f' and {latency:.2g} times its latency'}."
-    )
 
 
 def spans(shares: xr.DataArray, names: Mapping[str, str]) -> str:
