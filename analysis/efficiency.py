@@ -1,17 +1,16 @@
 """Efficiency over nodes where Rpeak is known, and the shape of that curve in a few numbers."""
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
 from analysis.attributes import names_in_text, testbed
-from analysis.contrasts import log_ratios
-from analysis.statements import NOTHING, Statement, judged_fall, origin, ratio_change
+from analysis.statements import Statement, judged_fall, origin, ratio_change
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FLAT, judge
-from analysis.wording import between, counted, fixed, listed, percent
+from analysis.wording import fixed, listed, percent
 
 # From this node count on a curve is checked for being level: the emulated campaign ends here.
 PLATEAU = 8
@@ -43,6 +42,23 @@ def shape(efficiency: xr.DataArray) -> xr.Dataset:
     return xr.Dataset({"fall": fall, "spread": spread})
 
 
+def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | None:
+    """The least node count against which every later case is flat; None where the last but one already is not.
+
+    `log_ratio` is over (block, nodes); cases without a value are left out. The node counts are tested from the most
+    downwards, up to the first that fails: a fixed sequence, so that no level needs a correction. "All later cases are
+    flat" holds when each of their 90 % intervals lies inside the margin.
+    """
+    cases = log_ratio.dropna("nodes", how="all").transpose("nodes", "block")
+    values, end = cases.values, None
+    for at in range(len(values) - 2, -1, -1):
+        later = [judge(case - values[at], margin, evidence) for case in values[at + 1 :]]
+        if any(judgement.answer != FLAT for judgement in later):
+            break
+        end = int(cases.nodes.values[at])
+    return end
+
+
 def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]:
     """Does each simulated network's efficiency fall from the fewest nodes to the most that it was simulated on? A fall
     within the campaign's margin is none.
@@ -51,92 +67,28 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
     statement. Those in `primary` are primary.
     """
     source, names, margin = origin(points), names_in_text(points), designs.read(points).margin
-    reached, statements = efficiency(points).sortby("nodes"), []
-    for network in reached.interconnect.values.tolist():
-        cases = reached.sel(interconnect=network)
-        known = cases.dropna("nodes")
-        if known.sizes["nodes"] < 2 or np.isnan(cases[0]):
+    statements = []
+    for cases in efficiency(points).sortby("nodes").transpose("interconnect", "nodes"):
+        network, known = cases.interconnect.item(), cases.dropna("nodes")
+        if known.size < 2 or np.isnan(cases[0]):
             continue
         verdict = judge([math.log(known[-1] / known[0])], margin, source["evidence"])
-        span = f"from {int(known.nodes[0])} to {counted(int(known.nodes[-1]), 'node')}"
-        within = (
-            f", within the margin of {percent(margin, 0)}"
-            if verdict.answer == FLAT and abs(verdict.fall) >= NOTHING
-            else ""
+        span = f"from {int(known.nodes[0])} to {int(known.nodes[-1])} nodes"
+        about = {"primary": network in primary, "series": network}
+        about["sentence"] = (
+            f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}: **{verdict.answer}**."
         )
-        one = judged_fall(
-            source,
-            f"{names[network]} loses efficiency from {int(known.nodes[0])} to {int(known.nodes[-1])} nodes",
-            verdict,
-            primary=network in primary,
-            series=network,
-        )
-        sentence = f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}{within}."
-        statements.append(replace(one, sentence=sentence))
+        subject = f"{names[network]} loses efficiency {span}"
+        statements.append(judged_fall(source, subject, verdict, **about))
     return statements
 
 
-def levels(points: xr.Dataset) -> str:
-    """Each network's efficiency on the fewest and on the most nodes, in words; empty if no network has both.
-
-    `points` is from `derive.points`, at a single block.
-    """
-    ends = efficiency(points).sortby("nodes").isel(nodes=[0, -1])
-    ends, names = (
-        ends.transpose("interconnect", "nodes").dropna("interconnect"),
-        names_in_text(points),
-    )
-    first, last = ends.nodes.values.tolist()
-    reached = [
-        f"from {fixed(100 * start, 1)} to {percent(end)} on {names[name]}"
-        for name, (start, end) in zip(ends.interconnect.values.tolist(), ends.values)
-    ]
-    if not reached:
-        return ""
-    return f"From {first} to {last} nodes, HPL's share of the peak goes {listed(reached)}."
-
-
-def beyond_plateau(points: xr.Dataset, network: str) -> str:
-    """Whether a network's efficiency is level from PLATEAU nodes on, within the campaign's margin, in a sentence; empty
-    if it is not known there.
-
-    `points` is from `derive.points`, at a single block.
-    """
-    reached, margin = efficiency(points).sel(interconnect=network), designs.read(points).margin
-    spread, name = float(shape(reached).spread), names_in_text(points)[network]
-    if np.isnan(spread):
-        return ""
-    if spread > margin * float(reached.max()):
-        return f"{name} is not level beyond {PLATEAU} nodes."
-    return f"{name} is level from {PLATEAU} nodes on: no two cases differ by more than {fixed(100 * spread, 1)} points."
-
-
-def gain(points: xr.Dataset, network: str, reference: str) -> xr.DataArray:
-    """HPL's rate on a network over that on another [1], over (nodes) that ran on both; empty if one was not run.
-
-    `points` is from `derive.points`, at a single block.
-    """
-    if not {network, reference} <= {*points.interconnect.values.tolist()}:
-        return xr.DataArray([], {"nodes": []}, "nodes")
-    return np.exp(log_ratios(points, network, reference)).dropna("nodes")
-
-
-def gain_in_words(points: xr.Dataset, network: str, reference: str) -> str:
-    """How much faster HPL is on a network than on another, beside the ratios of their bandwidths and latencies, in a sentence
-    (Markdown); empty if no case ran on both. The arguments are as of `gain`."""
-    rates, names = 100 * (gain(points, network, reference) - 1), names_in_text(points)
-    if not rates.size:
-        return ""
-    margin, links = designs.read(points).margin, testbed(points)["network"]
-    bandwidth, latency = (
-        links[network][name]["value"] / links[reference][name]["value"]
-        for name in ("bandwidth", "latency")
-    )
-    on_par = (
-        f"**{names[reference]} is on par with {names[network]}**, within {percent(margin, 0)}: "
-    )
-    return (
-        f"{on_par if float(abs(rates).max()) < 100 * margin else ''}HPL's rate is {between((float(rates.min()), float(rates.max())), 1)} % "
-        f"higher on {names[network]} than on {names[reference]}, with {bandwidth:.2g} times its bandwidth"
-        f"{'' if latency == 1 else f' and {latency:.2g} times its latency'}."
+def spans(shares: xr.DataArray, names: Mapping[str, str]) -> str:
+    """From which share to which each network's goes along the other dim of `shares`, as "from 90.5 to 74.9 % on GigE"."""
+    rows = shares.transpose("interconnect", ...).to_pandas()
+    return listed(
+        [
+            f"from {fixed(100 * row.iloc[0], 1)} to {percent(row.iloc[-1])} on {names[name]}"
+            for name, row in rows.iterrows()
+        ]
     )

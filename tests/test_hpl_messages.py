@@ -6,7 +6,6 @@ import xarray as xr
 from executed import executed, words
 from synthetic import campaign
 
-from analysis.subjects import hpl_messages
 from runners.payload import LEAST
 
 SHORT, LONG = 3000, 3 * 2**19  # B: in the classes from 2 KiB and from 1 MiB
@@ -39,23 +38,21 @@ def of_both_kinds():
 
 def test_planted_numbers_come_back(of_both_kinds):
     """Shares and halves are those of the planted messages."""
-    at, short, long = of_both_kinds.names["profiles"][0], 64000, 80
-    assert at.nodes == 8
-    assert at.small_messages == pytest.approx(short / (short + long))
-    assert at.small_bytes == pytest.approx(short * SHORT / (short * SHORT + long * LONG))
-    data = [one.estimate for one in of_both_kinds.statements]
-    assert data[0] == pytest.approx(64000 / 64080) and len(data) == 4
+    short, long = 64000, 80
+    shares = [one.estimate for one in of_both_kinds.statements]
+    assert shares[0] == pytest.approx(short / (short + long)) and len(shares) == 4
+    assert shares[1] == pytest.approx(short * SHORT / (short * SHORT + long * LONG))
     assert [one.words for one in of_both_kinds.statements] == ["yes", "yes"] * 2
-    assert at.half_bytes_size == 2**11
-    (apart,) = hpl_messages.profiles(None, one_block(few=10))
-    assert apart.half_bytes_size == 2**20
-    assert [one.words for one in hpl_messages.most_are_small(apart)] == ["yes", "no"]
+    assert "in messages of 2 KiB or more" in words(of_both_kinds)
+    few = executed("48", hpl_messages=one_block(few=10))
+    assert "in messages of 1 MiB or more" in words(few)
+    assert [one.words for one in few.statements] == ["yes", "no"]
 
 
 def test_kinds_of_evidence_stay_apart(of_both_kinds):
     """Each has its own profile, sentences and column of panels, whose steps add up to 100 %; nothing is pooled."""
     kinds = ["simulated", "emulated"]
-    assert [profile.evidence for profile in of_both_kinds.names["profiles"]] == kinds
+    assert [one.evidence for one in of_both_kinds.statements[::2]] == kinds
     assert all(f"On 8 {kind} nodes" in words(of_both_kinds) for kind in kinds)
     axes = of_both_kinds.figures["payload"].figure.axes
     assert [each.get_title() for each in axes[:2]] == [f"{kind}, 8 nodes" for kind in kinds]
@@ -65,8 +62,7 @@ def test_kinds_of_evidence_stay_apart(of_both_kinds):
 
 def test_what_was_not_counted_is_not_told():
     """The profile is of the most nodes with a count; without any there is none, and that is said."""
-    (profile,) = hpl_messages.profiles(one_block(without=(8,)))
-    assert profile.nodes == 4
+    assert "On 4 emulated nodes" in words(executed("48", hpl_messages=one_block(without=(8,))))
     nothing = executed("48", hpl_messages=one_block(without=(2, 4, 8)))
     assert "cannot be said" in words(nothing)
     assert nothing.figures == {} and nothing.statements == ()

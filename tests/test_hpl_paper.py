@@ -11,10 +11,10 @@ from shown import failed
 from synthetic_hpl_paper import planted, smith_campaign
 from synthetic_scale_model import run
 
+import experiment
 from analysis import paths, todays_run
-from analysis.derive import at_only_level, points
-from analysis.efficiency import beyond_plateau, efficiency
-from analysis.subjects import hpl_paper
+from analysis.derive import points
+from analysis.efficiency import end_of_fall
 from runners.record import FalloffError
 
 FALL = 0.17  # of GigE against 10GE, from 2 nodes to where it ends
@@ -60,12 +60,12 @@ def ends_at_eight():
 
 @pytest.mark.parametrize(("end", "found"), [(8, 8), (36, None)])
 def test_the_fall_ends_where_it_was_planted(end, found):
-    """In both scales the end is the first case at which all of the fall is there; at the last case it stays open."""
-    for dataset in (emulated(end), paper(end)):
-        assert hpl_paper.end_of_planned_fall(points(dataset)) == found
-    one = hpl_paper.fall_to_its_end(points(emulated(end)))
-    assert one.words == "falls off" and f"from 2 to {found or 36} nodes" in one.sentence
-    assert ("is open" in one.sentence) == (found is None)
+    """The end is the first case at which all of the fall is there; at the last case it stays open."""
+    made = shown(emulated(end), paper(end))
+    fall = stated(made, EMULATED)
+    assert made.names["end"] == found and fall.words == "falls off"
+    assert f"from 2 to {found or 36} nodes" in fall.sentence
+    assert ("its fall ends is open" in words(made)) == (found is None)
 
 
 def test_the_fall_and_the_shares_are_the_planted_ones():
@@ -90,16 +90,16 @@ def test_the_end_is_found_from_the_most_nodes_downwards():
     """A case in the middle that is off by more than the margin ends the search there, whatever lies before it."""
     values = np.log([[1.0, 1.0, 1.0, 0.9, 1.0, 1.0]])
     ratio = xr.DataArray(values, {"nodes": [2, 4, 6, 8, 10, 12]}, ("block", "nodes"))
-    assert hpl_paper.end_of_fall(ratio, 0.05, "simulated") == 10
-    assert hpl_paper.end_of_fall(ratio.isel(nodes=slice(0, 4)), 0.05, "simulated") is None
-    assert hpl_paper.end_of_fall(ratio.where(ratio.nodes != 8), 0.05, "simulated") == 2
+    assert end_of_fall(ratio, 0.05, "simulated") == 10
+    assert end_of_fall(ratio.isel(nodes=slice(0, 4)), 0.05, "simulated") is None
+    assert end_of_fall(ratio.where(ratio.nodes != 8), 0.05, "simulated") == 2
 
 
 @pytest.mark.parametrize("chance", [{"noise": 0.08}, {"blocks": 1}])
 def test_scatter_leaves_the_end_open(chance):
     """Runs that scatter by 8 % cannot show that any case is level; neither can a single block."""
-    one = hpl_paper.fall_to_its_end(points(emulated(**chance)))
-    assert "is open" in one.sentence and one.words != "flat"
+    made = shown(emulated(**chance), paper())
+    assert made.names["end"] is None and stated(made, EMULATED).words != "flat"
 
 
 def test_both_scales_are_drawn():
@@ -111,14 +111,23 @@ def test_both_scales_are_drawn():
     ).all()
     drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in simulated.lines])
     assert drawn[drawn < 78].size == 15 and (drawn == 80.0).any()
-    today = points(run("hpl_paper_simulated", share(8, level=0.88), blocks=1)).isel(block=0)
-    few = today.sel(nodes=[2, 4])
-    *_, panel = hpl_paper.both_scales(points(emulated()), ends_at_eight().names["paper"], 80, few).axes  # fmt: skip
+    off = run("hpl_paper_simulated", share(8, level=0.88), blocks=1)
+    text = words(shown(emulated(noise=0), off))
+    assert "at most 1.9 points on GigE and 2.0 points on 10GE" in text
+
+
+def test_todays_cases_are_drawn_beside_the_stored_ones(monkeypatch):
+    """A mark for each case that ran, here on 2 and 4 nodes."""
+    today = run("hpl_paper_simulated", share(8, level=0.88), blocks=1)
+    today = today.isel(trial=np.isin(today.nodes, (2, 4)))
+    monkeypatch.setattr(experiment, "run_today", lambda parameters: today)
+    monkeypatch.setattr(experiment, "todays_run", lambda *_: None)
+    made = shown(emulated(), paper())
+    *_, panel = made.figures["table1"].figure.axes
     marks = [line.get_ydata() for line in panel.lines if line.get_label() == "today"]
-    np.testing.assert_allclose(marks, 100 * efficiency(few).transpose("interconnect", "nodes"))
-    off = points(run("hpl_paper_simulated", share(8, level=0.88), blocks=1)).isel(block=0)
-    exact = points(emulated(noise=0))
-    assert "at most 1.9 points on GigE and 2.0 points on 10GE" in hpl_paper.apart(exact, off)
+    wanted = 100 * made.names["now"]
+    np.testing.assert_allclose(marks, wanted)
+    assert wanted.notnull().sum() == 4
 
 
 def test_planted_efficiencies_come_back():
@@ -138,19 +147,7 @@ def test_planted_efficiencies_come_back():
     assert contrast.estimate == pytest.approx(1 - ratios[1] / ratios[0])
     assert gige.estimate == pytest.approx(1 - planted("gige", 36) / planted("gige", 2))
     assert fast.words == "flat" and set(made.figures) == {"table1", "sensitivity"}
-    assert "differ by more than 0.0 points" in words(made)
-
-
-def test_level_is_said_only_of_what_is_level():
-    """A curve that goes on falling is not, and few nodes say nothing of it."""
-    falling = smith_campaign("hpl_paper_simulated")
-    rates = falling.hpl_rate * (1 - 0.05 * np.log2(falling.nodes / 2).clip(min=0))
-    for dataset, said in (
-        (falling.assign(hpl_rate=rates), "is not level"),
-        (smith_campaign("hpl_paper_simulated", FEW), ""),
-    ):
-        told = beyond_plateau(at_only_level(points(dataset), "block"), "gige")
-        assert (said in told) if said else not told
+    assert "From 8 nodes on, GigE's cases differ by at most 0.0 points" in words(made)
 
 
 def test_lost_cases_leave_statements_without_numbers():

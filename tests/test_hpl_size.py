@@ -24,8 +24,8 @@ def derived(**chance):
     return at_only_level(points(size_campaign(**chance)), "nodes")
 
 
-def limit(hpl_points):
-    return hpl_size.same_limit(hpl_points, hpl_size.curves(hpl_points))
+def notebook(dataset):
+    return executed("41", hpl_size=dataset)
 
 
 @cache
@@ -44,8 +44,9 @@ def test_planted_costs_and_ratios_come_back():
                 planted[name], rel=tolerance
             )
         assert curve.limits.mean() == pytest.approx(1 / planted["gamma"], rel=0.02)
-    one = limit(exact)
-    assert one.words == "the same" and one.estimate == pytest.approx(1, abs=0.01)
+    made = notebook(size_campaign(blocks=3, noise=0, block_effect=0))
+    limit = stated(made, LIMIT)
+    assert limit.words == "the same" and limit.estimate == pytest.approx(1, abs=0.01)
     uneven = derived(blocks=3, noise=0, block_effect=0.2)
     x = hpl_size.settings(uneven, uneven.N)
     found = ratios(log_ratios(uneven, "gige", "10gige")).ratio
@@ -72,23 +73,23 @@ def test_costs_may_be_negative_in_a_block():
 
 def test_the_statements_follow_the_data():
     """The share at the largest order is the planted one; a network that slows every operation has its own limit."""
-    made = executed("41", hpl_size=size_campaign(blocks=4, noise=0.002))
+    made = notebook(size_campaign(blocks=4, noise=0.002))
     x = hpl_size.settings(made.names["hpl"], [7168])
     truth = (hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"])).item()
     largest, same = made.statements
     assert largest.interval[0] < truth < largest.interval[1] and largest.n == 4 and largest.primary
     assert same.words == "the same" and same.subject.startswith(LIMIT) and words(made)
-    other = limit(derived(blocks=6, noise=0.003, costs=OTHER_LIMIT))
+    other = stated(notebook(size_campaign(blocks=6, noise=0.003, costs=OTHER_LIMIT)), LIMIT)
     assert other.words == "different" and other.estimate == pytest.approx(1.15 / 1.5, rel=0.05)
 
 
 def test_a_block_without_a_whole_curve_is_left_out():
     """A lost run costs its network's curve that block, and the comparison of both limits, too."""
-    lost = derived(blocks=4, noise=0.003, failed={(2, "gige", 4, 1792)})
-    fitted = hpl_size.curves(lost)
-    blocks = {name: curve.limits.block.values.tolist() for name, curve in fitted.items()}
+    made = notebook(size_campaign(blocks=4, noise=0.003, failed={(2, "gige", 4, 1792)}))
+    curves = made.names["curves"]
+    blocks = {name: curve.limits.block.values.tolist() for name, curve in curves.items()}
     assert blocks == {"gige": [1, 3, 4], "10gige": [1, 2, 3, 4]}
-    assert hpl_size.same_limit(lost, fitted).n == 3
+    assert stated(made, LIMIT).n == 3
 
 
 @pytest.mark.parametrize(
@@ -109,29 +110,27 @@ def test_a_block_without_a_whole_curve_is_left_out():
 )
 def test_what_the_data_cannot_carry_is_refused(chance, reason):
     """Two sizes, no valid run, or a rate that grows without end: no limit is made up, and the refusal says why."""
-    data = derived(**chance)
-    fitted = hpl_size.curves(data)
-    assert reason in fitted["gige"].refused and fitted["gige"].limits is None
-    one = hpl_size.same_limit(data, fitted)
-    assert one.words == "undecided" and one.estimate is None and "is open" in one.sentence
-    hpl_size.over_orders(data, fitted)
+    made = notebook(size_campaign(**chance))
+    curve, limit = made.names["curves"]["gige"], stated(made, LIMIT)
+    assert reason in curve.refused and curve.limits is None and reason in words(made)
+    assert limit.words == "undecided" and limit.estimate is None
 
 
 def test_a_curve_that_misses_is_not_drawn():
     """Rates that jump at the largest sizes are not HPL's model: no curve, no limit."""
     dataset = size_campaign(blocks=6, noise=0.002)
     jump = dataset.hpl_rate.where(dataset.N < 5000, 0.5 * dataset.hpl_rate)
-    missed = at_only_level(points(dataset.assign(hpl_rate=jump)), "nodes")
-    assert "it misses the points" in limit(missed).sentence
-    for data, drawn in ((missed, 0), (noisy(), 2)):
-        fitted = hpl_size.curves(data)
-        assert sum(curve.follows for curve in fitted.values()) == drawn
-        lines = hpl_size.over_orders(data, fitted).axes[0].lines
+    missed = notebook(dataset.assign(hpl_rate=jump))
+    assert "it misses the points" in words(missed)
+    assert stated(missed, LIMIT).estimate is None
+    for made, drawn in ((missed, 0), (notebook(dataset), 2)):
+        assert sum(curve.follows for curve in made.names["curves"].values()) == drawn
+        lines = made.figures["size"].figure.axes[0].lines
         assert len([line for line in lines if line.get_gid() == "model"]) == drawn
 
 
 def test_without_a_reading_nothing_is_said_in_numbers():
-    """All trials failed: the limit is open, and no share is stated."""
-    made = executed("41", hpl_size=failed(size_campaign(blocks=2), "no library"))
-    assert [one.estimate for one in made.statements] == [None] and words(made)
+    """All trials failed: the limit is open, and no share is known."""
+    made = notebook(failed(size_campaign(blocks=2), "no library"))
+    assert {one.estimate for one in made.statements} == {None} and words(made)
     assert stated(made, LIMIT).words == "undecided"

@@ -144,7 +144,7 @@ def test_readme_shows_the_reports_figure_and_answer(stored):
     opening = document.read(stored.notebooks / notebooks.SUMMARY / f"{notebooks.SUMMARY}.ipynb")
     answer = opening.markdown.replace("\u00a0", " ").replace("\\", "")
     for page in ("README.md", "paper/paper.md"):
-        quotes = r"^(On GigE HPL's .*)\n\n((?:- .*\n){3})\n"
+        quotes = r"^(From 2 to 36 nodes HPL's .*)\n\n((?:- .*\n){3})\n"
         levels, bullets = re.search(quotes, (paths.ROOT / page).read_text("utf-8"), re.M).groups()
         quoted = [levels, *re.findall(r"^- (.*)$", bullets, re.M)]
         assert [words for words in quoted if words not in " ".join(answer.split())] == []

@@ -5,7 +5,9 @@ import numpy as np
 import xarray as xr
 
 from analysis.attributes import names_in_text
+from analysis.efficiency import efficiency, rpeak
 from analysis.statements import Said, Statement, bullets, estimated, evidence_of, origin, say
+from analysis.statistics import design as designs
 from analysis.statistics.judgement import REFUSED, judge_range
 
 SIMULATED = "simulated"
@@ -106,4 +108,20 @@ def over_nodes(
         change("slow_over_nodes", slow, FEWEST, most),
         quantity(dataset, "fast_over_slow", f"{text} on {most} nodes", here, n_of),
         quantity(dataset, "gap_grows", f"{text}, {most} over {FEWEST} nodes", growth, n_of),
+    ]
+
+
+def over_peak(dataset: xr.Dataset, points: xr.Dataset, n_of: str) -> list[Statement]:
+    """The fast network's rate over Rpeak on the most nodes, and how far it spreads over 2 nodes and more; refused if Rpeak is
+    not known. `points` is from `derive.points`."""
+    fast = designs.read(points).pair[1]
+    shares = efficiency(points).sel(interconnect=fast, nodes=points.nodes >= FEWEST)
+    refused = "the theoretical peak of its nodes is not known" * bool(np.isnan(rpeak(dataset)))
+    about = {"n_of": n_of, "is_ratio": False, "refused": refused}
+    most, spread = shares.isel(nodes=-1), shares.max("nodes") - shares.min("nodes")
+    return [
+        quantity(dataset, "fast_level", "rate over Rpeak on the most nodes, 10GE", most, **about),
+        quantity(
+            dataset, "fast_spread", "largest less smallest rate over Rpeak, 10GE", spread, **about
+        ),
     ]
