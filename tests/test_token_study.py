@@ -95,7 +95,9 @@ def test_a_busy_machine_is_no_limit_of_wires(use, busy_s, answer):
     busy = xr.full_like(dataset.host_cpu_time, busy_s)
     made = run(dataset.assign(host_cpu_time=busy))
     local = stated(made, LOCAL)
-    assert local.words == answer and ("local_wire" in local.reason) == (answer == "refused")
+    assert local.words == answer and ("switched local wires" in local.reason) == (
+        answer == "refused"
+    )
     assert ("the machine was too slow for 1 ratio" in words(made)) == (answer == "refused")
 
 
@@ -103,8 +105,11 @@ def test_what_was_not_run_is_said_and_one_block_decides_nothing():
     """The quick preset has two paths; from one block every ratio that was run is undecided."""
     quick = run(token_campaign(blocks=2, preset="quick"))
     missing = stated(quick, "Switched and routed local wires")
-    assert missing.answer == "undecided" and missing.reason == "local_router was not run"
-    assert "local_router was not run" in words(quick)
+    assert (
+        missing.answer == "undecided"
+        and missing.reason == "not run at the study's rate: routed local wires"
+    )
+    assert "rate: routed local wires" in words(quick)
     single = run(token_campaign(blocks=1, only=SLOW))
     assert {one.answer for one in single.statements} == {"undecided"} and words(single)
     assert {one.interval for one in single.statements} == {None}
@@ -115,12 +120,14 @@ def test_the_best_runs_ratio_stands_beside_it_and_the_figure_shows_every_block()
     runs = noisy().names["points"].runs.sel(pairs=7, token_bytes=8192, path=list(TWO))
     best = runs.max(["run", "block"])
     ratio = float(best.sel(path=TWO[0]) / best.sel(path=TWO[1]))
-    first = noisy().names["ratios"][0]
-    assert first.of_bests == pytest.approx(ratio)
+    first = noisy().names["ratios"].iloc[0]
+    assert first.best == pytest.approx(ratio)
     assert f"the first ratio is {ratio:.2f}" in words(noisy())
     (axes,) = noisy().figures["token_claims"].figure.axes
     drawn = np.concatenate([np.asarray(line.get_xdata(), float) for line in axes.lines])
-    assert len(first.ratios) == 3 and all(np.isclose(drawn, one).any() for one in first.ratios)
+    assert len(first["values"]) == 3 and all(
+        np.isclose(drawn, one).any() for one in first["values"]
+    )
 
 
 def test_lost_trials_leave_statements_without_numbers():
