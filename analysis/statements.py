@@ -153,7 +153,8 @@ class Statement:
 
     def as_data(self) -> dict:
         """The statement as it is kept in the executed notebook and in `summary.json`."""
-        return {**asdict(self), "answer": self.answer}
+        # A comparison of arrays gives a bool that JSON does not know.
+        return {**asdict(self), "primary": bool(self.primary), "answer": self.answer}
 
     @classmethod
     def from_data(cls, data: dict) -> "Statement":
