@@ -195,6 +195,27 @@ def imports() -> dict[str, set[str]]:
     }
 
 
+def test_a_notebook_owns_what_only_it_says():
+    """At most ten functions of analysis word a sentence, make a statement or draw a figure or a table for one notebook alone."""
+    files = [*ROOT.glob("*.py"), *ROOT.glob("commands/*.py"), *ROOT.glob("analysis/**/*.py")]
+    code = {file: file.read_text(encoding="utf-8") for file in files}
+    cells = [" ".join(map(str, json.loads(book.read_text())["cells"])) for book in NOTEBOOKS]
+    single = []
+    for file in (ROOT / "analysis").rglob("*.py"):
+        for function in ast.parse(code[file]).body:
+            if not isinstance(function, ast.FunctionDef) or not function.returns:
+                continue
+            name = re.compile(rf"\b{function.name}\b")
+            uses = sum(len(name.findall(text)) for text in code.values())
+            if (
+                re.search(r"\b(str|Said|Statement|Figure|Table)\b", ast.unparse(function.returns))
+                and uses == 1  # where it is defined
+                and sum(bool(name.search(text)) for text in cells) == 1
+            ):
+                single.append(f"{file.stem}.{function.name}")
+    assert len(single) <= 10, single
+
+
 LIBRARY = {*sys.stdlib_module_names, "runners"}
 TOOLS = {f"runners.tools.{name}" for name in tools.names()}
 ENGINE = {"runners.campaign", "runners.plan", "runners.journal"}
