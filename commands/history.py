@@ -1,7 +1,7 @@
 """Did the cluster change, over all of its sessions?"""
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import click
 
@@ -18,7 +18,7 @@ class Moment(click.DateTime):
 
     def convert(self, value, param, ctx) -> datetime:
         """Raises click.BadParameter unless the value is a date."""
-        return super().convert(value, param, ctx).replace(tzinfo=timezone.utc)
+        return super().convert(value, param, ctx).replace(tzinfo=UTC)
 
 
 @command(

@@ -3,8 +3,8 @@
 import io
 import lzma
 import tarfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Tuple
 
 from runners.record import FalloffError, is_name
 
@@ -31,7 +31,7 @@ def write(archive: Path, files: Iterable[Path]) -> None:
                 packed.addfile(entry, content)
 
 
-def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
+def read(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Each file's name and content in the order of the archive; nothing is written to disk.
 
     Raises FalloffError if the archive is damaged, or holds something that `write` never puts there.
@@ -45,14 +45,14 @@ def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
         raise FalloffError(f"{archive} is damaged ({error}); restore it") from None
 
 
-def _members(whole: bytes) -> List[Tuple[str, bytes]]:
+def _members(whole: bytes) -> list[tuple[str, bytes]]:
     """Name and content of each file of a tar file; raises TarError, or ValueError as tarfile does
     for odd headers.
 
     tarfile takes an invalid header for the end, and fills a sparse file with as many zeros as it
     claims to have.
     """
-    found: Dict[str, bytes] = {}
+    found: dict[str, bytes] = {}
     end = 0
     with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as packed:
         for entry in packed:

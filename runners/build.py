@@ -22,8 +22,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Optional
 
 from runners import hpl_dat, hpl_source, mpi_functions
 from runners.executables import BUILT

@@ -3,9 +3,10 @@
 import statistics
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Any, Callable, Optional
 
 from runners import manifest, provenance
 from runners.journal import TRIED_AGAIN, Folder
@@ -47,11 +48,11 @@ class Event:
     total: int
     eta_s: Optional[float]
     message: str = ""
-    varied: Tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()
 
 
 Listener = Callable[[Event], None]
-_Execute = Callable[[Trial], Tuple[Transcript, float]]
+_Execute = Callable[[Trial], tuple[Transcript, float]]
 
 
 def ignore(event: Event) -> None:
@@ -81,12 +82,12 @@ def run(
     budget`, DEADLINE or SESSION. After any interruption, finished trials stay.
     """
 
-    def execute(trial: Trial) -> Tuple[Transcript, float]:
+    def execute(trial: Trial) -> tuple[Transcript, float]:
         begin = time.monotonic()
         for _ in range(_TRIES):
             transcript = testbed.run(trial, _commands(trial))
             admit(transcript)
-            if not judge(transcript, lambda _: []).status == "busy":
+            if judge(transcript, lambda _: []).status != "busy":
                 break
         return transcript, time.monotonic() - begin
 
@@ -115,12 +116,12 @@ def run(
     return ended_by
 
 
-def commands_of(plan: Plan) -> List[Command]:
+def commands_of(plan: Plan) -> list[Command]:
     """The commands that the trials of a plan execute."""
     return [command for trial in plan.trials() for command in _commands(trial)]
 
 
-def _commands(trial: Trial) -> List[Command]:
+def _commands(trial: Trial) -> list[Command]:
     """The commands of a trial; raises FalloffError if a setting that the tool needs is missing."""
     try:
         return tool_named(trial.runner).commands(trial.point)
@@ -130,13 +131,13 @@ def _commands(trial: Trial) -> List[Command]:
         ) from None
 
 
-def _lost(folder: Folder) -> Set[str]:
+def _lost(folder: Folder) -> set[str]:
     """Trials whose result is in the journal but whose transcript was removed: they are run
     again."""
     return {trial for trial, count in folder.results().items() if count > 0} - folder.finished()
 
 
-def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
+def missing(trials: Iterable[Trial], folder: Folder) -> set[str]:
     """The ids of the trials that must still be run, including those that lacked nodes, which may be
     back, and those that other work disturbed."""
     status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
@@ -196,7 +197,7 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
     Returns whether the deadline left time for all. Only this thread writes. Trials that an
     interruption leaves running end with the testbed and are not kept.
     """
-    running: Dict[Future, Trial] = {}
+    running: dict[Future, Trial] = {}
 
     def keep_next(patience_s: Optional[float] = None) -> None:
         for done in wait(running, patience_s, FIRST_COMPLETED)[0]:
@@ -223,7 +224,7 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
     return is_in_time
 
 
-def _varied(plan: Plan) -> Tuple[str, ...]:
+def _varied(plan: Plan) -> tuple[str, ...]:
     """The factors with several levels besides network, path and number of nodes, and the dilation
     if it differs."""
     names = dict.fromkeys([*plan.design["factors"], "dilation"])
@@ -274,7 +275,7 @@ class _Progress:
         self._missing = missing(self._trials, folder)
         # All that is asked after each trial is counted as trials end: there may be 100,000.
         self._waiting = Counter(map(self._sort, self._missing))
-        self._timed: Dict[Kind, _Timed] = defaultdict(_Timed)
+        self._timed: dict[Kind, _Timed] = defaultdict(_Timed)
         for note in folder.notes():
             if note["event"] == "trial" and note["id"] in self._kind:
                 self._count(note["id"], note["status"], note["seconds"])
@@ -285,15 +286,15 @@ class _Progress:
         missing = (trial.id for trial in trials if trial.id in self._missing)
         return self._together_s(Counter(map(self._sort, missing)))
 
-    def _sort(self, trial_id: str) -> Tuple[Kind, float]:
+    def _sort(self, trial_id: str) -> tuple[Kind, float]:
         return self._kind[trial_id], self._load[trial_id]
 
-    def _together_s(self, waiting: Mapping[Tuple[Kind, float], int]) -> Optional[float]:
+    def _together_s(self, waiting: Mapping[tuple[Kind, float], int]) -> Optional[float]:
         """The seconds that so many trials of each kind and load take; None as of `expected`."""
         seconds = {kind: self._of_kind(kind) for kind, _ in waiting}
         if None in seconds.values():
             return None
-        times: Dict[Tuple[float, float], int] = Counter()
+        times: dict[tuple[float, float], int] = Counter()
         for (kind, load), count in waiting.items():
             times[seconds[kind], load] += count
         return together_s(times)
@@ -341,11 +342,11 @@ class _Progress:
             needed = sum(each.timeout_s for each in _commands(trial) if not each.background)
         return left > 0 and (needed <= left or not self._has_begun)
 
-    def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
+    def not_kept(self, trials: Iterable[Trial]) -> list[Trial]:
         """The missing ones of the trials."""
         return [trial for trial in trials if trial.id in self._missing]
 
-    def in_order(self, trials: Iterable[Trial]) -> List[Trial]:
+    def in_order(self, trials: Iterable[Trial]) -> list[Trial]:
         """The missing ones of the trials in the order in which they begin: the planned order, but
         among trials that run side by side the longest begin first. Otherwise one of these would
         often be left to run alone at the end."""

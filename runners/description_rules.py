@@ -1,10 +1,11 @@
 """Rules for the values of settings, each with what a value must be, in words."""
 
 import math
-from typing import Any, Callable, Iterable, Tuple
+from collections.abc import Iterable
+from typing import Any, Callable
 
 # A test of a value, and the requirement in words.
-Rule = Tuple[Callable[[Any], bool], str]
+Rule = tuple[Callable[[Any], bool], str]
 
 
 def number(meaning: str, *kinds: type) -> Rule:

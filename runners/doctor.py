@@ -9,9 +9,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from runners import executables, slurm
 from runners.record import FalloffError
@@ -119,7 +120,7 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     yield from _ports(_met(description, list(whole), places))
 
 
-def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
+def _candidates(description: Mapping[str, Any]) -> dict[str, list[str]]:
     """The places where each tool may be."""
     configured = description.get("tools", {})
     places = {name: [name, str(executables.BUILT / name)] for name in _TOOLS}
@@ -131,14 +132,14 @@ def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
 
 
 def _places(states: States, asked: Mapping[str, Any]) -> Places:
-    found: Dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
+    found: dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
     for host, state in states.items():
         with suppress(FalloffError):  # it has no address there
             found[host] = cluster_testbed.place(state, asked)
     return found
 
 
-def _reached(states: States, there: int) -> List[Line]:
+def _reached(states: States, there: int) -> list[Line]:
     """How many nodes answer, which do not, and which have a Python that is too old."""
     found = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
     errors = {host: state["error"] for host, state in states.items() if "error" in state}
@@ -166,7 +167,7 @@ def _text(fact: Any) -> Optional[str]:
     return None if fact is None else str(fact)
 
 
-def _sizes(description: Mapping[str, Any], states: States) -> List[Line]:
+def _sizes(description: Mapping[str, Any], states: States) -> list[Line]:
     """Nodes with too few processors or too little memory for the testbed's description."""
     ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
     memory, faults = description.get("memory_bytes", 1), {}
@@ -189,7 +190,7 @@ def _rpeak(description: Mapping[str, Any]) -> Line:
     return Line(HERE, f"Rpeak of a node: {stated['value'] / 1e9:.4g} Gflop/s, {stated['source']}")
 
 
-def _network(name: str, asked: Mapping[str, Any], places: Places, states: States) -> List[Line]:
+def _network(name: str, asked: Mapping[str, Any], places: Places, states: States) -> list[Line]:
     """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port."""
     without = [host for host, place in places.items() if place is None]
     if without:
@@ -244,12 +245,12 @@ def _met(
         yield remote.ask({**description, "hosts": group}, _REACH, words, _LIMIT_S)
 
 
-def _ports(groups: Iterable[Answers]) -> List[Line]:
+def _ports(groups: Iterable[Answers]) -> list[Line]:
     """The hosts that cannot be reached, by port, from the answers of node_reach.py in each group of
     nodes."""
     found = []
-    taken: Dict[int, Dict[str, None]] = {}  # ports used by other programs
-    visits: Dict[Tuple[str, str], Dict[str, List[str]]] = {}  # why each visit failed, or ""
+    taken: dict[int, dict[str, None]] = {}  # ports used by other programs
+    visits: dict[tuple[str, str], dict[str, list[str]]] = {}  # why each visit failed, or ""
     for host, networks in (item for answers in groups for item in answers.items()):
         if "error" in networks:
             found.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
@@ -278,7 +279,7 @@ def _ports(groups: Iterable[Answers]) -> List[Line]:
     return found
 
 
-def _unreached(visited: Mapping[str, Sequence[str]]) -> Dict[str, str]:
+def _unreached(visited: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Why hosts are not reached: those that most others do not reach, else those that any other
     does not.
 
@@ -315,9 +316,9 @@ def _who_has(values: Mapping[str, Hashable]) -> str:
     )
 
 
-def _holders(values: Mapping[str, Hashable]) -> List[Tuple[Any, List[str]]]:
+def _holders(values: Mapping[str, Hashable]) -> list[tuple[Any, list[str]]]:
     """Each value with its hosts, the rarest first."""
-    found: Dict[Hashable, List[str]] = {}
+    found: dict[Hashable, list[str]] = {}
     for host, value in values.items():
         found.setdefault(value, []).append(host)
     return sorted(found.items(), key=lambda item: len(item[1]))

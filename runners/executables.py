@@ -5,8 +5,8 @@ FALLOFF_HOME   a folder other than the checkout for all output: runs, datasets, 
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import List, Mapping
 
 from runners.record import FalloffError
 from runners.tools import all_tools
@@ -24,7 +24,7 @@ def own(folder: Path) -> Path:
     return folder if HOME == CHECKOUT else HOME / "data" / folder.name
 
 
-def described(folder: Path, pattern: str) -> List[Path]:
+def described(folder: Path, pattern: str) -> list[Path]:
     """The files of a data folder and the user's own of that kind, in order; if two have one name,
     the user's."""
     files = {file.name: file for place in (folder, own(folder)) for file in place.glob(pattern)}

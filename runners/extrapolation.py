@@ -3,7 +3,7 @@ sound."""
 
 import math
 from collections import defaultdict
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from runners.calls import CHECKSUMS, POINT_TO_POINT, Call, Recording
 from runners.record import FalloffError
@@ -41,13 +41,13 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
     )
 
 
-def _communicators(classes: Iterable[Sequence[Call]], ranks: int) -> List[Call]:
+def _communicators(classes: Iterable[Sequence[Call]], ranks: int) -> list[Call]:
     """Calls that name the members of each communicator of all ranks."""
     labels = {call.label for calls in classes for call in calls if call.collective} - {0}
     return [Call(0.0, "comm", label=label, parts=tuple(range(ranks))) for label in sorted(labels)]
 
 
-def _alike_on_any_ranks(calls: Sequence[Call], why: str) -> Tuple[Call, ...]:
+def _alike_on_any_ranks(calls: Sequence[Call], why: str) -> tuple[Call, ...]:
     """The calls without what belongs to one number of ranks; raises FalloffError if a collective is of some ranks, or
     has parts of different sizes."""
     found = []
@@ -64,7 +64,7 @@ def _class(rank: int, ranks: int) -> str:
     return {0: "first", ranks - 1: "last"}.get(rank, "middle")
 
 
-def _shifted(calls: Sequence[Call], by: int, ranks: int) -> Tuple[Call, ...]:
+def _shifted(calls: Sequence[Call], by: int, ranks: int) -> tuple[Call, ...]:
     """The calls with each partner `by` ranks further, modulo the number of ranks; a collective's
     root stays."""
     return tuple(
@@ -73,11 +73,11 @@ def _shifted(calls: Sequence[Call], by: int, ranks: int) -> Tuple[Call, ...]:
     )
 
 
-def _classes(recording: Recording, why: str) -> Dict[str, Tuple[Call, ...]]:
+def _classes(recording: Recording, why: str) -> dict[str, tuple[Call, ...]]:
     """The calls of the first, the middle and the last rank, with distances as partners; times are
     means of the class."""
     ranks = len(recording)
-    members: Dict[str, List[Tuple[Call, ...]]] = defaultdict(list)
+    members: dict[str, list[tuple[Call, ...]]] = defaultdict(list)
     for rank, calls in enumerate(recording):
         members[_class(rank, ranks)].append(_shifted(_alike_on_any_ranks(calls, why), -rank, ranks))
     found = {}
@@ -92,7 +92,7 @@ def _classes(recording: Recording, why: str) -> Dict[str, Tuple[Call, ...]]:
     return found
 
 
-def _carried(of_class: Mapping[int, Tuple[Call, ...]], ranks: int, why: str) -> Tuple[Call, ...]:
+def _carried(of_class: Mapping[int, tuple[Call, ...]], ranks: int, why: str) -> tuple[Call, ...]:
     """One class's calls for another number of ranks, with distances as partners."""
     known = sorted(of_class)
     names = [[(call.name, call.tag, call.request) for call in of_class[count]] for count in known]
@@ -154,7 +154,7 @@ def _time_exponent(times: Mapping[int, float], why: str) -> float:
     return _power_law(times, largest)[0]
 
 
-def _power_law(times: Mapping[int, float], at: int) -> Tuple[float, float]:
+def _power_law(times: Mapping[int, float], at: int) -> tuple[float, float]:
     """The exponent by least squares on log scales, and the time for another number of ranks."""
     x, y = ([math.log(value) for value in values] for values in (times.keys(), times.values()))
     middle, level = sum(x) / len(x), sum(y) / len(y)

@@ -5,7 +5,8 @@ itself would silently replace (an unknown broadcast, say) are refused here.
 """
 
 import math
-from typing import Any, Mapping, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from runners.record import FalloffError
 

@@ -15,11 +15,12 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
+from typing import Any, Union
 
 from runners import archive, kept, lock
 from runners.plan import Plan, plan_from_json, plan_to_json
@@ -71,7 +72,7 @@ class Folder:
             remedy = "restore it or start afresh with --fresh"
             raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None
 
-    def finished(self) -> Set[str]:
+    def finished(self) -> set[str]:
         """The ids of the trials with a transcript."""
         return {file.stem for file in self._transcripts.glob("*.json")}
 
@@ -80,7 +81,7 @@ class Folder:
         file = self._transcripts / f"{transcript.trial.id}.json"
         write_whole(file, json.dumps(asdict(transcript)))
 
-    def texts(self) -> Iterator[Tuple[str, bytes]]:
+    def texts(self) -> Iterator[tuple[str, bytes]]:
         """Each trial's id and the text of its transcript as written, from the archive and the
         folder."""
         packed = self.path / archive.NAME
@@ -119,11 +120,11 @@ class Folder:
             journal.flush()
             os.fsync(journal.fileno())
 
-    def notes(self) -> List[Dict[str, Any]]:
+    def notes(self) -> list[dict[str, Any]]:
         """The complete lines of the journal, in order; `damage` lists the others."""
         return [note for _, note in self._lines() if isinstance(note, dict)]
 
-    def damage(self) -> List[str]:
+    def damage(self) -> list[str]:
         """The unreadable parts of journal and provenance, a line each. A last line that a kill cut
         short does not count."""
         lines = self._lines()
@@ -138,7 +139,7 @@ class Folder:
             found.append(str(error))
         return found
 
-    def set_aside(self) -> List[str]:
+    def set_aside(self) -> list[str]:
         """Move damaged parts of journal and provenance to files beside them, and continue with the
         rest; returns a line for each."""
         if not self.damage():
@@ -161,7 +162,7 @@ class Folder:
                 )
         return told
 
-    def _lines(self) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
+    def _lines(self) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
         """Each line of the journal with its parsed note, or with what is wrong with it."""
         return _notes(self._journal.read_bytes() if self._journal.is_file() else b"")
 
@@ -180,7 +181,7 @@ class Folder:
                 count[note["id"]] -= 1
         return count
 
-    def sessions(self) -> Dict[str, int]:
+    def sessions(self) -> dict[str, int]:
         """The session of the campaign, counted from 1, in which each trial ran; if it ran in
         several, the last."""
         found, session = {}, 0
@@ -191,7 +192,7 @@ class Folder:
                 found[note["id"]] = session
         return found
 
-    def end(self) -> Dict[str, Any]:
+    def end(self) -> dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty if it was
         interrupted."""
         last = [one for one in self.notes() if one["event"] in ("session", "ended", "paused")][-1:]
@@ -207,7 +208,7 @@ class Folder:
         content = json.dumps({"sessions": [*sessions, provenance]}, indent=1)
         write_whole(self._provenance, content)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """Where the campaign ran: `sessions`, a table each. Raises FalloffError if the record is
         lost or damaged."""
         try:
@@ -221,7 +222,7 @@ class Folder:
             raise FalloffError(f"{self._provenance} is damaged ({reason}); restore it") from None
         return found
 
-    def _sessions(self) -> List[Any]:
+    def _sessions(self) -> list[Any]:
         with suppress(FalloffError):
             return self.provenance()["sessions"]
         return []
@@ -229,7 +230,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class _Provenance:
-    sessions: Tuple[Mapping[str, Any], ...]
+    sessions: tuple[Mapping[str, Any], ...]
 
 
 # The fields of a journal line besides `event` and `at`, with their types.
@@ -243,11 +244,11 @@ _NOTES: Mapping[str, Mapping[str, type]] = {
 
 
 @lru_cache(maxsize=2)  # several questions are asked of the same journal
-def _notes(content: bytes) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
+def _notes(content: bytes) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
     return [(line, _note(line)) for line in content.splitlines(keepends=True)]
 
 
-def _note(line: bytes) -> Union[Dict[str, Any], str]:
+def _note(line: bytes) -> Union[dict[str, Any], str]:
     """The note in a line of the journal, or what is wrong with the line."""
     try:
         found = kept.parsed(line)

@@ -3,14 +3,11 @@ error that says why not."""
 
 import dataclasses
 import json
-from collections.abc import Mapping as _Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache
 from typing import (
     Any,
     Callable,
-    Mapping,
-    Tuple,
-    Type,
     TypeVar,
     Union,
     get_args,
@@ -38,13 +35,13 @@ def parsed(text: Union[str, bytes]) -> Any:
     return found
 
 
-def record(kind: Type[Record], value: Any) -> Record:
+def record(kind: type[Record], value: Any) -> Record:
     """A value from JSON as a record of this frozen dataclass; raises ValueError naming what does
     not fit."""
     return _maker(kind)(value, "")
 
 
-@lru_cache(maxsize=None)  # a plan has 100,000 trials
+@cache  # a plan has 100,000 trials
 def _maker(kind: Any) -> Callable[[Any, str], Any]:
     """The function that makes a value of a type from JSON and the place where it stands."""
     if dataclasses.is_dataclass(kind):
@@ -55,7 +52,7 @@ def _maker(kind: Any) -> Callable[[Any, str], Any]:
         return lambda value, place: None if value is None else make(value, place)
     if origin is tuple:
         return _tuple_maker(_maker(inside[0]))
-    if origin is _Mapping:
+    if origin is Mapping:
         return _table_maker(_maker(inside[1]))
     if kind is Any:
         return lambda value, place: value
@@ -69,7 +66,7 @@ def _maker(kind: Any) -> Callable[[Any, str], Any]:
 
 
 # Not a number: it is unknown when an imported file was written.
-_PLAIN: Mapping[type, Tuple[Callable[[Any], bool], str]] = {
+_PLAIN: Mapping[type, tuple[Callable[[Any], bool], str]] = {
     float: (
         lambda value: type(value) in (int, float) and (value != value or abs(value) <= _LARGEST),
         "a number",

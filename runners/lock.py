@@ -19,9 +19,10 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable
 
 from runners.record import FalloffError
 

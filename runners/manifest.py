@@ -6,8 +6,8 @@ SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then 
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Dict, List, Mapping, Tuple
 
 from runners import archive
 from runners.journal import write_whole
@@ -48,7 +48,7 @@ def forget(folder: Path) -> None:
         (folder / NAME).unlink()
 
 
-def read(folder: Path) -> Dict[str, str]:
+def read(folder: Path) -> dict[str, str]:
     """The recorded digest of each name; empty without a record. Raises FalloffError if the record
     is damaged."""
     file = folder / NAME
@@ -66,7 +66,7 @@ def read(folder: Path) -> Dict[str, str]:
     return recorded
 
 
-def digests(folder: Path) -> Dict[str, str]:
+def digests(folder: Path) -> dict[str, str]:
     """The digest of each file, packed transcript and line of the journal; raises like
     `archive.read`."""
     found = _files(folder)
@@ -88,7 +88,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def differences(folder: Path) -> List[str]:
+def differences(folder: Path) -> list[str]:
     """Every difference from the record, a line each: changed, lost, or added since; raises like
     `read`."""
     recorded, messages = read(folder), []
@@ -116,7 +116,7 @@ def _text(found: Mapping[str, str]) -> str:
     return "".join(f"{found[name]}  {name}\n" for name in sorted(found, key=_by_number))
 
 
-def _files(folder: Path) -> Dict[str, str]:
+def _files(folder: Path) -> dict[str, str]:
     found = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
@@ -137,7 +137,7 @@ def _described(name: str) -> str:
     return f"transcript {part} in {file}" if file == archive.NAME else f"line {part} of {file}"
 
 
-def _by_number(name: str) -> Tuple[str, int, str]:
+def _by_number(name: str) -> tuple[str, int, str]:
     """Names in order; lines of the journal are ordered by number."""
     file, _, part = name.partition(":")
     return file, int(part) if part.isdigit() else 0, part

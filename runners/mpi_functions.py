@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Set, Tuple
 
 from runners.record import FalloffError
 
@@ -36,10 +35,10 @@ class Function:
     result: str
     name: str
     parameters: str
-    arguments: Tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
-def declared(compiler: str) -> List[Function]:
+def declared(compiler: str) -> list[Function]:
     """All MPI functions that the header of `compiler` (an mpicc) declares, including those that MPI
     3 removed.
 
@@ -59,7 +58,7 @@ def declared(compiler: str) -> List[Function]:
     return [Function(result, name, words, _names(words)) for name, (result, words) in found.items()]
 
 
-def _names(parameters: str) -> Tuple[str, ...]:
+def _names(parameters: str) -> tuple[str, ...]:
     """The names of the parameters; raises FalloffError if one has none."""
     if parameters.strip() in ("void", ""):
         return ()
@@ -70,7 +69,7 @@ def _names(parameters: str) -> Tuple[str, ...]:
     return tuple(match[1] for match in found if match)
 
 
-def rules() -> Tuple[Dict[str, str], Set[str]]:
+def rules() -> tuple[dict[str, str], set[str]]:
     """The rule of each function by name, and the names that some MPIs lack."""
     found, optional, rule = {}, set(), DEFAULT
     for line in RULES.read_text(encoding="utf-8").splitlines():

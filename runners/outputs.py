@@ -1,9 +1,8 @@
 """Recognise a user's file: which tool wrote it, or what else it is."""
 
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Tuple
 
 from runners.parsing import without_labels
 from runners.record import Cut, FalloffError, Foreign, Mark, Unreadable, Unsupported
@@ -106,7 +105,7 @@ def complaint(text: str) -> str:
     return found[0].strip()[:_LONGEST_QUOTE] if found else ""
 
 
-def _kind(text: str) -> Tuple[str, str, str]:
+def _kind(text: str) -> tuple[str, str, str]:
     """The tool whose output a text is, or none, what it is, and the text below its mark; all empty when it is unknown."""
     text = without_labels(text)
     for owner, mark in _marks():
@@ -115,8 +114,8 @@ def _kind(text: str) -> Tuple[str, str, str]:
     return "", "", ""
 
 
-@lru_cache(maxsize=None)
-def _marks() -> Tuple[Tuple[str, Mark], ...]:
+@cache
+def _marks() -> tuple[tuple[str, Mark], ...]:
     """All marks, with the tool's name or none, in the order in which they are looked for: a tool whose outputs contain
     those of another before that one, weak marks last."""
     of_tools = [

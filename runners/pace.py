@@ -9,7 +9,7 @@ no measurement of the node.
 
 import math
 import re
-from typing import Dict, List, Mapping, Sequence, Tuple
+from collections.abc import Mapping, Sequence
 
 from runners.record import Command, Execution, Settings
 
@@ -22,10 +22,10 @@ _LINE = re.compile(r"pace: rank (\d+)((?: [A-Za-z_]\w* [-+.\deE]+)*)")
 
 
 # MPI programs that ran on paced nodes, each with its execution.
-Jobs = Sequence[Tuple[Command, Execution]]
+Jobs = Sequence[tuple[Command, Execution]]
 
 
-def environment(flop_s: float, point: Settings, seed: int = 0) -> Dict[str, str]:
+def environment(flop_s: float, point: Settings, seed: int = 0) -> dict[str, str]:
     """The variables for pace.so: the rank's rate [flop/s], and the daemon that a point asks for, at
     times drawn from this seed.
 
@@ -44,7 +44,7 @@ def environment(flop_s: float, point: Settings, seed: int = 0) -> Dict[str, str]
     return found
 
 
-def stretching(dilation: float) -> Dict[str, str]:
+def stretching(dilation: float) -> dict[str, str]:
     """The variables for pace_program.so: how many times as long as on this machine's processor a rank
     computes."""
     return {"PACE_STRETCH": repr(float(dilation))}
@@ -55,7 +55,7 @@ def library(pacing: Mapping[str, str]) -> str:
     return "pace_program.so" if "PACE_STRETCH" in pacing else "pace.so"
 
 
-def reports(stderr: str) -> Dict[int, Dict[str, float]]:
+def reports(stderr: str) -> dict[int, dict[str, float]]:
     """By rank, the numbers in its line by name; if a rank has several lines, the last counts."""
     found = {}
     for line in _LINE.finditer(stderr):
@@ -64,10 +64,10 @@ def reports(stderr: str) -> Dict[int, Dict[str, float]]:
     return found
 
 
-def counters(jobs: Jobs, nodes: int) -> Dict[str, List[float]]:
+def counters(jobs: Jobs, nodes: int) -> dict[str, list[float]]:
     """For each number in the ranks' lines its sum on each of `nodes` nodes, as `pace_NAME`; NaN on
     nodes without a rank."""
-    found: Dict[str, List[float]] = {}
+    found: dict[str, list[float]] = {}
     for command, execution in jobs:
         for rank, values in reports(execution.stderr).items():
             node = rank // command.ranks_per_node

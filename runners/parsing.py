@@ -2,8 +2,9 @@
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional
 
 from runners.record import (
     KINDS,
@@ -58,7 +59,7 @@ COMPUTED = {
 }
 
 
-def computed(seconds: Sequence[float]) -> List[Reading]:
+def computed(seconds: Sequence[float]) -> list[Reading]:
     """The readings of COMPUTED, from the time that each rank computes [s]."""
     mean, most = sum(seconds) / len(seconds), max(seconds)
     return [Reading("computing_mean", mean, "s"), Reading("computing_most", most, "s")]
@@ -77,15 +78,15 @@ PROCESSES = {"processes": Quantity("processes, as an imported file names them", 
 
 
 def parser(
-    tool: str, results: Callable[[str], List[Result]]
-) -> Callable[[Transcript], List[Reading]]:
+    tool: str, results: Callable[[str], list[Result]]
+) -> Callable[[Transcript], list[Reading]]:
     """A runner's `parse` for outputs with one result, whose settings must be those of the point.
 
     It raises Unreadable as `results` does or if there are several results, and InvalidRun if the
     output has other settings.
     """
 
-    def parse(transcript: Transcript) -> List[Reading]:
+    def parse(transcript: Transcript) -> list[Reading]:
         found = results(transcript.executions[-1].stdout)
         if len(found) != 1:
             raise Contradictory(f"{len(found)} results of {tool} in one output")
@@ -101,7 +102,7 @@ def parser(
     return parse
 
 
-def only_read(tool: str, results: Callable[[str], List[Result]], **further: Any) -> Tool:
+def only_read(tool: str, results: Callable[[str], list[Result]], **further: Any) -> Tool:
     """A tool that is never run from here; `further` is what else is known of it."""
 
     def refuse(asked: Any) -> Any:
@@ -126,8 +127,8 @@ def refused(reason: Unreadable, settings: Settings) -> Result:
 
 
 def parts(
-    text: str, begin: "re.Pattern[str]", table: Optional["re.Pattern[str]"] = None
-) -> List[Tuple["re.Match[str]", str]]:
+    text: str, begin: re.Pattern[str], table: Optional[re.Pattern[str]] = None
+) -> list[tuple[re.Match[str], str]]:
     """Each run in a text, by the match of its first line; text before the first match belongs to
     the first run.
 
@@ -153,7 +154,7 @@ def without_rows(table: str, version: str) -> Unreadable:
     return Cut(f"{version} did not reach its first size: stopped or cut off")
 
 
-def usable(found: List[Result], what: str = "") -> List[Result]:
+def usable(found: list[Result], what: str = "") -> list[Result]:
     """The results, if any is not refused; otherwise raises Unreadable with the first reason, after
     `what`."""
     if all(result.refused for result in found):
@@ -161,7 +162,7 @@ def usable(found: List[Result], what: str = "") -> List[Result]:
     return found
 
 
-def whole(tool: str, text: str, head: "re.Pattern[str]") -> "re.Match[str]":
+def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
     """The first line of a table that one of our own programs prints; raises Cut or Foreign if it is
     not complete."""
     first, last = head.search(text), re.search(rf"^ *end of {tool}\s*$", text, re.M)
@@ -173,7 +174,7 @@ def whole(tool: str, text: str, head: "re.Pattern[str]") -> "re.Match[str]":
     return first
 
 
-def simulator(text: str) -> List[Reading]:
+def simulator(text: str) -> list[Reading]:
     """simulator_cpu_time [s] and simulator_memory [B] that a simulation took; empty if they are not
     printed."""
     took = _SIMULATOR.search(text)
@@ -224,7 +225,7 @@ def without_labels(text: str) -> str:
     return text
 
 
-def strange_lines(table: str, row: "re.Pattern[str]") -> int:
+def strange_lines(table: str, row: re.Pattern[str]) -> int:
     """The number of lines that are not rows of a table, between its first and last row or beginning
     with a number.
 
@@ -255,7 +256,7 @@ def lost_sizes(sizes: Sequence[int]) -> str:
     return f"no row stands between {', '.join(gaps)} B" if gaps else ""
 
 
-def without_interrupted(found: List[Result], sizes: Sequence[Sequence[int]]) -> List[Result]:
+def without_interrupted(found: list[Result], sizes: Sequence[Sequence[int]]) -> list[Result]:
     """The results of tables with these sizes. A table whose rest stands behind the next one is
     refused."""
     checked = list(found)
@@ -267,7 +268,7 @@ def without_interrupted(found: List[Result], sizes: Sequence[Sequence[int]]) -> 
     return checked
 
 
-def in_unit(printed: Sequence[str], unit: Decimal) -> List[Optional[float]]:
+def in_unit(printed: Sequence[str], unit: Decimal) -> list[Optional[float]]:
     """Printed numbers in our unit; None for a number with too few digits to print anything but
     zeros."""
     return [float(Decimal(number) * unit) or None for number in printed]

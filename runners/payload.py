@@ -8,9 +8,10 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Optional
 
 from runners.record import Contradictory, Cut, FalloffError, Reading
 
@@ -26,10 +27,10 @@ _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 
 
 # By call and least size [B] of a class: messages and bytes that the ranks sent together.
-Table = Dict[Tuple[str, int], Tuple[int, int]]
+Table = dict[tuple[str, int], tuple[int, int]]
 
 
-def readings(text: str) -> List[Reading]:
+def readings(text: str) -> list[Reading]:
     """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with all calls together; none
     where it has no table. Raises Unreadable as `table` does."""
     found = table(text)
@@ -58,7 +59,7 @@ def table(text: str) -> Optional[Table]:
     return found
 
 
-def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
+def _row(line: str) -> tuple[tuple[str, int], tuple[int, int]]:
     """A line of a table; raises Unreadable when it is none."""
     row = _ROW.match(line)
     if not row or int(row[2]) not in LEAST:
@@ -66,7 +67,7 @@ def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
     return (row[1], int(row[2])), (int(row[3]), int(row[4]))
 
 
-def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> Tuple[int, str]:
+def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> tuple[int, str]:
     """Run a command line with `library` (payload.so) loaded into the program: its exit code, and its
     payload table as it was printed, empty without one. Another library prints to the file that
     `variable` names."""
@@ -74,7 +75,7 @@ def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -
     return exit_code, printed
 
 
-def run_with(argv: Sequence[str], libraries: Mapping[str, Path]) -> Tuple[int, List[str]]:
+def run_with(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[str]]:
     """Run a command line with these libraries loaded into the program, each by the variable that names
     its file: the exit code, and what each printed. What Open MPI's monitoring leaves beside a file
     follows it.
@@ -124,7 +125,7 @@ def _printed(file: Path) -> str:
 
 def _with_libraries(
     argv: Sequence[str], libraries: Sequence[Path], files: Mapping[str, Path]
-) -> Tuple[List[str], Dict[str, str]]:
+) -> tuple[list[str], dict[str, str]]:
     """The command line and the environment with which the ranks load the libraries."""
     preload = ":".join(filter(None, (*map(str, libraries), os.environ.get("LD_PRELOAD"))))
     variables = {"LD_PRELOAD": preload, **{name: str(file) for name, file in files.items()}}
@@ -145,7 +146,7 @@ def _is_open_mpi(launcher: str) -> bool:
     return "Open MPI" in version
 
 
-def _executed(command: Sequence[str], environment: Dict[str, str]) -> int:
+def _executed(command: Sequence[str], environment: dict[str, str]) -> int:
     """Its exit code, or as a shell gives it 128 and the number of the signal that ended it."""
     try:
         code = subprocess.run(command, env=environment).returncode

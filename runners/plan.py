@@ -6,8 +6,9 @@ what resolves descriptions (analysis/descriptions).
 
 import itertools
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Optional, Union
 
 from runners import kept, renamed
 from runners.record import Tool, Trial, is_name
@@ -30,7 +31,7 @@ class Stopping:
 
     blocks: int
     time_budget_s: float = 0.0
-    looks: Tuple[int, ...] = ()
+    looks: tuple[int, ...] = ()
     one_sided: float = 0.05
     blocks_a_session: int = 0
 
@@ -52,20 +53,20 @@ class Plan:
     interconnects: Mapping[str, Mapping[str, Any]]
     design: Mapping[str, Any]
     stopping: Stopping
-    preamble: Tuple[Trial, ...]
-    blocks: Tuple[Tuple[Trial, ...], ...]
+    preamble: tuple[Trial, ...]
+    blocks: tuple[tuple[Trial, ...], ...]
 
     @property
     def repeats_itself(self) -> bool:
         """Whether every block gives the same: it is simulated."""
         return self.testbed["kind"] == "simulated"
 
-    def trials(self) -> List[Trial]:
+    def trials(self) -> list[Trial]:
         """All trials in the order in which they run."""
         return list(itertools.chain(self.preamble, *self.blocks))
 
 
-def invalid_names(names: Iterable[str]) -> List[str]:
+def invalid_names(names: Iterable[str]) -> list[str]:
     """Why invalid names are invalid, a line each."""
     wanted = "a name has letters, digits, blanks and _.,+@=- alone"
     return [f"{name[:40]!r}: {wanted}" for name in names if not is_name(name)]
@@ -111,12 +112,12 @@ class _Design:
     """The part of a design that decides what is judged, as far as all experiments read it in the
     same way."""
 
-    factors: Mapping[str, Tuple[Any, ...]]
+    factors: Mapping[str, tuple[Any, ...]]
     compared: str = "interconnect"
     margin: Optional[float] = None
     baseline_nodes: Optional[int] = None
     negative_control: Optional[int] = None
-    looks: Tuple[int, ...] = ()
+    looks: tuple[int, ...] = ()
     one_sided: float = 0.05
 
 
@@ -138,7 +139,7 @@ def _are_statements(primary: Any) -> bool:
 _OF_DESIGN = tuple(_Design.__dataclass_fields__)
 
 
-Kind = Tuple[str, Tuple[Any, ...]]
+Kind = tuple[str, tuple[Any, ...]]
 
 
 def kind_of(trial: Trial) -> Kind:

@@ -1,6 +1,7 @@
 """Show a campaign's progress: a line for each finished trial."""
 
-from typing import IO, List, Sequence
+from collections.abc import Sequence
+from typing import IO
 
 from runners.campaign import Event
 from runners.record import Trial
@@ -13,7 +14,7 @@ class Progress:
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = Printed(stream)
-        self._failed: List[str] = []
+        self._failed: list[str] = []
 
     def __call__(self, event: Event) -> None:
         """Print an event of the engine."""

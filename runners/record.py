@@ -7,8 +7,9 @@ a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here to
 import difflib
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Optional
 
 from runners import renamed
 
@@ -52,7 +53,7 @@ class Command:
     with the trial.
     """
 
-    argv: Tuple[str, ...]
+    argv: tuple[str, ...]
     ranks: int = 0
     ranks_per_node: int = 1
     node: int = 1
@@ -67,7 +68,7 @@ class Command:
         named = [int(number) for word in self.argv for number in _ADDRESS.findall(word)]
         return max([-(-self.ranks // self.ranks_per_node) if self.ranks else self.node, *named])
 
-    def arguments(self, address: Callable[[int], str]) -> List[str]:
+    def arguments(self, address: Callable[[int], str]) -> list[str]:
         """The words after the tool's name, with each node's `address` in its place."""
         return [_ADDRESS.sub(lambda match: address(int(match[1])), word) for word in self.argv[1:]]
 
@@ -82,7 +83,7 @@ class Execution:
     """
 
     tool: str
-    argv: Tuple[str, ...]
+    argv: tuple[str, ...]
     stdout: str
     stderr: str
     exit_code: Optional[int]
@@ -104,7 +105,7 @@ class Transcript:
     trial: Trial
     testbed: str
     evidence: str
-    executions: Tuple[Execution, ...]
+    executions: tuple[Execution, ...]
     requested: Settings
     effective: Settings
     counters: Mapping[str, Any] = field(default_factory=dict)
@@ -139,7 +140,7 @@ class Result:
     understood.
     """
 
-    readings: Tuple[Reading, ...]
+    readings: tuple[Reading, ...]
     settings: Settings = field(default_factory=dict)
     refused: str = ""
     kind: str = ""
@@ -155,8 +156,8 @@ class Quantity:
 
     long_name: str
     units: str = ""
-    dims: Tuple[str, ...] = ("trial",)
-    values: Tuple[str, ...] = ()
+    dims: tuple[str, ...] = ("trial",)
+    values: tuple[str, ...] = ()
 
 
 class Mark(NamedTuple):
@@ -188,24 +189,24 @@ class Tool:
     """
 
     name: str
-    commands: Callable[[Settings], List[Command]]
-    parse: Callable[[Transcript], List[Reading]]
-    results: Callable[[str], List[Result]]
-    settings: Mapping[str, Tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
+    commands: Callable[[Settings], list[Command]]
+    parse: Callable[[Transcript], list[Reading]]
+    results: Callable[[str], list[Result]]
+    settings: Mapping[str, tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
     readings: Mapping[str, Quantity] = field(default_factory=dict)
     factors: Mapping[str, Quantity] = field(default_factory=dict)
-    marks: Tuple[Mark, ...] = ()
+    marks: tuple[Mark, ...] = ()
     result_line: str = ""
-    contains: Tuple[str, ...] = ()
-    aliases: Tuple[str, ...] = ()
-    packages: Tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
     seconds: Optional[Callable[[Settings, Mapping[str, Any]], Optional[float]]] = None
 
 
 class FalloffError(Exception):
     """A fault that the user can fix: the message says what, where and the remedy."""
 
-    def _render_traceback_(self) -> List[str]:
+    def _render_traceback_(self) -> list[str]:
         """The text that Jupyter shows instead of a traceback."""
         return [f"falloff: {self}"]
 
@@ -307,10 +308,10 @@ class Outcome:
 
     status: str
     reason: str
-    readings: Tuple[Reading, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
 
-def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) -> Outcome:
+def judge(transcript: Transcript, parse: Callable[[Transcript], list[Reading]]) -> Outcome:
     """Decide whether a transcript is a valid measurement, and read it if so.
 
     The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed),
@@ -359,7 +360,7 @@ def _cause(text: str) -> str:
     return lines[-1] if lines else ""
 
 
-def mismatch(requested: Settings, effective: Settings) -> List[str]:
+def mismatch(requested: Settings, effective: Settings) -> list[str]:
     """Every setting that differs from what was asked for; empty if all agree."""
     return [
         f"{name} is {effective.get(name, 'unknown')}, {value} was asked for"

@@ -8,8 +8,9 @@ Where it makes a collective of two others, by way of the communicator's first ra
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Callable
 
 from runners.calls import SENDS, Call, Recording
 from runners.record import Contradictory
@@ -27,7 +28,7 @@ _WAY_BY_TAG = {-1: "C", -2: "-"}
 # Small MPI_Allgatherv are a gather and a broadcast, reductions without commutativity a reduction and a scatter.
 _IN_TWO_STEPS = ("allgather", "allgatherv", "allreduce", "reduce_scatter", "reduce_scatter_block")
 
-Sent = Dict[Tuple[str, int, int], int]  # by E or C, sender and receiver [B]
+Sent = dict[tuple[str, int, int], int]  # by E or C, sender and receiver [B]
 
 
 def monitored(lines: Sequence[str]) -> Sent:
@@ -60,7 +61,7 @@ def sent(recording: Recording) -> Sent:
     return {key: size for key, size in found.items() if key[1] != key[2]}
 
 
-def _with_members(recording: Recording) -> Iterator[Tuple[int, Call, Sequence[int]]]:
+def _with_members(recording: Recording) -> Iterator[tuple[int, Call, Sequence[int]]]:
     """Every call with its rank, and the ranks of its communicator."""
     for rank, calls in enumerate(recording):
         members = {0: tuple(range(len(recording)))}
@@ -83,7 +84,7 @@ def _of_second_steps(recording: Recording) -> Sent:
 
 def _require_alike(recording: Recording) -> None:
     """Raise Contradictory if a member of a communicator made another number of some collective than its others."""
-    counts: Dict[Tuple[Sequence[int], str], Dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[tuple[Sequence[int], str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for rank, call, ranks in _with_members(recording):
         if call.collective:
             counts[ranks, call.name][rank] += 1
@@ -116,7 +117,7 @@ def _to_each(call: Call, rank: int, members: Sequence[int]) -> Sequence[int]:
     return [call.size] * ranks
 
 
-def by_rank(recording: Recording) -> List[Tuple[int, int]]:
+def by_rank(recording: Recording) -> list[tuple[int, int]]:
     """The bytes that each rank sends to others in messages, and by collectives that are not of neighbours."""
     messages = sent(_only(recording, lambda call: call.name in SENDS))
     collectives = sent(_only(recording, lambda call: bool(call.collective)))
@@ -157,7 +158,7 @@ def _only(recording: Recording, is_meant: Callable[[Call], bool]) -> Recording:
     )
 
 
-def _worst(ours: Sent, besides: Sent, theirs: Sent) -> Tuple[float, Tuple[str, int, int], int, int]:
+def _worst(ours: Sent, besides: Sent, theirs: Sent) -> tuple[float, tuple[str, int, int], int, int]:
     """The largest relative difference, its pair of different ranks, and both numbers [B]; `besides` may be counted, too."""
     pairs = sorted(pair for pair in {*ours, *theirs} if pair[1] != pair[2] and pair[0] in _WAYS)
     both = []

@@ -9,10 +9,11 @@ import hashlib
 import lzma
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable
 
 from runners import archive, executables, extrapolation, recorded_bytes
 from runners.calls import (
@@ -65,7 +66,7 @@ def read(text: str) -> Recording:
     """
     lines, count = _lines(text)
     _require_known(lines)
-    ranks: List[List[Call]] = []
+    ranks: list[list[Call]] = []
     # A program makes the same calls again and again.
     arguments = lru_cache(maxsize=None)(_arguments)
     for line in lines:
@@ -87,7 +88,7 @@ def read(text: str) -> Recording:
     return recorded
 
 
-def _lines(text: str) -> Tuple[List[str], int]:
+def _lines(text: str) -> tuple[list[str], int]:
     """The lines of the one recording in a text, and the number of ranks that it announces."""
     lines = [line.strip() for line in text.splitlines()]
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
@@ -149,9 +150,9 @@ def _is_border(call: Call) -> bool:
     return call.name in COLLECTIVES and call.label == 0
 
 
-def _whole_messages(ranks: Sequence[Sequence[Call]]) -> List[List[Call]]:
+def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
     """The calls without messages that have only one end, and without ends of requests that did not begin."""
-    ends: Dict[Tuple[int, ...], List[int]] = defaultdict(lambda: [0, 0])
+    ends: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
     for rank, calls in enumerate(ranks):
         for call in calls:
             if call.name in SENDS:
@@ -161,7 +162,7 @@ def _whole_messages(ranks: Sequence[Sequence[Call]]) -> List[List[Call]]:
     whole = {key: min(counts) for key, counts in ends.items()}
     found = []
     for rank, calls in enumerate(ranks):
-        seen: Dict[Tuple[int, ...], int] = defaultdict(int)
+        seen: dict[tuple[int, ...], int] = defaultdict(int)
         begun, before, kept = set(), 0.0, []
         for call in calls:
             key = (rank, call.partner) if call.name in SENDS else (call.partner, rank)
@@ -204,7 +205,7 @@ def _require_known(lines: Sequence[str]) -> None:
         raise Unsupported(f"a rank makes too many calls to be recorded: {few}")
 
 
-def _call(line: str, arguments: Callable[[str], Tuple[Any, ...]]) -> Call:
+def _call(line: str, arguments: Callable[[str], tuple[Any, ...]]) -> Call:
     """The call of a line, what follows its time read by `arguments`; raises Contradictory if the line is none."""
     nanoseconds, _, rest = line.partition(" ")
     try:
@@ -218,7 +219,7 @@ def _call(line: str, arguments: Callable[[str], Tuple[Any, ...]]) -> Call:
         ) from None
 
 
-def _arguments(text: str) -> Tuple[Any, ...]:
+def _arguments(text: str) -> tuple[Any, ...]:
     """The fields of a call after its seconds; raises ValueError or IndexError if the text has none."""
     name, *words = text.split() or [""]
     if not all(map(_NUMBER.fullmatch, words)):
@@ -226,7 +227,7 @@ def _arguments(text: str) -> Tuple[Any, ...]:
     return _parsed(name, list(map(int, words)))[1:]
 
 
-def _parsed(name: str, numbers: List[int]) -> Call:
+def _parsed(name: str, numbers: list[int]) -> Call:
     """The call, without its seconds; raises ValueError if it has other arguments."""
     if name in POINT_TO_POINT:
         if len(numbers) != POINT_TO_POINT[name]:
@@ -249,19 +250,19 @@ def _parsed(name: str, numbers: List[int]) -> Call:
     raise ValueError
 
 
-def programs(store: Path = STORE) -> List[str]:
+def programs(store: Path = STORE) -> list[str]:
     """The names of all recorded programs."""
     files = executables.described(store, "*-*.txt.xz")
     return sorted({name[1] for file in files if (name := _FILE.fullmatch(file.name))})
 
 
-def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
+def kept(program: str, store: Path = STORE) -> dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
     files = _files(program, store)
     return {ranks: _opened(files[ranks], files[ranks].read_bytes()) for ranks in sorted(files)}
 
 
-def _files(program: str, store: Path) -> Dict[int, Path]:
+def _files(program: str, store: Path) -> dict[int, Path]:
     """The files of a program's recordings by their number of ranks; raises FalloffError when there is none."""
     found = executables.described(store, "*-*.txt.xz")
     names = [(_FILE.fullmatch(file.name), file) for file in found]

@@ -7,7 +7,7 @@ with it, so sender and receiver always match.
 """
 
 from collections import defaultdict, deque
-from typing import Deque, Dict, Iterator, List, Sequence, Tuple
+from collections.abc import Iterator, Sequence
 
 from runners import recorded_bytes
 from runners.calls import SENDS, Call, Recording
@@ -23,7 +23,7 @@ KINDS = (
 _MOST_BYTES = 2**31 - 1  # MPI counts with an int
 
 
-def files(recording: Recording) -> Dict[str, str]:
+def files(recording: Recording) -> dict[str, str]:
     """The files of a replay by name: `communicators`, and `rank-0` and so on with the actions.
 
     A computing time is in seconds. Raises Unreadable if a message has only one end, or moves 2 GiB or
@@ -46,7 +46,7 @@ def files(recording: Recording) -> Dict[str, str]:
     return found
 
 
-def _communicators(recording: Recording) -> Dict[int, Tuple[int, ...]]:
+def _communicators(recording: Recording) -> dict[int, tuple[int, ...]]:
     """The members of each communicator that has collectives, by label; all ranks first."""
     used = {call.label for calls in recording for call in calls if call.collective}
     members = {0: tuple(range(len(recording)))}
@@ -61,13 +61,13 @@ def _communicators(recording: Recording) -> Dict[int, Tuple[int, ...]]:
     return members
 
 
-def _bytes_at_once(call: Call, members: Dict[int, Tuple[int, ...]]) -> int:
+def _bytes_at_once(call: Call, members: dict[int, tuple[int, ...]]) -> int:
     if call.collective:
         return max(call.size * len(members[call.label]), sum(call.parts), 1)
     return max(call.size, 1)
 
 
-def _tags(recording: Recording) -> List[List[int]]:
+def _tags(recording: Recording) -> list[list[int]]:
     """A number for each message of each rank's calls, the same at both ends; raises Unreadable if a
     message has only one end."""
     calls = [
@@ -75,11 +75,11 @@ def _tags(recording: Recording) -> List[List[int]]:
         for rank, calls in enumerate(recording)
         for place, call in enumerate(calls)
     ]
-    waiting: Dict[Tuple[int, ...], Deque[int]] = defaultdict(deque)  # positions of sends
+    waiting: dict[tuple[int, ...], deque[int]] = defaultdict(deque)  # positions of sends
     for rank, place, call in calls:
         if call.name in SENDS:
             waiting[rank, call.partner, call.label, call.tag].append(place)
-    numbers: Dict[Tuple[int, int], int] = defaultdict(int)
+    numbers: dict[tuple[int, int], int] = defaultdict(int)
     found = [[0] * len(calls) for calls in recording]
     for rank, place, call in calls:
         if call.name in ("recv", "irecv"):
@@ -98,11 +98,11 @@ def _actions(
     rank: int,
     calls: Sequence[Call],
     tags: Sequence[int],
-    members: Dict[int, Tuple[int, ...]],
-    numbers: Dict[int, int],
+    members: dict[int, tuple[int, ...]],
+    numbers: dict[int, int],
 ) -> Iterator[str]:
-    places: Dict[int, int] = {}  # of the requests under way
-    free: List[int] = []
+    places: dict[int, int] = {}  # of the requests under way
+    free: list[int] = []
     due = 0.0
     for call, tag in zip(calls, tags):
         due += call.seconds

@@ -8,7 +8,8 @@ into which a message vanishes before its receiver is ready.
 """
 
 import math
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any, Optional
 
 _LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
@@ -50,7 +51,7 @@ def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
     return min(1.0, whole * point["nodes"] / point["dilation"])
 
 
-def together_s(times: Mapping[Tuple[float, float], int]) -> float:
+def together_s(times: Mapping[tuple[float, float], int]) -> float:
     """The time [s] of trials that run side by side as far as their loads allow; `times` says how many
     take these seconds at this load."""
     total = sum(count * seconds * load for (seconds, load), count in times.items())
@@ -59,7 +60,7 @@ def together_s(times: Mapping[Tuple[float, float], int]) -> float:
 
 def buffers(
     rule: Mapping[str, Any], rate_bit_s: Optional[float], slowness: float = 1
-) -> Dict[str, List[int]]:
+) -> dict[str, list[int]]:
     """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate;
     None: unlimited.
 

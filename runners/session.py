@@ -13,10 +13,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Callable, Iterator, List, Mapping, Optional, Union
+from typing import IO, Any, Callable, Optional, Union
 
 from runners import campaign, lock
 from runners.campaign import Event, Listener
@@ -44,7 +45,7 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
         raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
 
 
-def tools_of(plan: Plan) -> List[str]:
+def tools_of(plan: Plan) -> list[str]:
     """The names of the tools that a plan's commands start, or of their substitutes on its
     testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR

@@ -15,9 +15,10 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from runners.journal import Folder, write_whole
 from runners.plan import Plan
@@ -78,7 +79,7 @@ class Allocation:
     """
 
     job: str
-    hosts: Tuple[str, ...]
+    hosts: tuple[str, ...]
     deadline: Optional[float]
 
 
@@ -98,7 +99,7 @@ def submit(plan: Plan, folder: Folder) -> str:
     return number
 
 
-def jobs(folder: Folder) -> List[Dict[str, Any]]:
+def jobs(folder: Folder) -> list[dict[str, Any]]:
     """The jobs submitted for a campaign, the first one first; each has an `id`."""
     file = folder.path / "jobs.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
@@ -116,7 +117,7 @@ def require_idle(folder: Folder) -> None:
             )
 
 
-def sbatch(plan: Plan, folder: Path) -> List[str]:
+def sbatch(plan: Plan, folder: Path) -> list[str]:
     """The command line that submits a campaign's job; raises FalloffError naming every fault in the
     testbed's description."""
     testbed = plan.testbed
@@ -142,14 +143,14 @@ def sbatch(plan: Plan, folder: Path) -> List[str]:
     ]
 
 
-def salloc(testbed: Mapping[str, Any]) -> List[str]:
+def salloc(testbed: Mapping[str, Any]) -> list[str]:
     """The words before a command that is to run in an allocation of all of the testbed's nodes;
     raises FalloffError like `sbatch`."""
     before, after = _allocation_words(testbed)
     return ["salloc", *before, *after, f"--time={_ALLOCATION_MINUTES}"]
 
 
-def _allocation_words(testbed: Mapping[str, Any]) -> Tuple[List[str], List[str]]:
+def _allocation_words(testbed: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The options that request all nodes of a testbed, before and after the words of one command:
     Slurm uses the last of two equal options."""
     faults = _faults(testbed)
@@ -162,7 +163,7 @@ def _allocation_words(testbed: Mapping[str, Any]) -> Tuple[List[str], List[str]]
     return ["--mem=0", *asked.get("options", [])], after
 
 
-def _faults(testbed: Mapping[str, Any]) -> List[str]:
+def _faults(testbed: Mapping[str, Any]) -> list[str]:
     """Why a cluster's description cannot become a job, in words; empty if it can."""
     if testbed.get("launcher") != "slurm":
         return ['--submit takes a testbed with launcher = "slurm"']
@@ -180,7 +181,7 @@ def _faults(testbed: Mapping[str, Any]) -> List[str]:
     return found
 
 
-def copy_code(folder: Path) -> Dict[str, Any]:
+def copy_code(folder: Path) -> dict[str, Any]:
     """Copy `runners` into a campaign's folder, with a note of its commit."""
     target, commit = folder / "code", code()
     shutil.rmtree(target, ignore_errors=True)
@@ -226,7 +227,7 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
     return Allocation(number, hosts, float(end) - RESERVE_S if end.isdigit() else None)
 
 
-def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> Dict[str, Any]:
+def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What Slurm assigned: hosts in the order of the campaign's nodes, and the switches above each,
     the nearest first.
 

@@ -2,8 +2,8 @@
 and its job."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
-from typing import List, Sequence, Set
 
 from runners import slurm
 from runners.campaign import missing
@@ -44,14 +44,14 @@ def text(folder: Folder) -> str:
     return "\n".join([f"{folder.path.name}: {kept}{end}", *(f"  {line}" for line in lines)])
 
 
-def _kinds(block: Sequence[Trial], lacking: Set[str]) -> str:
+def _kinds(block: Sequence[Trial], lacking: set[str]) -> str:
     """For each kind of trial in a block, how many of how many are done."""
     totals = Counter(trial.runner for trial in block)
     kept = Counter(trial.runner for trial in block if trial.id not in lacking)
     return ", ".join(f"{runner} {kept[runner]} of {total}" for runner, total in totals.items())
 
 
-def _job(folder: Folder) -> List[str]:
+def _job(folder: Folder) -> list[str]:
     """The job that was submitted last, and the last line of its output if it is over."""
     jobs = slurm.jobs(folder)
     if not jobs:

@@ -1,8 +1,9 @@
 """Two levels of switches: nodes on edge switches, edge switches on the line cards of a core switch."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, List, Mapping
+from typing import Any
 
 from runners.record import FalloffError
 
@@ -67,7 +68,7 @@ class TwoLevel:
             min(sum(min(sum(card), self.card_bandwidth) for card in cards), self.core_bandwidth) / 2
         )
 
-    def _sent(self) -> List[float]:
+    def _sent(self) -> list[float]:
         """What each edge switch can send to the core [B/s]."""
         last = self.nodes - (self.edges - 1) * self.nodes_per_edge
         below = [self.nodes_per_edge] * (self.edges - 1) + [last]

@@ -353,7 +353,7 @@ def fields_changed(chance, data):
 
 def contents(folder):
     """The digest of each file of a campaign that its record names."""
-    return {name: digest for name, digest in manifest.digests(folder).items()}
+    return dict(manifest.digests(folder))
 
 
 def test_zip_files_are_unpacked_as_they_were_written(tmp_path, packed, counts, monkeypatch):

@@ -14,11 +14,12 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Optional
 
 from runners import executables
 from runners.description_rules import NAME, Rule
@@ -27,7 +28,7 @@ from runners.record import Command, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, remote
 from runners.testbeds.settings import agreed
 
-STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+STANDS_FOR: dict[str, str] = {}  # every tool runs itself
 IS_HERE = False  # its nodes are other machines, which are checked for tools when it is opened
 NEEDS_ROOT = False
 
@@ -59,7 +60,7 @@ _BACKGROUND = 1e6
 _LARGEST_SHARE_ELSEWHERE = 0.05
 
 
-def unavailable(description: Mapping[str, Any]) -> List[str]:
+def unavailable(description: Mapping[str, Any]) -> list[str]:
     """Each reason why the cluster cannot be used from here, one line with the remedy. No node is
     asked."""
     try:
@@ -138,9 +139,9 @@ class OnCluster:
     networks: Mapping[str, Mapping[str, Any]]
     folder: str
     mpirun: str
-    lost: Dict[str, str] = field(default_factory=dict)
-    places: Dict[str, Dict[str, Place]] = field(default_factory=dict)
-    paths: Dict[str, str] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+    places: dict[str, dict[str, Place]] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
 
     evidence = "measured"
 
@@ -155,7 +156,7 @@ class OnCluster:
         return self.description["name"]
 
     @property
-    def alive(self) -> List[str]:
+    def alive(self) -> list[str]:
         """The hosts that are not lost, starting with node 1."""
         return [host for host in self.description["hosts"] if host not in self.lost]
 
@@ -195,7 +196,7 @@ class OnCluster:
         hosts: Sequence[str],
         files: Mapping[str, str] = {},
         candidates: Mapping[str, Sequence[str]] = {},
-    ) -> Dict[str, State]:
+    ) -> dict[str, State]:
         """The states of those hosts that answer and still have our folder, into which `files` are
         put by name; `candidates` are those of tools. The other hosts are lost from now on."""
         words = [json.dumps(candidates), self.folder, json.dumps(files)]
@@ -274,7 +275,7 @@ class OnCluster:
                 found.requested["fabric"], found.effective["fabric"] = network, used_network
         return found.transcript(self, trial)
 
-    def argv(self, command: Command, hosts: Sequence[str], network: str) -> List[str]:
+    def argv(self, command: Command, hosts: Sequence[str], network: str) -> list[str]:
         """A command's whole line on this machine: mpirun under a guard, or the program's own guard
         on its host."""
         tool, interpreter = command.argv[0], remote.python(self.description)
@@ -290,7 +291,7 @@ class OnCluster:
         words = [*guard, str(command.listens), *program]
         return remote.argv(self.description, hosts[command.node - 1], words)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """Every node with its state, the lost ones, mpirun's version, and the environment variables
         that affect MPI."""
         version = subprocess.run([self.mpirun, "--version"], capture_output=True, text=True).stdout
@@ -317,7 +318,7 @@ class OnCluster:
         commands: Sequence[Command],
         hosts: Sequence[str],
         network: str,
-        ran: List[programs.Ran],
+        ran: list[programs.Ran],
     ) -> None:
         """Run commands, each under runners/probes/guard.py, which ends it with this program, its
         connection and its trial."""
@@ -338,7 +339,7 @@ class OnCluster:
 
     def _mpirun(
         self, command: Command, hosts: Sequence[str], network: Mapping[str, Any]
-    ) -> List[str]:
+    ) -> list[str]:
         """mpirun by its path, so that it finds its own daemons on the hosts in the same place."""
         each, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
         # All programs use the same cores of a node, however many processes share these.
@@ -368,7 +369,7 @@ class OnCluster:
             *("--wdir", self.folder, "--host", slots, "-np", str(command.ranks)),
         ]
 
-    def _stated(self, network: str) -> Dict[str, Any]:
+    def _stated(self, network: str) -> dict[str, Any]:
         """The settings that the description states for a network; others may have any value."""
         stated = dict(self.description.get("tcp", {}))
         if "mtu" in self.networks[network]:
@@ -378,7 +379,7 @@ class OnCluster:
             for name, value in stated.items()
         }
 
-    def _first_to_answer(self, count: int, files: Mapping[str, str]) -> Dict[str, State]:
+    def _first_to_answer(self, count: int, files: Mapping[str, str]) -> dict[str, State]:
         """The states of the first `count` hosts that answer; fewer if no more are left."""
         while True:
             chosen = self.alive[:count]
@@ -410,7 +411,7 @@ def place(state: State, network: Mapping[str, Any]) -> Place:
     raise FalloffError(f"{state['hostname']} has no address on {wanted}")
 
 
-def carried(before: State, after: State, network: Mapping[str, Any], at: Place) -> Dict[str, float]:
+def carried(before: State, after: State, network: Mapping[str, Any], at: Place) -> dict[str, float]:
     """Bytes `sent` and `received` by a node on the network, and those `elsewhere` that it sent on
     others.
 
@@ -441,7 +442,7 @@ def carried(before: State, after: State, network: Mapping[str, Any], at: Place) 
     }
 
 
-def _grown(before: State, after: State, kind: str) -> Dict[str, Dict[str, float]]:
+def _grown(before: State, after: State, kind: str) -> dict[str, dict[str, float]]:
     """How much the counters grew on every interface or port that existed all the time."""
     return {
         name: {

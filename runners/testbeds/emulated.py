@@ -13,10 +13,11 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Optional
 
 from runners import executables, pace, scale
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, one_of
@@ -24,7 +25,7 @@ from runners.record import Command, FalloffError, Settings, Transcript, Trial
 from runners.testbeds import busy, graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
 
-STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+STANDS_FOR: dict[str, str] = {}  # every tool runs itself
 IS_HERE = True
 NEEDS_ROOT = True  # or a user namespace
 
@@ -62,7 +63,7 @@ _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
-def unavailable(description: Mapping[str, Any]) -> List[str]:
+def unavailable(description: Mapping[str, Any]) -> list[str]:
     """Each reason why this testbed cannot run here, one line with the remedy.
 
     Other users than root need to be root of a user namespace, if the kernel allows one. The folders
@@ -247,7 +248,7 @@ class Emulated:
             pacing = self._pacing(point, trial.block, slowness)
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             ranks = max((command.ranks for command in commands), default=0)
-            probed: Dict[str, float] = {}
+            probed: dict[str, float] = {}
             is_probed = "scale" in self.description or self._is_stretched
             if is_probed and ranks > 1:
                 probed = link_probe.probe(net, around, ranks)
@@ -296,7 +297,7 @@ class Emulated:
                 found.effective.update({"busy": disturbed} if disturbed else {})
         return found.transcript(self, trial)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """Whether it ran as root of the machine or of a namespace, and the largest window [B] that
         a program can get."""
         paced = {"realtime": self.real_time} if _is_paced(self.description) else {}
@@ -320,7 +321,7 @@ class Emulated:
 
     def _configure(
         self, net: Network, point: Settings, way: graph.Way, seed: int, slowness: float
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """Configure the network for a point; returns the settings asked for.
 
         The seed belongs to the block, so that everything compared within a block has the same hash.
@@ -340,7 +341,7 @@ class Emulated:
         window = point.get("window_bytes", 0)
         return {**asked, "window_bytes": window} if window else asked
 
-    def _buffer(self, point: Settings, slowness: float) -> Optional[Dict[str, Any]]:
+    def _buffer(self, point: Settings, slowness: float) -> Optional[dict[str, Any]]:
         """The memory of the switch that a point asks for by `buffer_bytes`, as fields of
         graph.Buffer; None if it asks for none, or 0 for a bridge without a queue of its own.
 
@@ -368,10 +369,10 @@ class Emulated:
             "delay_s": round(self.description.get("switch", {}).get("delay_s", 0) * slowness, 9),
         }
 
-    def _timers(self, point: Settings) -> Dict[str, Any]:
+    def _timers(self, point: Settings) -> dict[str, Any]:
         """TCP's settings of a point that concern its timers: `rto_min_s` is on the cluster's scale
         of time, so it is as much longer here as everything else."""
-        found: Dict[str, Any] = {}
+        found: dict[str, Any] = {}
         if "rto_min_s" in point:
             dilation = point.get("dilation", self.description.get("node", {}).get("dilation", 1))
             found["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
@@ -426,11 +427,11 @@ class Emulated:
         return str(Path(executables.find(tool, self.description.get("tools", {}))).absolute())
 
 
-def _clocks(net: Network) -> Dict[str, float]:
+def _clocks(net: Network) -> dict[str, float]:
     return {"network_cpu_time": net.carrying_time(), **host.clock()}
 
 
-def _waits(found: programs.Found, others: Iterable[float], elapsed_s: float) -> List[float]:
+def _waits(found: programs.Found, others: Iterable[float], elapsed_s: float) -> list[float]:
     """The share of a trial's time [1] for which each of its programs, but not mpirun, and each of `others` was kept waiting
     for a processor."""
     own = [program.delayed_s for program in found.ran if not program.command.ranks]
@@ -444,7 +445,7 @@ def _largest_window() -> Optional[int]:
     return min(limits, default=None)
 
 
-def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> Dict[str, float]:
+def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> dict[str, float]:
     """How the machine's CPU time [s] was shared.
 
     host_cpu_time is that of all processors, network_cpu_time that of everything between the nodes,

@@ -7,7 +7,6 @@ small, and it would measure them instead of the link.
 
 from dataclasses import replace
 from statistics import mean, median
-from typing import Dict, List
 
 from runners.record import Command, FalloffError
 from runners.testbeds import nodes
@@ -27,7 +26,7 @@ _TRIES = 3  # of long messages: other work on the machine can slow them, or stop
 _MEDIAN_COLUMN = 10  # in the rows that the token program prints, in microseconds
 
 
-def probe(net: Network, around: nodes.Surroundings, ranks: int) -> Dict[str, float]:
+def probe(net: Network, around: nodes.Surroundings, ranks: int) -> dict[str, float]:
     """Exchange short and long messages between nodes 1 and 2, and also between 3 and 4 if these
     have ranks.
 
@@ -42,18 +41,18 @@ def probe(net: Network, around: nodes.Surroundings, ranks: int) -> Dict[str, flo
         window_s = max(_SHORTEST_S, _EXCHANGES * 2 * LONG / payload)
         # A network with a latency, which is no part of the rate, has programs that carry frames.
         latency = found["short_message_time"] if net.graph.has_taps else 0.0
-        shares: List[float] = []
+        shares: list[float] = []
         for _ in range(_TRIES):
             round_trip = _round_trip(net, around, ranks, LONG, window_s) - 2 * latency
             shares.append(2 * LONG / round_trip / payload)
             found["link_share"] = median(shares)
-            if len(shares) == 1 and shares[0] <= _USUAL_SHARE:
-                if verdict(found, net.graph.has_taps) == KEPT:
-                    break
+            is_usual = len(shares) == 1 and shares[0] <= _USUAL_SHARE
+            if is_usual and verdict(found, net.graph.has_taps) == KEPT:
+                break
     return found
 
 
-def verdict(found: Dict[str, float], has_lines: bool = False) -> str:
+def verdict(found: dict[str, float], has_lines: bool = False) -> str:
     """KEPT, or a sentence with the share of its rate that the link, or its delay line, gives to long
     messages."""
     share = found.get("link_share", 1.0)
@@ -70,7 +69,7 @@ def _round_trip(
     pairs = ("0,1", "2,3") if ranks >= 4 else ("0,1",)
     argv = ("token_mpi", str(size), "1", str(_WARM_UP_S), repr(window_s), *pairs)
     command = Command(argv, ranks=2 * len(pairs), timeout_s=_LIMIT_S + window_s)
-    ran: List[Ran] = []
+    ran: list[Ran] = []
     if "PACE_STRETCH" in around.pacing:  # what a rank computes for a token is no message's time
         around = replace(around, pacing={**around.pacing, "PACE_STRETCH": "1"})
     nodes.execute([command], net, around, ran)

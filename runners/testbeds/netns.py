@@ -10,9 +10,10 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Callable, Collection, Iterator, List, NamedTuple, Sequence, Set
+from typing import Callable, NamedTuple
 
 from runners.probes import guard
 from runners.record import FalloffError
@@ -54,7 +55,7 @@ def batch(tool: str, space: Path, lines: Sequence[str]) -> Invocation:
     return Invocation(space, [tool, "-json", "-batch", "-"], "\n".join(lines) + "\n")
 
 
-def inside(space: Path) -> List[str]:
+def inside(space: Path) -> list[str]:
     """The words before a command that is to run in a namespace, hostname included."""
     return ["nsenter", f"--net={space}/net", f"--uts={space}/uts", "--"]
 
@@ -75,7 +76,7 @@ def _set(namespace: int) -> None:
         raise OSError(ctypes.get_errno(), "entering a network namespace")
 
 
-def run(invocations: Sequence[Invocation]) -> List[str]:
+def run(invocations: Sequence[Invocation]) -> list[str]:
     """Run tools side by side, each in its namespace, and return their outputs in the same order.
 
     Raises FalloffError with the tool's own message if one fails.
@@ -96,13 +97,13 @@ def run(invocations: Sequence[Invocation]) -> List[str]:
     return [output for output, _ in results]
 
 
-def listening(space: Path) -> Set[int]:
+def listening(space: Path) -> set[int]:
     """The TCP ports that accept connections in the namespace."""
     with entered(space):
         return guard.listening()
 
 
-def processes(spaces: Sequence[Path]) -> Set[int]:
+def processes(spaces: Sequence[Path]) -> set[int]:
     """The ids of all processes in these namespaces, except this one; those that have ended are not
     listed."""
     inodes = {os.stat(space / "net").st_ino for space in spaces}
@@ -138,7 +139,7 @@ def kill_all(left: Callable[[], Collection[int]]) -> None:
         time.sleep(0.002)
 
 
-def kept(folder: Path) -> List[Path]:
+def kept(folder: Path) -> list[Path]:
     """The folders below `folder`, at any depth, that keep a namespace alive, even an incomplete
     one."""
     return [Path(mount).parent for mount in _mounts(folder) if mount.endswith("/net")]
@@ -154,7 +155,7 @@ def release(folder: Path) -> None:
             raise OSError(ctypes.get_errno(), "unmounting", mount)
 
 
-def _mounts(folder: Path) -> List[str]:
+def _mounts(folder: Path) -> list[str]:
     """The mounts below a folder, in the order of mounting: a mount on top of another comes
     later."""
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()

@@ -5,9 +5,10 @@ import math
 import os
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Union
+from typing import Any, Union
 
 from runners import pace
 from runners.record import Command, FalloffError
@@ -61,7 +62,7 @@ class Surroundings:
 
 
 def execute(
-    commands: Sequence[Command], net: Network, around: Surroundings, ran: List[Ran]
+    commands: Sequence[Command], net: Network, around: Surroundings, ran: list[Ran]
 ) -> None:
     """Run commands as `programs.run` does; afterwards nothing that they started is left.
 
@@ -98,7 +99,7 @@ def execute(
         netns.kill([net.space(name(node)) for node in net.graph.nodes], carriers)
 
 
-def cpu_times(ran: Sequence[Ran], nodes: range) -> List[float]:
+def cpu_times(ran: Sequence[Ran], nodes: range) -> list[float]:
     """CPU time [s] of each node's programs; NaN on nodes with ranks, because only mpirun is waited
     for."""
     used = dict.fromkeys(nodes, 0.0)
@@ -115,7 +116,7 @@ def occupied(net: Network) -> int:
     return sum(bool((net.space(name(node)) / "guests").read_text()) for node in net.graph.nodes)
 
 
-def waited_s(net: Network) -> List[float]:
+def waited_s(net: Network) -> list[float]:
     """How long each rank since the trial began was kept waiting for a processor [s]; NaN where it or the kernel did not say."""
     found = []
     for space in map(net.space, map(name, net.graph.nodes)):
@@ -157,7 +158,7 @@ def _library(net: Network, name: str) -> str:
     return _linked(net, name, net.tool(name))
 
 
-def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
+def _argv(command: Command, net: Network, around: Surroundings) -> list[str]:
     """The whole command line: enter a node, mpirun if there are ranks, the program."""
     nodes = len(net.graph.nodes)
     if command.nodes > nodes:
@@ -183,7 +184,7 @@ def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
 
 def _mpirun(
     command: Command, net: Network, around: Surroundings, program: Sequence[str]
-) -> List[str]:
+) -> list[str]:
     """mpirun for nodes that share a kernel but have no sshd.
 
     Nodes are listed by address, so that no resolver is asked for their names. The tool's own name
@@ -216,7 +217,7 @@ def _mpirun(
     ]
 
 
-def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
+def _environment(folder: Path, mpirun: str) -> dict[str, str]:
     """The complete environment of the programs, so that no setting of the user leaks into a result.
 
     Open MPI also reads settings from HOME, so HOME is the working folder. `mpirun` may be empty.
@@ -233,7 +234,7 @@ def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
     return environment
 
 
-def _keep_awake(net: Network) -> List[programs.Started]:
+def _keep_awake(net: Network) -> list[programs.Started]:
     """A loop on every processor that runs when nothing else does."""
     loop = [sys.executable, "-I", "-S", "-c", _LOOP, str(os.getpid())]
     folder, space = net.state / "work", net.space(name(1))

@@ -7,7 +7,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,15 +16,8 @@ from typing import (
     IO,
     Any,
     Callable,
-    ContextManager,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
     NamedTuple,
     Optional,
-    Sequence,
-    Tuple,
 )
 
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
@@ -50,10 +44,10 @@ class Ran(NamedTuple):
 class Found:
     """What is known about a trial so far."""
 
-    ran: List[Ran] = field(default_factory=list)
-    requested: Dict[str, Any] = field(default_factory=dict)
-    effective: Dict[str, Any] = field(default_factory=dict)
-    counters: Dict[str, Any] = field(default_factory=dict)
+    ran: list[Ran] = field(default_factory=list)
+    requested: dict[str, Any] = field(default_factory=dict)
+    effective: dict[str, Any] = field(default_factory=dict)
+    counters: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
     @contextmanager
@@ -163,7 +157,7 @@ def start(
     passed to subprocess.Popen.
     """
     stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-    place: ContextManager[None] = netns.entered(space) if space else nullcontext()
+    place: AbstractContextManager[None] = netns.entered(space) if space else nullcontext()
     with place:
         begun = time.time(), time.monotonic()
         process = subprocess.Popen(
@@ -211,7 +205,7 @@ def run(
     commands: Sequence[Command],
     start: Callable[[Command], Started],
     listens: Callable[[Command, Started], bool],
-    ran: List[Ran],
+    ran: list[Ran],
     patience_s: float = _PATIENCE_S,
 ) -> None:
     """Run commands in order up to the first that fails, adding to `ran` in the order of their
@@ -220,7 +214,7 @@ def run(
     A server is waited for until it `listens`. Afterwards all servers are ended. Raises FalloffError
     if one does not listen within `patience_s` seconds.
     """
-    servers: List[Tuple[Command, Started]] = []
+    servers: list[tuple[Command, Started]] = []
     try:
         for command in commands:
             started = start(command)

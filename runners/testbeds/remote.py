@@ -10,10 +10,11 @@ import os
 import shlex
 import subprocess
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Set
+from typing import IO, Any
 
 from runners.record import FalloffError
 
@@ -40,7 +41,7 @@ _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 
 # The description of a cluster, complete and with its hosts.
 Description = Mapping[str, Any]
 # A script's output, or {"error": the reason why there is none}.
-Answer = Dict[str, Any]
+Answer = dict[str, Any]
 
 
 def require_hosts(description: Description) -> None:
@@ -52,7 +53,7 @@ def require_hosts(description: Description) -> None:
         )
 
 
-def ssh(description: Description) -> List[str]:
+def ssh(description: Description) -> list[str]:
     """ssh with our options; it respects known hosts."""
     file = description.get("ssh", {}).get("config")
     config = ["-F", os.path.expanduser(file)] if file else []
@@ -64,7 +65,7 @@ def python(description: Description) -> str:
     return description.get("python", "python3")
 
 
-def argv(description: Description, host: str, words: Sequence[str]) -> List[str]:
+def argv(description: Description, host: str, words: Sequence[str]) -> list[str]:
     """This machine's command line for a program on a host, with the cluster's modules loaded
     there."""
     program = with_modules(description, words)
@@ -77,7 +78,7 @@ def argv(description: Description, host: str, words: Sequence[str]) -> List[str]
     return [*ssh(description), "--", host, shlex.join(program)]
 
 
-def with_modules(description: Description, words: Sequence[str]) -> List[str]:
+def with_modules(description: Description, words: Sequence[str]) -> list[str]:
     """A command line that loads the cluster's environment modules first; the words unchanged if
     there are none."""
     modules = description.get("modules")
@@ -88,7 +89,7 @@ def with_modules(description: Description, words: Sequence[str]) -> List[str]:
 
 def ask(
     description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
-) -> Dict[str, Answer]:
+) -> dict[str, Answer]:
     """Run a script of runners/probes to its end on all hosts; returns each host's answer as `held`
     does."""
     with held(description, script, arguments, limit_s) as answers:
@@ -98,7 +99,7 @@ def ask(
 @contextmanager
 def held(
     description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
-) -> Iterator[Dict[str, Answer]]:
+) -> Iterator[dict[str, Answer]]:
     """Keep a script of runners/probes running on all hosts; yields by host the first JSON object
     that it prints on a line.
 
@@ -111,7 +112,7 @@ def held(
     # The script's text is the first part of its standard input.
     bootstrap = _BOOTSTRAP.format(size=len(text), name=script.name)
     words = [python(description), "-c", bootstrap, *arguments]
-    running: List["subprocess.Popen[bytes]"] = []
+    running: list[subprocess.Popen[bytes]] = []
     with Heartbeat() as heart:
 
         def begin(host: str) -> Answer:
@@ -178,7 +179,7 @@ class Heartbeat:
     all methods."""
 
     def __init__(self) -> None:
-        self._lines: Set[IO[bytes]] = set()
+        self._lines: set[IO[bytes]] = set()
         self._lock, self._over = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._live, daemon=True)
 

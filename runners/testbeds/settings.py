@@ -4,9 +4,10 @@ words."""
 import json
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional
 
 from runners.testbeds import netns
 
@@ -29,7 +30,7 @@ _SMALLEST_ON_WIRE = 84
 _SHOWN_S = 2e-6
 
 # A node's IPv4 settings, and how each is read.
-_SYSCTLS: Dict[str, Callable[[str], Any]] = {
+_SYSCTLS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tcp_no_metrics_save", "tcp_slow_start_after_idle"), lambda text: text != "0"),
     **dict.fromkeys(("tcp_rmem", "tcp_wmem"), lambda text: " ".join(text.split())),
     **dict.fromkeys(("fib_multipath_hash_policy", "fib_multipath_hash_seed"), int),
@@ -88,12 +89,12 @@ class Shaper:
         stab = "" if self.super_packets else f"stab overhead {_UNCOUNTED} mpu {_SMALLEST_ON_WIRE} "
         return f"{stab}tbf rate {self.tbf_rate_bit_s}bit burst {self.burst_bytes} limit {_QUEUE}"
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """The settings that must be found when reading back; with the burst if one was asked
         for."""
         return self.effective(self.tbf_rate_bit_s, self.burst_bytes)
 
-    def effective(self, rate_bit_s: Any, burst_bytes: Any) -> Dict[str, Any]:
+    def effective(self, rate_bit_s: Any, burst_bytes: Any) -> dict[str, Any]:
         """The settings found, under the names of `settings`. The burst is the one asked for if tc
         can show no difference."""
         found = {"tbf_rate_bit_s": rate_bit_s}
@@ -117,7 +118,7 @@ def write(space: Path, values: Mapping[str, Any]) -> None:
             (SYSCTLS / key).write_text(str(int(value) if isinstance(value, bool) else value))
 
 
-def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, Any]:
+def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> dict[str, Any]:
     """The IPv4 settings that a testbed's `tcp` asks for, by their names in the kernel, and those
     that decide which link a flow takes, if the kernel knows them: the seed exists since Linux
     6.11."""
@@ -130,7 +131,7 @@ def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, An
     }
 
 
-def of_routes(tcp: Mapping[str, Any]) -> Dict[str, Any]:
+def of_routes(tcp: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that a node's routes have besides congestion control, if they are asked for: the
     least retransmission timeout `rto_min_ms` [ms], and `ecn`."""
     return {key: tcp[key] for key in ("rto_min_ms", "ecn") if tcp.get(key)}
@@ -147,8 +148,8 @@ def metrics(tcp: Mapping[str, Any]) -> str:
 
 
 def interfaces(
-    ends: Sequence[Tuple[Path, Sequence[str]]],
-) -> Dict[Tuple[str, str], Dict[str, Any]]:
+    ends: Sequence[tuple[Path, Sequence[str]]],
+) -> dict[tuple[str, str], dict[str, Any]]:
     """Shaper, MTU and offloads by (name of the namespace, interface), for namespaces with
     interfaces.
 
@@ -177,7 +178,7 @@ def interfaces(
 
 def _interface(
     row: Mapping[str, Any], qdiscs: Sequence[Mapping[str, Any]], features: Mapping[str, Any]
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     offloads = {short: features[long]["active"] for short, long in _FEATURES.items()}
     # Packets that may not exceed a frame are not aggregated, even if the feature is on.
     offloads["gro"] = offloads["gro"] and row.get("gro_max_size", math.inf) > row["mtu"]
@@ -196,7 +197,7 @@ def _interface(
     }
 
 
-def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
+def tcp(spaces: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """The TCP settings of nodes by name; congestion control is that of their routes.
 
     `routes` has the interfaces that lead to each address.
@@ -248,7 +249,7 @@ def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
 
 def agreed(found: Mapping[str, Mapping[str, Any]], key: str) -> Any:
     """The value of a setting if all agree, else a sentence that says who has which."""
-    holders: Dict[Any, List[str]] = {}
+    holders: dict[Any, list[str]] = {}
     for holder, values in found.items():
         if key in values:
             holders.setdefault(values[key], []).append(holder)

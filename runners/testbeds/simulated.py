@@ -12,10 +12,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any
 
 from runners import build, executables, placement
 from runners.description_rules import NAME, WHOLE, Rule
@@ -51,7 +52,7 @@ _RANK = re.compile(r"^ *\d+ +(\d+\.\d{6}) +(\d+) +(\d+)$", re.M)
 _TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 
 
-def unavailable(description: Mapping[str, Any]) -> List[str]:
+def unavailable(description: Mapping[str, Any]) -> list[str]:
     """One line, with the remedy, for each reason why the simulation cannot run here."""
     if not shutil.which("smpirun"):
         return [build.SIMGRID_REMEDY]
@@ -104,7 +105,7 @@ def _demolish(folder: Path) -> None:
     netns.kill_all(lambda: working_in(folder))
 
 
-def working_in(folder: Path) -> List[int]:
+def working_in(folder: Path) -> list[int]:
     """The ids of the processes that work in a folder or below."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -157,7 +158,7 @@ class Simulated:
                     break
         return found.transcript(self, trial)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """The simulator's version."""
         version = subprocess.run(["smpirun", "--version"], capture_output=True, text=True).stdout
         return {"simulator": (version.strip().splitlines() or [""])[0]}
@@ -206,13 +207,13 @@ class Simulated:
             _demolish(folder)
 
 
-def _counters(stdout: str, nodes: int, order: Sequence[int]) -> Dict[str, List[float]]:
+def _counters(stdout: str, nodes: int, order: Sequence[int]) -> dict[str, list[float]]:
     """Bytes that each node sent, from the shim's closing table and the node of each rank in it; NaN
     on nodes without a rank, empty without a table."""
     table = _TABLE.search(stdout)
     if not table:
         return {}
-    sent: Dict[int, float] = {}
+    sent: dict[int, float] = {}
     for node, row in zip(order, _RANK.findall(table[0])):
         sent[node] = sent.get(node, 0.0) + float(row[2])
     return {"bytes_sent": [sent.get(node, float("nan")) for node in range(1, nodes + 1)]}

@@ -5,7 +5,6 @@ messages. The congestion impact is the ratio of both times.
 """
 
 import re
-from typing import List
 
 from runners.description_rules import COUNT, NAME, POSITIVE, one_of
 from runners.parsing import parser, whole
@@ -31,7 +30,7 @@ _FLOOD = re.compile(r"^flood (\d\.\d{6}e[+-]\d\d) B/s$", re.M)
 PHASES = ("alone", "loaded")
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One MPI program, with `ranks_per_node` ranks on each of `nodes` nodes.
 
     With one rank a node the victims are on odd nodes and the congestors on even ones; with two,
@@ -49,7 +48,7 @@ def commands(point: Settings) -> List[Command]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with its settings.
 
     For each phase ("alone", "loaded"): operations, the number of timed ones, and the median, the

@@ -1,7 +1,6 @@
 """DGEMM on all nodes at once: the ceiling against which a node's share of HPL's rate is judged."""
 
 import re
-from typing import List
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import parser, whole
@@ -17,13 +16,13 @@ _HEAD = re.compile(r"^dgemm: n = (\d{1,18}), k = (\d{1,18}), window \S+ s, (\d{1
 _RANK = re.compile(r"^ *(\d{1,18}) +(\d{1,12}\.\d{6}) +\d{1,12}\.\d{6} +\d{1,18}$", re.M)
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One dgemm over all nodes of the point, with HPL's block size as inner dimension."""
     argv = ("dgemm", str(ORDER), str(point["K"]), str(point["duration_s"]))
     return [Command(argv, ranks=point["nodes"], timeout_s=point["duration_s"] + _START_S)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed."""
     _, inner, nodes = map(int, whole("dgemm", text, _HEAD).groups())
     ranks = _RANK.findall(text)

@@ -8,8 +8,9 @@ by at most their size.
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional
 
 from runners.description_rules import COUNT
 from runners.parsing import ENDS, whole
@@ -53,8 +54,8 @@ class Flow:
 
     address: str
     start: float
-    times: Tuple[float, ...]
-    counts: Tuple[float, ...]
+    times: tuple[float, ...]
+    counts: tuple[float, ...]
 
     def received(self, begin: float, end: float) -> float:
         """Bytes received between two moments [s], linear inside an interval."""
@@ -68,13 +69,13 @@ class Flow:
         return self.counts[-1]
 
 
-def nodes(point: Settings) -> List[int]:
+def nodes(point: Settings) -> list[int]:
     """The nodes at the far ends of the flows: the first `receivers` that are not the sender."""
     others = [node for node in range(1, point["receivers"] + 2) if node != point["sender"]]
     return others[: point["receivers"]]
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on each far node, then all clients on the sender, which `direction` "reverse" makes receive."""
     direction = point.get("direction", "forward")
     if direction not in ("forward", "reverse"):
@@ -88,7 +89,7 @@ def commands(point: Settings) -> List[Command]:
     return [*servers, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
     (text,) = (each.stdout for each in transcript.executions if each.tool == "fanout")
@@ -98,19 +99,19 @@ def parse(transcript: Transcript) -> List[Reading]:
     if len(found) != len(far):
         raise InvalidRun(f"receivers is {len(found)}, {len(far)} was asked for")
     goodput, *others = readings(found)
-    on_nodes: List[Optional[float]] = [None] * max(*far, point["sender"])
+    on_nodes: list[Optional[float]] = [None] * max(*far, point["sender"])
     for node, rate in zip(far, goodput.value):
         on_nodes[node - 1] = rate
     return [Reading(goodput.name, on_nodes, goodput.unit), *others]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result in an output, with its number of `receivers`; raises as `flows` and `readings`."""
     found = flows(text, {})
     return [Result(tuple(readings(found)), {"receivers": len(found)})]
 
 
-def readings(found: Sequence[Flow]) -> List[Reading]:
+def readings(found: Sequence[Flow]) -> list[Reading]:
     """flow_goodput (a list in the flows' order) and aggregate_goodput in bit/s, fairness, start_skew in s.
 
     fairness is Jain's index, (sum x)^2 / (n sum x^2) of the flows' goodputs: 1 when all are equal, 1/n when
@@ -135,7 +136,7 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
     ]
 
 
-def flows(text: str, asked: Settings) -> List[Flow]:
+def flows(text: str, asked: Settings) -> list[Flow]:
     """The flows of an output; `asked` are settings that the reports have to name too."""
     head, rows = whole("fanout", text, _HEAD), _ROW.findall(text)
     if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):

@@ -7,7 +7,6 @@ payload of n bytes is an IPv4 packet of n + 8 + 20 bytes in a frame of 14 more, 
 
 import re
 from dataclasses import replace
-from typing import List
 
 from runners.description_rules import COUNT, WHOLE, YES_OR_NO, one_of
 from runners.parsing import ENDS, whole
@@ -39,7 +38,7 @@ _ROW = re.compile(
 )
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A probe on the sender, then one on the receiver, for payloads from `least_payload` to `most_payload` [B].
 
     With `load`, TCP from the sender to the receiver fills the path meanwhile.
@@ -58,7 +57,7 @@ def commands(point: Settings) -> List[Command]:
     return found
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the probe; of the second one with `_reverse` behind their names."""
     probes = [each.stdout for each in transcript.executions if each.tool == "frame_limit"]
     return [
@@ -68,14 +67,14 @@ def parse(transcript: Transcript) -> List[Reading]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with the two addresses; raises as `readings` does."""
     listed = tuple(readings(text))
     head = whole("frame_limit", text, _HEAD)
     return [Result(listed, {"source": head[1], "target": head[2]})]
 
 
-def readings(text: str) -> List[Reading]:
+def readings(text: str) -> list[Reading]:
     """frame_payload, frame_mtu and frame_bytes_largest in B, and frame_fault: why one byte more fails.
 
     The fault is the outcome of the next payload, or `none` when the largest one tried was carried. Raises
@@ -101,7 +100,7 @@ def readings(text: str) -> List[Reading]:
     ]
 
 
-def tries(text: str) -> List[Try]:
+def tries(text: str) -> list[Try]:
     """Every payload that was tried, in order of the payload."""
     whole("frame_limit", text, _HEAD)
     tried = sorted(Try(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text))

@@ -6,8 +6,8 @@ summary says nothing of HPL's residual check: that is taken from the part of the
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Dict, List, Sequence
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -67,7 +67,7 @@ _SETTINGS = {
 }
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run in the file (HPCC appends), with its processes and HPL's N, NB, P and Q.
 
     What was not measured has no reading. Raises Unreadable when no run has a reading.
@@ -102,7 +102,7 @@ def _result(number: int, run: str) -> Result:
         "HPL's own part, with its residual check, is missing" if ran and not rows else "",
     ]
 
-    def read() -> List[Reading]:
+    def read() -> list[Reading]:
         if len(summary) < len(set(pairs)):
             raise Contradictory("two values for one name in HPCC's summary: runs are mixed")
         if "Success" not in summary:
@@ -119,7 +119,7 @@ def _result(number: int, run: str) -> Result:
     return attempt(read, {"run": number, **sizes}, "; ".join(filter(None, notes)))
 
 
-def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], rows: Sequence[hpl.Row]) -> None:
+def _require_sound(numbers: dict[str, str], sizes: dict[str, int], rows: Sequence[hpl.Row]) -> None:
     """Raises Unreadable where a summary contradicts itself, or HPL, by the `rows` that it printed before, computed wrongly."""
     for name, size in sizes.items():
         if size == 0:
@@ -132,9 +132,9 @@ def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], rows: Sequenc
     except Unreadable as refusal:
         raise KINDS[refusal.kind](f"in HPL's part, {refusal}") from None
     rate, time = (numbers.get(name, "0") for name in ("HPL_Tflops", "HPL_time"))
-    if "N" in sizes and float(rate) > 0 and float(time) > 0:
-        if not rate_agrees(hpl.operations(sizes["N"]) / 1e12, time, rate):
-            raise Contradictory("HPL's rate in HPCC's summary contradicts its N and time")
+    has_rate = "N" in sizes and float(rate) > 0 and float(time) > 0
+    if has_rate and not rate_agrees(hpl.operations(sizes["N"]) / 1e12, time, rate):
+        raise Contradictory("HPL's rate in HPCC's summary contradicts its N and time")
 
 
 def _section(run: str, name: str) -> str:
@@ -145,7 +145,7 @@ def _section(run: str, name: str) -> str:
     return run[start + len(head) : end] if 0 <= start < end else ""
 
 
-def _readings(numbers: Dict[str, str]) -> List[Reading]:
+def _readings(numbers: dict[str, str]) -> list[Reading]:
     found = []
     for theirs, (ours, unit, power) in _QUANTITIES.items():
         value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))

@@ -10,8 +10,9 @@ import math
 import re
 import time
 from calendar import timegm
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Optional
 
 from runners import hpl_dat, payload
 from runners.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
@@ -130,11 +131,11 @@ class Run:
     rows; and why these are not all results that were asked for, None when they are."""
 
     version: str
-    rows: Tuple[Row, ...]
+    rows: tuple[Row, ...]
     fault: Optional[Unreadable]
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One xhpl over all nodes of the point, `ranks_per_node` (else one) processes on each.
 
     `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there
@@ -149,7 +150,7 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, point["nodes"] * each, each, files=files, timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the trial's one result; where they are printed also its phases and payload and,
     in a simulation, what the simulator took.
     """
@@ -171,7 +172,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     return [*measured, *phases(text), *sent, *(simulator(table[0]) if table else [])]
 
 
-def phases(stdout: str) -> List[Reading]:
+def phases(stdout: str) -> list[Reading]:
     """Times [s] of HPL's phases, each the most that any process spent in it; none where they are missing.
 
     hpl_rfact_time is the panels' factorisation with hpl_mxswp_time, the search and exchange of pivots;
@@ -184,7 +185,7 @@ def phases(stdout: str) -> List[Reading]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """Every complete result in an output that may hold several runs, stopped ones and other lines.
 
     The settings are the number of the run in the file, HPL's version, the variant, N, NB, P and Q. A row
@@ -225,7 +226,7 @@ def _result(run: Run, row: Row, settings: Settings) -> Result:
     return attempt(lambda: readings(row, off=off), settings, note)
 
 
-def readings(row: Row, checked: bool = True, off: float = 0.0) -> List[Reading]:
+def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
     """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual.
 
     The rate may be `off` by this part of what N and time give, beyond the rounding of what is printed.
@@ -253,7 +254,7 @@ def operations(order: int) -> float:
     return 2 / 3 * order**3 + 3 / 2 * order**2
 
 
-def rows(text: str) -> List[Row]:
+def rows(text: str) -> list[Row]:
     """All results in the complete output of one run of xhpl."""
     found = runs(text)
     if len(found) != 1:
@@ -266,7 +267,7 @@ def rows(text: str) -> List[Row]:
     return list(run.rows)
 
 
-def runs(text: str) -> List[Run]:
+def runs(text: str) -> list[Run]:
     """Every run of xhpl in a file of unknown origin; nothing else in it matters, and nothing is raised.
 
     A row is complete when its residual check, or the rule that ends an unchecked row, follows it.
@@ -274,9 +275,9 @@ def runs(text: str) -> List[Run]:
     return [run for run in map(_read, _split(text)) if run]
 
 
-def _split(text: str) -> Iterator[List[str]]:
+def _split(text: str) -> Iterator[list[str]]:
     """The lines of each run, and of what lies between runs."""
-    run: List[str] = []
+    run: list[str] = []
     for line in _lines(text):
         # NVIDIA's title is part of the run whose HPL title follows within a few lines.
         if (
@@ -293,7 +294,7 @@ def _split(text: str) -> Iterator[List[str]]:
     yield run
 
 
-def _lines(text: str) -> List[str]:
+def _lines(text: str) -> list[str]:
     """All lines without colours, labels and outer blanks."""
     raw = without_labels(text).replace("\r", "\n").split("\n")
     lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
@@ -301,22 +302,22 @@ def _lines(text: str) -> List[str]:
     return lines[:-1] if _ROW.match(lines[-1]) else lines
 
 
-def _ended(run: List[str]) -> bool:
+def _ended(run: list[str]) -> bool:
     """Whether the last line is the rule below HPL's last words; a line or two of others may come between."""
     return bool(run) and run[-1].startswith(_RULE) and "End of Tests." in run[-6:-1]
 
 
-def _read(lines: List[str]) -> Optional[Run]:
+def _read(lines: list[str]) -> Optional[Run]:
     """The run that these lines print, or None when they are not a run's."""
     title = _first(_TITLE, lines)
     if title.startswith("1."):
         return Run(
             title, (), Unsupported("its three residual checks are not read, only those of 2.x")
         )
-    found: List[Row] = []
+    found: list[Row] = []
     pending: Optional[Row] = None
     is_checked = not any(_UNCHECKED in line for line in lines)
-    moments: List[str] = []
+    moments: list[str] = []
     is_new = False  # whether another table has begun since the row
     in_times = False
     orphans = 0  # residuals without a row
@@ -375,7 +376,7 @@ def _doubted(row: Row, lost: Optional[Unreadable], is_counted: bool, is_checked:
     return replace(row, doubt=doubt)
 
 
-def _off(row: Row, moments: List[str]) -> str:
+def _off(row: Row, moments: list[str]) -> str:
     """How the dates of a row's test contradict its time, or empty."""
     try:
         began, ended = (timegm(time.strptime(each, "%b %d %H:%M:%S %Y")) for each in moments)
@@ -388,7 +389,7 @@ def _off(row: Row, moments: List[str]) -> str:
     return f"it ran for {ran:.0f} s by its dates, the row says {row.time_text} s"
 
 
-def _miscount(lines: List[str], printed: int) -> Optional[Unreadable]:
+def _miscount(lines: list[str], printed: int) -> Optional[Unreadable]:
     """How HPL's closing count contradicts the number of rows, if it does."""
     finished, skipped = _first(_FINISHED, lines), _first(_SKIPPED, lines)
     if not finished or not skipped:
@@ -400,7 +401,7 @@ def _miscount(lines: List[str], printed: int) -> Optional[Unreadable]:
     return None if printed else Failed(f"HPL skipped all of {finished} tests")
 
 
-def _stop(found: List[Row], pending: Optional[Row]) -> Cut:
+def _stop(found: list[Row], pending: Optional[Row]) -> Cut:
     """Where a run without an end stopped."""
     stop = "HPL did not reach 'End of Tests.': the run was stopped or its output cut off"
     if pending:
@@ -408,7 +409,7 @@ def _stop(found: List[Row], pending: Optional[Row]) -> Cut:
     return Cut(stop if found else f"{stop} before its first result")
 
 
-def _first(pattern: "re.Pattern[str]", lines: List[str]) -> str:
+def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
     """The group of the first line that matches, or empty."""
     return next((found[1] for found in map(pattern.match, lines) if found), "")
 

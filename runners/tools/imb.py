@@ -5,9 +5,10 @@ time of every row tell which it is, so that no version has to be known.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -64,7 +65,7 @@ _OPERATION_ROW = re.compile(
 )
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each table in the file, with its test, IMB's version and the largest size in bytes.
 
     Of PingPong the readings are lists over the sizes: message_size [B], message_time [s], half a round trip, and
@@ -157,7 +158,7 @@ def _stopped(last: int, announced: int, body: str, has_ended: bool) -> Unreadabl
     return (Cut if is_cut else Contradictory)(reason)
 
 
-def _of_operation(rows: Sequence[Tuple[str, ...]], counted: Optional[int]) -> List[Reading]:
+def _of_operation(rows: Sequence[tuple[str, ...]], counted: Optional[int]) -> list[Reading]:
     """Of rows with the size, the least, largest and average time in microseconds, and perhaps Mbytes/sec, as printed."""
     for size, least, largest, average, _ in rows:
         # Half a unit of the last digit on either side.
@@ -186,7 +187,7 @@ def _of_operation(rows: Sequence[Tuple[str, ...]], counted: Optional[int]) -> Li
     return found
 
 
-def _readings(rows: Sequence[Tuple[str, str, str]]) -> List[Reading]:
+def _readings(rows: Sequence[tuple[str, str, str]]) -> list[Reading]:
     """Of rows with the size in bytes, the time in microseconds and Mbytes/sec, as printed."""
     sizes, times, rates = zip(*rows)
     found = [

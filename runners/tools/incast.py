@@ -6,7 +6,6 @@ sender's part is, so one part that has to wait for a retransmission timeout dela
 
 import re
 from dataclasses import replace
-from typing import List
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import GOODPUT, parser, whole
@@ -33,7 +32,7 @@ _BLOCK = re.compile(r"^(\d{1,7}) (\d{1,9}\.\d{9})$", re.M)
 _SENDER = re.compile(r"^sender (\d{1,4}): (-?\d{1,12}) timeouts, (-?\d{1,12}) retransmitted$", re.M)
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on each of the nodes from 2 on, then the receiver on node 1."""
     senders = range(RECEIVER + 1, RECEIVER + 1 + point["senders"])
     limit = float(point["timeout_s"])
@@ -53,7 +52,7 @@ def commands(point: Settings) -> List[Command]:
     return [*servers, Command(client, node=RECEIVER, timeout_s=limit)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with its settings.
 
     goodput [bit/s] is that of all counted blocks together; block_time [s] has each block's, from the
@@ -87,7 +86,7 @@ def results(text: str) -> List[Result]:
 _parse = parser("incast", results)
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The readings of a trial; raises as `results` does, and Cut if there are fewer blocks than the
     program fetches."""
     point, receiver = transcript.trial.point, transcript.executions

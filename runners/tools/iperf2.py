@@ -6,7 +6,6 @@ what arrived, the goodput.
 
 import re
 from collections import Counter
-from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
@@ -30,7 +29,7 @@ _CSV = re.compile(r"^\d{14}[\d.]*,(?:[^,\n]{1,80},){6}", re.M)
 _CUT = "the last row of each stream is missing: stopped or cut off"
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run of a client, each connection of a server, and each of its sums.
 
     `stream` is the connection's number or SUM, `duration_s` its length, `test` of how many streams the rate is. With -i an output of 2.0 that is cut off after its
@@ -51,7 +50,7 @@ def results(text: str) -> List[Result]:
     return usable([result for begin, part in runs for result in _of_run(begin[0], part)])
 
 
-def _of_run(title: str, part: str) -> List[Result]:
+def _of_run(title: str, part: str) -> list[Result]:
     """The results of a client's run, or of all connections of a server."""
     is_server = title.startswith("Server")
     try:
@@ -93,7 +92,7 @@ def _note(row: Row, is_alone: bool) -> str:
     )
 
 
-def _client(part: str, listed: List[Row]) -> Row:
+def _client(part: str, listed: list[Row]) -> Row:
     streams, ends = _ends(listed)
     streams = max(streams, len(set(_CONNECTED.findall(part))))
     complaint = _COMPLAINT.search(part)
@@ -102,12 +101,12 @@ def _client(part: str, listed: List[Row]) -> Row:
     return iperf_text.total(ends, streams)
 
 
-def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
+def _ends(listed: list[Row]) -> tuple[int, list[Row]]:
     """How many streams there are, and the rows that are of a whole connection; raises Unreadable when one is cut off.
 
     With -i a connection's first interval begins at 0 too, and another one follows where it ends.
     """
-    by_stream: Dict[str, List[Row]] = {}
+    by_stream: dict[str, list[Row]] = {}
     for row in listed:
         by_stream.setdefault(row.id, []).append(row)
     whole = []

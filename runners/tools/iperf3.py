@@ -3,9 +3,10 @@
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from runners import iperf_text
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
@@ -72,10 +73,10 @@ _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
 
-Report = Dict[str, Any]
+Report = dict[str, Any]
 
 
-def options(point: Settings) -> List[str]:
+def options(point: Settings) -> list[str]:
     """The client's options for those settings that a point has and that are not 0."""
     chosen = [name for name in _OPTIONS if point.get(name)]
     return [word for name in chosen for word in (_OPTIONS[name], str(point[name]))]
@@ -92,7 +93,7 @@ def server(node: int, limit: float, *words: str, port: int = PORT) -> Command:
     return Command(argv, node=node, timeout_s=limit, background=True, listens=port)
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server for one test on the receiver, then the client on the sender; both report in JSON.
 
     Both ways at once there are two servers, and two clients together. Of `point`, `sender`, `receiver`
@@ -112,7 +113,7 @@ def commands(point: Settings) -> List[Command]:
     return [*servers, *(replace(other, background=True) for other in others), last, *wait]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The readings of one trial (see `readings`), from the reports of both its ends.
 
     Both ways at once, goodput_reverse and retransmits_reverse are those of the test whose server sent,
@@ -120,8 +121,8 @@ def parse(transcript: Transcript) -> List[Reading]:
     `readings` does or when a test is missing, InvalidRun when a report is one of other settings.
     """
     point = transcript.trial.point
-    servers: Dict[str, str] = {}
-    clients: Dict[str, str] = {}
+    servers: dict[str, str] = {}
+    clients: dict[str, str] = {}
     for execution in transcript.executions:
         if execution.tool == "iperf3":
             words = execution.argv
@@ -139,7 +140,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     return _both_ways(**found) if direction == "both" else found[direction]
 
 
-def _of_test(point: Settings, client: str, server: str) -> List[Reading]:
+def _of_test(point: Settings, client: str, server: str) -> list[Reading]:
     """The readings of one test, after a check of what it did."""
     report, other = only_report(client), None
     with suppress(Unreadable):  # what is lost with it are readings that the client does not have
@@ -153,7 +154,7 @@ def _of_test(point: Settings, client: str, server: str) -> List[Reading]:
     return found
 
 
-def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
+def _both_ways(forward: list[Reading], reverse: list[Reading]) -> list[Reading]:
     """The forward test's readings, CPU time of both tests, and the reverse one's of its own way."""
     back = {reading.name: reading for reading in reverse}
     joined = []
@@ -165,7 +166,7 @@ def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """Every report in an output, in JSON or as text, as a result with the settings that it names."""
     text = without_labels(text)
     if not _REPORT.search(text) and iperf_text.has_rows(text):
@@ -187,7 +188,7 @@ def _of_text(part: str) -> Result:
     return attempt(lambda: _text_readings(part, streams), known, iperf_text.NOTE)
 
 
-def _text_readings(part: str, streams: int) -> List[Reading]:
+def _text_readings(part: str, streams: int) -> list[Reading]:
     """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings` does."""
     _refuse_what_it_says(part)
     if "Lost/Total Datagrams" in part:
@@ -195,7 +196,7 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
     listed = iperf_text.rows(part)
     if any(row.role for row in listed):
         raise Unsupported("the text of --bidir is not read: use --json")
-    ends: Dict[str, List[iperf_text.Row]] = {"sender": [], "receiver": []}
+    ends: dict[str, list[iperf_text.Row]] = {"sender": [], "receiver": []}
     for row in listed:
         end = _END.search(row.rest)
         if end and row.start == 0:
@@ -220,12 +221,12 @@ def only_report(text: str) -> Report:
     return found[0]
 
 
-def reports(text: str) -> List[Report]:
+def reports(text: str) -> list[Report]:
     """Every report in `text`, whatever other lines stand around them; at least one."""
     if not text.strip():
         raise Cut("iperf3 printed nothing")
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
-    found: List[Report] = []
+    found: list[Report] = []
     begin = _BEGIN.search(text)
     while begin:
         try:
@@ -267,7 +268,7 @@ def _refuse_an_error(report: Report) -> None:
         raise Failed(f"iperf3 says: {report['error']}")
 
 
-def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
+def _unique(pairs: Sequence[tuple[str, Any]]) -> Report:
     """A JSON object; of --bidir iperf3 3.7 to 3.10 wrote the sums of both ways under one name."""
     found = dict(pairs)
     if len(found) == len(pairs):
@@ -281,7 +282,7 @@ def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
     return found
 
 
-def settings(report: Report) -> Dict[str, Any]:
+def settings(report: Report) -> dict[str, Any]:
     """The settings that a report names, under the names of a trial's settings, and the version."""
     asked = part(report, "start", "test_start")
     direction = "reverse" if asked.get("reverse") else "forward"
@@ -300,7 +301,7 @@ def settings(report: Report) -> Dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
+def readings(report: Report, server: Optional[Report] = None) -> list[Reading]:
     """What a test measured, from its client's report and, where it is there, its server's.
 
     goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the sender,
@@ -335,7 +336,7 @@ def _goes_both_ways(report: Report) -> bool:
     return "sum_received_bidir_reverse" in part(report, "end")
 
 
-def _goodput(report: Report, way: str = "") -> List[Reading]:
+def _goodput(report: Report, way: str = "") -> list[Reading]:
     """What the receiver counted, and the sender's retransmits, which only some systems count."""
     total = part(report, "end", f"sum_received{way}")
     rate, counted = total.get("bits_per_second"), total.get("bytes")
@@ -362,7 +363,7 @@ def _goodput(report: Report, way: str = "") -> List[Reading]:
     return found
 
 
-def _round_trip(report: Report) -> List[Reading]:
+def _round_trip(report: Report) -> list[Reading]:
     """The mean over the streams that this end sent; of the others it does not know the sender's."""
     senders = [part(stream, "sender") for stream in _list(part(report, "end"), "streams")]
     means = [sender.get("mean_rtt") for sender in senders if sender.get("sender", True)]
@@ -370,7 +371,7 @@ def _round_trip(report: Report) -> List[Reading]:
     return [Reading("rtt_mean", sum(known) / len(known) / 1e6, "s")] if known else []
 
 
-def _intervals(report: Report) -> List[Reading]:
+def _intervals(report: Report) -> list[Reading]:
     """The full intervals of what this end received; after the last one a server adds a fragment."""
     sums = [part(interval, "sum") for interval in _list(report, "intervals")]
     names = ("seconds", "bits_per_second")
@@ -382,7 +383,7 @@ def _intervals(report: Report) -> List[Reading]:
     return [Reading("goodput_interval", rates, "bit/s")] if rates else []
 
 
-def _cpu(report: Report, reverse: bool) -> List[Reading]:
+def _cpu(report: Report, reverse: bool) -> list[Reading]:
     """iperf3 measures its own process, in % of one core; a server is not told of its client's."""
     used = part(report, "end", "cpu_utilization_percent")
     client, server = used.get("host_total"), used.get("remote_total")
@@ -398,7 +399,7 @@ def _cpu(report: Report, reverse: bool) -> List[Reading]:
     ]
 
 
-def _list(parent: Report, name: str) -> List[Any]:
+def _list(parent: Report, name: str) -> list[Any]:
     value = parent.get(name)
     return value if isinstance(value, list) else []
 

@@ -6,7 +6,6 @@ is the rate that each link carries: the algorithm's times a factor of the operat
 
 import re
 from decimal import Decimal
-from typing import List, Match
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -43,7 +42,7 @@ _TYPE = re.compile(r"^[ \t]*\d+[ \t]+\d+[ \t]+([a-z]\w*(?:[ \t]+[a-z]\w*)?)", re
 _OUT_OF_BOUNDS = re.compile(r"^[ \t]*# Out of bounds values : (\d{1,12}) (\w+)", re.M)
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each table in the file, with its largest size in bytes and, as far as printed, test, version and ranks.
 
     The readings are lists over the sizes: message_size [B], collective_time [s] and bus_bandwidth [B/s]. Raises Unreadable
@@ -61,7 +60,7 @@ def results(text: str) -> List[Result]:
     return usable(found, "an output of nccl-tests without a usable table: ")
 
 
-def _result(before: str, head: Match, table: str) -> Result:
+def _result(before: str, head: re.Match, table: str) -> Result:
     body = table[table.index(head[0]) :]
     settings = {}
     if started := list(_STARTED.finditer(before)):
@@ -80,7 +79,7 @@ def _result(before: str, head: Match, table: str) -> Result:
     return attempt(lambda: _readings(body, version), settings, "; ".join(filter(None, notes)))
 
 
-def _readings(body: str, version: str) -> List[Reading]:
+def _readings(body: str, version: str) -> list[Reading]:
     rows = list(_ROW.finditer(body))
     if not rows:
         raise without_rows(body, version)

@@ -6,7 +6,7 @@ Read are its classic tables and key=value lines (-k). Units are those of netperf
 
 import re
 from contextlib import suppress
-from typing import Dict, List, Optional, Tuple
+from typing import Optional
 
 from runners.outputs import absent
 from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, parts, usable
@@ -63,7 +63,7 @@ _OWN_LINE = re.compile(r"[\d.\s-]*$|\s*(?:!!!|[A-Z][A-Z_0-9]*(?:\[\d+\])?=)")
 _OTHER_FORM = "no throughput with its unit is here, as with -P 0, -o or -O: use -k"
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """Every test in an output as a result, with its name and any warning about its confidence.
 
     goodput [bit/s] is what the receiver counted over the time until it had all; a request/response test has
@@ -132,7 +132,7 @@ def _without_throughput(text: str) -> Unreadable:
     return Unsupported(_OTHER_FORM) if is_other and not _CLASSIC.search(text) else cut
 
 
-def _exchanged_bits(found: Dict[str, str]) -> float:
+def _exchanged_bits(found: dict[str, str]) -> float:
     """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
     sizes = [found.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
     if not all(re.fullmatch(r"\d{1,12}", size) for size in sizes) or not sum(map(int, sizes)):
@@ -140,7 +140,7 @@ def _exchanged_bits(found: Dict[str, str]) -> float:
     return 8 * sum(map(int, sizes))
 
 
-def _keyval(text: str) -> Dict[str, str]:
+def _keyval(text: str) -> dict[str, str]:
     """The fields of -k, which stand together; other lines such as NODES=4 may be a script's."""
     blocks = [_KEYVAL.findall(block[0]) for block in _KEYVALS.finditer(text)]
     pairs = [pair for block in blocks if "THROUGHPUT" in dict(block) for pair in block]
@@ -149,7 +149,7 @@ def _keyval(text: str) -> Dict[str, str]:
     return dict(pairs)
 
 
-def _headings(text: str) -> Tuple[Optional["re.Match[str]"], int]:
+def _headings(text: str) -> tuple[Optional[re.Match[str]], int]:
     """The last line of a classic table's headings, if it is there, and how many numbers the row below it has."""
     headings, count = _STREAM.search(text), 5
     if not headings:
@@ -157,7 +157,7 @@ def _headings(text: str) -> Tuple[Optional["re.Match[str]"], int]:
     return headings, count + (4 if headings and "%" in headings[2] else 0)
 
 
-def _table(text: str) -> Dict[str, str]:
+def _table(text: str) -> dict[str, str]:
     """The fields of the classic tables, under the names of -k: of streams three sizes, of exchanges four, then time
     and rate, and perhaps CPU and service demand of both ends.
 

@@ -7,10 +7,11 @@ Their names are those of runners/src/simulated.h.
 import json
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from statistics import mean, median
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any
 
 from runners import executables, provenance
 from runners.description_rules import COUNT, POSITIVE
@@ -71,25 +72,25 @@ _WORK = {
 }
 
 # A turn's measurements: kind -> {(m, n, k): work per second}.
-_Sizes = Tuple[int, int, int]
+_Sizes = tuple[int, int, int]
 _Turn = Mapping[str, Mapping[_Sizes, float]]
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One run on node 1, with `duration_s` for each measurement, each made five times, and STREAM
     arrays of `array_mib` MiB."""
     argv = ("node_rates", str(point["duration_s"]), str(point["array_mib"]))
     return [Command(argv, timeout_s=_LIMIT_S)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
     estimates, settings = of_turns(text)
     readings = (Reading(name, median(estimates[name]), unit) for name, unit in UNITS.items())
     return [Result(tuple(readings), settings)]
 
 
-def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float, float]:
+def half_length(lengths: Sequence[float], rates: Sequence[float]) -> tuple[float, float]:
     """F and h of r(k) = F k / (k + h): the rate of long loops, and the length k that halves it.
 
     In 1/k this is a line, 1/r = 1/F + (h/F) / k, after Hockney's n_1/2 (Hockney and Jesshope,
@@ -115,7 +116,7 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(left, right))
 
 
-def _estimate(turn: _Turn) -> Dict[str, float]:
+def _estimate(turn: _Turn) -> dict[str, float]:
     """The rates of one turn, with the equations of simulated.h: DGEMM takes 2 m n k / F (1 + k_half / k)
     (1 + mn_half / min(m, n)), DTRSM of order k the share of F (1 + k_half / k)."""
     square = turn["dgemm"]
@@ -137,7 +138,7 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
     }
 
 
-def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
+def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
     """The seven rates by name, each over the turns of a run, in the order and units of UNITS; and
     the run's settings.
 
@@ -146,7 +147,7 @@ def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
     head = whole("node_rates", text, _HEAD)
     count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
     rows = _ROW.findall(text)
-    turns: Dict[int, Dict[str, Dict[_Sizes, float]]] = {}
+    turns: dict[int, dict[str, dict[_Sizes, float]]] = {}
     for turn, kind, m, n, k, seconds, repetitions in rows:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
@@ -231,7 +232,7 @@ def array_mib(processors: Path = _PROCESSORS) -> int:
     `processors` is the kernel's folder of processors, with
     cpu*/cache/index*/{level,size,shared_cpu_list}.
     """
-    sizes: Dict[int, Dict[str, int]] = {}
+    sizes: dict[int, dict[str, int]] = {}
     for cache in processors.glob("cpu[0-9]*/cache/index[0-9]*"):
         level, size, shared = (
             (cache / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
@@ -241,5 +242,5 @@ def array_mib(processors: Path = _PROCESSORS) -> int:
     return max(_LEAST_ARRAY_MIB, -(-4 * last_level_kib // 1024))
 
 
-def _settings(duration_s: float) -> Dict[str, Any]:
+def _settings(duration_s: float) -> dict[str, Any]:
     return {"duration_s": duration_s, "array_mib": array_mib()}

@@ -7,7 +7,6 @@ were changed to 2^20 say so above their table.
 import re
 from dataclasses import replace
 from decimal import Decimal
-from typing import List, Match
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -58,7 +57,7 @@ _NO_TITLE = Cut("a table's title is missing, and with it the test and the versio
 _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each table in the file, with its test, version and largest size in bytes.
 
     The readings are lists over the sizes: message_size [B], and message_time [s] or message_bandwidth [B/s] of
@@ -77,7 +76,7 @@ def results(text: str) -> List[Result]:
     return usable(found, "an output of OSU without a usable table: ")
 
 
-def _result(title: Match, body: str) -> Result:
+def _result(title: re.Match, body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     test = test.lower().replace(" / message rate", "")
     settings = {"test": test, "version": title[3] or "unknown"}
@@ -97,7 +96,7 @@ def _result(title: Match, body: str) -> Result:
     return replace(result, note="; ".join(filter(None, [note, lost_sizes(sizes)])))
 
 
-def _readings(test: str, version: str, body: str) -> List[Reading]:
+def _readings(test: str, version: str, body: str) -> list[Reading]:
     reading = _TESTS.get(test, _COLLECTIVE if _OPERATION.fullmatch(test) else "")
     if not reading:
         what = "only latencies and bandwidths between processes, and blocking collective operations"

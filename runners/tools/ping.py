@@ -5,8 +5,9 @@ sequence number, in where it begins, and in their last lines.
 """
 
 import re
+from collections.abc import Mapping
 from statistics import median
-from typing import Any, List, Mapping
+from typing import Any
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
@@ -47,7 +48,7 @@ _END = re.compile(
 )
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """`count` echo requests from the sender to the receiver, addresses not looked up."""
     address, count = f"{{node{point['receiver']}}}", point["count"]
     argv = ("ping", "-n", "-i", str(INTERVAL_S), "-c", str(count), address)
@@ -55,7 +56,7 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, node=point["sender"], timeout_s=limit)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run in an output: round_trip_time in s, the median of all replies, and ping_loss, the lost share.
 
     Raises Unreadable when no run can be used.
@@ -68,7 +69,7 @@ def results(text: str) -> List[Result]:
     return usable([attempt(lambda: _readings(run), size) for run, size in zip(runs, sizes)])
 
 
-def _readings(run: str) -> List[Reading]:
+def _readings(run: str) -> list[Reading]:
     summaries = _SUMMARY.findall(run)
     if not summaries:
         if not _HEAD.search(run):

@@ -2,7 +2,8 @@
 
 import math
 import shlex
-from typing import Any, Dict, List, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any, Optional
 
 from runners import executables, pace
 from runners.description_rules import COUNT, NAME, POSITIVE
@@ -23,7 +24,7 @@ from runners.record import (
 DATA = executables.CHECKOUT / "data"
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """The program on the point's number of nodes, one rank on each.
 
     `command` is its command line, split as a shell would. It runs in `folder`, or in a folder of its
@@ -45,7 +46,7 @@ def commands(point: Settings) -> List[Command]:
     ]
 
 
-def _inputs(name: str) -> Dict[str, str]:
+def _inputs(name: str) -> dict[str, str]:
     folder = DATA / name
     if not folder.is_dir() or DATA not in folder.resolve().parents:
         raise FalloffError(f"inputs = {name!r} is no folder of data/")
@@ -59,7 +60,7 @@ def _inputs(name: str) -> Dict[str, str]:
     return texts
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """program_time [s], as it would be at full speed: what the slowest rank took from MPI_Init to
     MPI_Finalize over the stretch of time; computing_mean and computing_most [s], processor time."""
     execution = transcript.executions[-1]
@@ -76,7 +77,7 @@ def parse(transcript: Transcript) -> List[Reading]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """A program's own output has no time that means anything here."""
     raise Foreign("a program's output, whose time its ranks say on standard error")
 

@@ -6,8 +6,9 @@ iteration or message; any other a rate.
 """
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Optional
 
 from runners.outputs import absent
 from runners.parsing import PROCESSES, TEST, only_read, usable
@@ -37,7 +38,7 @@ _PLATFORM = re.compile(r"@(\S{1,60})")  # system, partition and environment behi
 _PLATFORM_COLUMNS = ("system", "partition", "environ")
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each figure of merit of each row, with its test, platform, processes and unit as far as the log has
     them: the reading reported_rate in the log's own unit, or reported_time [s], and when the run was over, as `start` [s since the epoch]; a time without a zone is taken as UTC.
 
@@ -69,7 +70,7 @@ def results(text: str) -> List[Result]:
     return usable(found, "a performance log of ReFrame without a usable row: ")
 
 
-def _of_row(row: Dict[str, str]) -> Iterator[Result]:
+def _of_row(row: dict[str, str]) -> Iterator[Result]:
     name = (
         row.get("display_name")
         or row.get("info", "").partition(" /")[0]
@@ -101,7 +102,7 @@ def _of_row(row: Dict[str, str]) -> Iterator[Result]:
         yield Result((reading, *start), settings)
 
 
-def _figures(row: Dict[str, str]) -> Iterator[Tuple[str, str, str]]:
+def _figures(row: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """Name, value and unit of each figure of merit in a row."""
     for column, value in row.items():
         metric = column[: -len("_value")]

@@ -2,7 +2,6 @@
 
 import re
 from functools import lru_cache
-from typing import Dict, List
 
 from runners import recording, replay_actions
 from runners.description_rules import COUNT, NAME, POSITIVE
@@ -31,7 +30,7 @@ _RANK = re.compile(
 _SHORTEST_S = 5e-3
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One replay on the point's number of nodes; raises FalloffError if there is no recording and
     none can be extrapolated.
 
@@ -44,11 +43,11 @@ def commands(point: Settings) -> List[Command]:
 
 
 @lru_cache(maxsize=32)  # the trials of a campaign come in random order
-def _files(program: str, nodes: int, _: str) -> Dict[str, str]:
+def _files(program: str, nodes: int, _: str) -> dict[str, str]:
     return replay_actions.files(recording.of(program, nodes))
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The replay in an output: replay_time, and of its ranks computing_mean and computing_most [s].
 
     Raises InvalidRun if the replay sent other bytes than the recording has, by more than 1 %.

@@ -1,7 +1,7 @@
 """sockperf: half the round trip of small messages over TCP, with its percentiles (ping-pong and under-load of sockperf 3.x)."""
 
 import re
-from typing import List, Mapping
+from collections.abc import Mapping
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
@@ -64,7 +64,7 @@ READINGS = {
 }
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on the receiver, and messages of `request_bytes` back and forth from the sender for `duration_s` seconds."""
     address, limit = f"{{node{point['receiver']}}}", point["duration_s"] + _MARGIN_S
     to = ("--tcp", "-i", address, "-p", str(PORT))
@@ -80,7 +80,7 @@ def commands(point: Settings) -> List[Command]:
     return [serve, ask]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run in an output, with its `version`, and the test and the size of its messages [B] where the
     command line above it states them: the mean, three percentiles and the largest of half the
     round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
@@ -90,7 +90,7 @@ def results(text: str) -> List[Result]:
         settings = {"version": title[1], **dict(zip(("protocol",), _PROTOCOL.findall(body)))}
         settings.update(_stated(text[above : title.start()]))
         above = title.end()
-        found.append(attempt(lambda body=body: _readings(body), settings))
+        found.append(attempt(lambda: _readings(body), settings))
     if not found:
         raise absent("sockperf", text, "an output of sockperf")
     return usable(found, "an output of sockperf without a usable result: ")
@@ -106,7 +106,7 @@ def _stated(above: str) -> Settings:
     return settings
 
 
-def _readings(run: str) -> List[Reading]:
+def _readings(run: str) -> list[Reading]:
     summary, mean = _SUMMARY.findall(run), _MEAN.findall(run)
     if _RATE.search(run):
         raise Unsupported("sockperf's throughput test is not read, only ping-pong and under-load")

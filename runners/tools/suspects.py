@@ -5,7 +5,7 @@ and as many again around the nodes that are slow in these.
 """
 
 import re
-from typing import Any, List
+from typing import Any
 
 from runners.description_rules import COUNT, POSITIVE, WHOLE
 from runners.parsing import parser, whole
@@ -43,7 +43,7 @@ _PAIR = re.compile(
 _WINDOWS = ("node_s", "latency_s", "bandwidth_s")
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One program on all nodes of the point; raises FalloffError for fewer than LEAST_NODES."""
     nodes, turn = point["nodes"], point["stream_at_once"]
     if nodes < LEAST_NODES:
@@ -61,7 +61,7 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, ranks=nodes, timeout_s=_START_S + _SLOWEST * windows)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with its settings.
 
     dgemm_rate [Gflop/s] and stream_rate [B/s] are lists over nodes; `hosts` are their names,
@@ -94,7 +94,7 @@ def results(text: str) -> List[Result]:
     return [Result(readings, settings)]
 
 
-def _matrices(text: str, count: int, head: "re.Match[str]") -> Any:
+def _matrices(text: str, count: int, head: re.Match[str]) -> Any:
     """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round of its own, or each node
     in each round but those around some."""
     rows = _PAIR.findall(text)

@@ -4,9 +4,9 @@ Not named `token`, as the program is: so is a module of Python's that many other
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import List, Sequence, Tuple
 
 from runners.description_rules import COUNT, NODES, NOT_NEGATIVE, POSITIVE, RUNS, YES_OR_NO, one_of
 from runners.parsing import parser, whole
@@ -48,7 +48,7 @@ _ROW = re.compile(
 )
 
 
-def ends(point: Settings) -> List[Tuple[int, int]]:
+def ends(point: Settings) -> list[tuple[int, int]]:
     """The nodes (producer, consumer) of the first `pairs` pairs that `producers` and `consumers` list.
 
     Both are numbers of nodes, with commas between them. Raises FalloffError when they are fewer than `pairs`, or a
@@ -70,7 +70,7 @@ def ends(point: Settings) -> List[Tuple[int, int]]:
     return found
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """All consumers and producers as servers, then the coordinator, beside the first producer, who prints all rows.
 
     With `transport` "mpi" it is one MPI program on the nodes up to the last one needed; "tcp" where it is absent.
@@ -106,11 +106,11 @@ class Row:
     run: int
     begin: float
     exchanges: int
-    round_trips: Tuple[float, ...]
+    round_trips: tuple[float, ...]
     mean: float
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one table of an output, with its settings; readings are lists of pairs of lists of runs.
 
     token_throughput [B/s] counts what the producer wrote, tokens times their size over the window; both
@@ -132,7 +132,7 @@ def results(text: str) -> List[Result]:
     return [Result(readings, settings)]
 
 
-def table(text: str) -> Tuple[Settings, List[Row]]:
+def table(text: str) -> tuple[Settings, list[Row]]:
     """The settings of an output by their names in a point, and its rows in the order of runs, then pairs; raises as
     `results` does."""
     head, found = whole("token", text, _HEAD), list(_ROW.finditer(text))
@@ -155,7 +155,7 @@ def table(text: str) -> Tuple[Settings, List[Row]]:
     return settings, rows
 
 
-def _row(match: "re.Match[str]") -> Row:
+def _row(match: re.Match[str]) -> Row:
     pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
     if not exchanges:
         where = f"pair {pair} in run {run}"

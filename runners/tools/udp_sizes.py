@@ -5,7 +5,6 @@ the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
 """
 
 import math
-from typing import List
 
 from runners.description_rules import COUNT, NOT_NEGATIVE, POSITIVE
 from runners.parsing import ENDS, parser
@@ -34,7 +33,7 @@ _SMALLEST_PAYLOAD = 16
 _MOST_RECEIVED = 1.01
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can)."""
     payload = point["frame_bytes"] - HEADERS
     what, least = f"a frame of {point['frame_bytes']} B", _SMALLEST_PAYLOAD + HEADERS
@@ -51,7 +50,7 @@ def commands(point: Settings) -> List[Command]:
     return [server, Command(client, node=point["sender"], timeout_s=limit)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """packets_sent_per_s and packets_received_per_s, and datagram_loss: the share that did not arrive.
 
     Each end's packets are over its own seconds. Those that arrived are counted by their bytes: the packets
