@@ -12,13 +12,11 @@ from runners.record import (
     Cut,
     FalloffError,
     Foreign,
-    InvalidRun,
     Quantity,
     Reading,
     Result,
     Settings,
     Tool,
-    Transcript,
     Unreadable,
     Unsupported,
 )
@@ -77,31 +75,6 @@ DATATYPE = {"datatype": Quantity("type of the data, and their reduction")}
 PROCESSES = {"processes": Quantity("processes, as an imported file names them", "1")}
 
 
-def parser(
-    tool: str, results: Callable[[str], list[Result]]
-) -> Callable[[Transcript], list[Reading]]:
-    """A runner's `parse` for outputs with one result, whose settings must be those of the point.
-
-    It raises Unreadable as `results` does or if there are several results, and InvalidRun if the
-    output has other settings.
-    """
-
-    def parse(transcript: Transcript) -> list[Reading]:
-        found = results(transcript.executions[-1].stdout)
-        if len(found) != 1:
-            raise Contradictory(f"{len(found)} results of {tool} in one output")
-        (result,) = found
-        if result.refused:
-            raise KINDS[result.kind](result.refused)
-        point = transcript.trial.point
-        for name, value in result.settings.items():
-            if value != point.get(name, value):
-                raise InvalidRun(f"{tool} ran with {name} {value}, {point[name]} was asked for")
-        return list(result.readings)
-
-    return parse
-
-
 def only_read(tool: str, results: Callable[[str], list[Result]], **further: Any) -> Tool:
     """A tool that is never run from here; `further` is what else is known of it."""
 
@@ -109,7 +82,13 @@ def only_read(tool: str, results: Callable[[str], list[Result]], **further: Any)
         remedy = f"run it yourself, then `falloff import {tool} FILE`"
         raise FalloffError(f"{tool} is only read: {remedy}")
 
-    return Tool(tool, refuse, refuse, lambda text: results(without_labels(text)), **further)
+    return Tool(
+        tool,
+        refuse,
+        lambda text: results(without_labels(text)),
+        parse_trial=refuse,
+        **further,
+    )
 
 
 def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
@@ -254,6 +233,12 @@ def lost_sizes(sizes: Sequence[int]) -> str:
     complete."""
     gaps = [f"{a} and {b}" for a, b in zip(sizes, sizes[1:]) if 0 < a < b and b != 2 * a]
     return f"no row stands between {', '.join(gaps)} B" if gaps else ""
+
+
+def table_note(table: str, row: re.Pattern[str], sizes: Sequence[int]) -> str:
+    """A note on a table's lines that are not understood, and on missing rows (see `lost_sizes`)."""
+    notes = [not_understood(strange_lines(table, row)), lost_sizes(sizes)]
+    return "; ".join(filter(None, notes))
 
 
 def without_interrupted(found: list[Result], sizes: Sequence[Sequence[int]]) -> list[Result]:

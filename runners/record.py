@@ -176,9 +176,10 @@ class Tool:
     """One benchmark tool: how it is driven, read and recognised. All functions are pure.
 
     `commands(point)` gives the commands of a trial, or raises FalloffError for a point that the tool
-    cannot run. `parse(transcript)` gives its readings. `results(text)` reads any output of the tool,
-    also one that no campaign of ours made. Both raise Unreadable, with the reason, when an output is
-    not whole or contradicts itself, and InvalidRun when it is no measurement of what was asked for.
+    cannot run. `results(text)` reads any output of the tool, also one that no campaign of ours made.
+    `parse_trial(transcript)` is given where a trial's readings are not simply those of its one result.
+    Both raise Unreadable, with the reason, when an output is not whole or contradicts itself, and
+    InvalidRun when it is no measurement of what was asked for.
 
     `settings` are those of a point that the tool reads, each with the rule for its value (`description_rules`). `factors`
     are those of them that a campaign may vary, or that a file names: the coordinates of a dataset; `readings` are its variables.
@@ -190,7 +191,6 @@ class Tool:
 
     name: str
     commands: Callable[[Settings], list[Command]]
-    parse: Callable[[Transcript], list[Reading]]
     results: Callable[[str], list[Result]]
     settings: Mapping[str, tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
     readings: Mapping[str, Quantity] = field(default_factory=dict)
@@ -201,6 +201,30 @@ class Tool:
     aliases: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     seconds: Optional[Callable[[Settings, Mapping[str, Any]], Optional[float]]] = None
+    parse_trial: Optional[Callable[[Transcript], list[Reading]]] = None
+
+    def parse(self, transcript: Transcript) -> list[Reading]:
+        """The readings of a trial; raises Unreadable as `results` does, and InvalidRun if the output
+        has other settings than the trial's point."""
+        if self.parse_trial:
+            return self.parse_trial(transcript)
+        return self.only_result(transcript)
+
+    def only_result(self, transcript: Transcript) -> list[Reading]:
+        """The readings of the one result that a trial's last command printed; raises as `parse`."""
+        results = self.results(transcript.executions[-1].stdout)
+        if len(results) != 1:
+            raise Contradictory(f"{len(results)} results of {self.name} in one output")
+        (result,) = results
+        if result.refused:
+            raise KINDS[result.kind](result.refused)
+        point = transcript.trial.point
+        for name, value in result.settings.items():
+            if value != point.get(name, value):
+                raise InvalidRun(
+                    f"{self.name} ran with {name} {value}, {point[name]} was asked for"
+                )
+        return list(result.readings)
 
 
 class FalloffError(Exception):

@@ -271,7 +271,7 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
         argv = ("replay", "lammps", repr(values["computing_mean"] / mean))
         trial = Trial("t", "point", "replay", 1, 1, {"interconnect": "gige", "nodes": 2})
         outcome = judge(
-            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]), replay_tool.parse
+            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]), replay_tool.TOOL.parse
         )
     (took,) = (one.value for one in outcome.readings if one.name == "replay_time")
     assert took == pytest.approx(values["program_time"], rel=0.1)

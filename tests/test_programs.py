@@ -51,7 +51,7 @@ def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
             files = replay_actions.files(found)
             command = Command(("replay",), ranks=8, files=files, timeout_s=60)
             there = {**point, "interconnect": network}
-            _, readings = run(bed, there, command, replay_tool.parse)
+            _, readings = run(bed, there, command, replay_tool.TOOL.parse)
             replayed[network] = readings["replay_time"]
     assert direct["gige"] > 1.15 * direct["10gige"]
     assert replayed == pytest.approx(direct, rel=0.02)

@@ -7,7 +7,7 @@ messages. The congestion impact is the ratio of both times.
 import re
 
 from runners.description_rules import COUNT, NAME, POSITIVE, one_of
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -75,18 +75,6 @@ def results(text: str) -> list[Result]:
     return [Result(tuple(readings), settings)]
 
 
-parse = parser("congestion", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "sharing": NAME,
-    "victim": one_of(("ring", "allreduce")),
-    "congestor": one_of(("none", "incast", "alltoall")),
-    "flood_bytes": COUNT,
-    "window_s": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-
-
 def _of_phase(words: str) -> dict:
     return {
         f"operations_{words}": Quantity(f"operations of the victims, {words}", "1"),
@@ -96,28 +84,30 @@ def _of_phase(words: str) -> dict:
     }
 
 
-READINGS = {
-    **_of_phase("alone"),
-    **_of_phase("loaded"),
-    "flood_rate": Quantity("payload that all congestors together received", "B/s"),
-}
-FACTORS = {
-    "victim": Quantity("operation that the victims time"),
-    "congestor": Quantity("what the congestors do"),
-    "flood_bytes": Quantity("bytes of a congestor's message", "B"),
-    "sharing": Quantity("whether victims and congestors are on the same nodes"),
-}
-
-MARKS = (Mark(r"^congestion: \d+ victims of ", "times of victims of congestion"),)
-
 TOOL = Tool(
     "congestion",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        "nodes": COUNT,
+        "sharing": NAME,
+        "victim": one_of(("ring", "allreduce")),
+        "congestor": one_of(("none", "incast", "alltoall")),
+        "flood_bytes": COUNT,
+        "window_s": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        **_of_phase("alone"),
+        **_of_phase("loaded"),
+        "flood_rate": Quantity("payload that all congestors together received", "B/s"),
+    },
+    factors={
+        "victim": Quantity("operation that the victims time"),
+        "congestor": Quantity("what the congestors do"),
+        "flood_bytes": Quantity("bytes of a congestor's message", "B"),
+        "sharing": Quantity("whether victims and congestors are on the same nodes"),
+    },
+    marks=(Mark(r"^congestion: \d+ victims of ", "times of victims of congestion"),),
     packages=("openmpi-bin", "libopenmpi-dev"),
 )

@@ -3,7 +3,7 @@
 import re
 
 from runners.description_rules import COUNT, POSITIVE
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import Command, Contradictory, Mark, Quantity, Reading, Result, Settings, Tool
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
@@ -32,26 +32,21 @@ def results(text: str) -> list[Result]:
     return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
 
 
-parse = parser("dgemm", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "K": COUNT,
-    "duration_s": POSITIVE,
-}
-
 READINGS = {
     "dgemm_rate": Quantity("DGEMM rate of each node", "Gflop/s", dims=("trial", "node")),
 }
 
-MARKS = (Mark(r"^dgemm: n = ", "an output of dgemm"),)
 
 TOOL = Tool(
     "dgemm",
     commands,
-    parse,
     results,
-    SETTINGS,
+    settings={
+        "nodes": COUNT,
+        "K": COUNT,
+        "duration_s": POSITIVE,
+    },
     readings=READINGS,
-    marks=MARKS,
+    marks=(Mark(r"^dgemm: n = ", "an output of dgemm"),),
     packages=("libopenblas-dev",),
 )

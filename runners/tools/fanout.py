@@ -179,31 +179,24 @@ def _rises(values: Sequence[float], least: float) -> bool:
     return math.isfinite(values[-1]) and all(step >= least for step in steps)
 
 
-SETTINGS = {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP}
-
-READINGS = {
-    "flow_goodput": Quantity(
-        "TCP payload received by the flow to or from the node", "bit/s", dims=("trial", "node")
-    ),
-    "aggregate_goodput": Quantity("TCP payload received by all flows together", "bit/s"),
-    "fairness": Quantity("Jain's fairness index of the flows", "1"),
-    "start_skew": Quantity("time between the first flow's start and the last's", "s"),
-}
-FACTORS = {
-    "sender": ENDS["sender"],
-    "receivers": Quantity("nodes at the far ends of the flows", "1"),
-}
-
-MARKS = (Mark(r"^fanout: \d+ flows, ", "a table of iperf3 flows"),)
-
 TOOL = Tool(
     "fanout",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP},
+    readings={
+        "flow_goodput": Quantity(
+            "TCP payload received by the flow to or from the node", "bit/s", dims=("trial", "node")
+        ),
+        "aggregate_goodput": Quantity("TCP payload received by all flows together", "bit/s"),
+        "fairness": Quantity("Jain's fairness index of the flows", "1"),
+        "start_skew": Quantity("time between the first flow's start and the last's", "s"),
+    },
+    factors={
+        "sender": ENDS["sender"],
+        "receivers": Quantity("nodes at the far ends of the flows", "1"),
+    },
+    marks=(Mark(r"^fanout: \d+ flows, ", "a table of iperf3 flows"),),
     packages=("iperf3",),
+    parse_trial=parse,
 )

@@ -6,7 +6,7 @@ from typing import Callable
 
 from runners import placement
 from runners.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
-from runners.parsing import parser, simulator, whole
+from runners.parsing import simulator, whole
 from runners.record import (
     Command,
     Contradictory,
@@ -112,33 +112,26 @@ def results(text: str) -> list[Result]:
     return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
 
 
-parse = parser("flows", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "pattern": NAME,
-    "flow_bytes": POSITIVE,
-    "placement": NAME,
-    "random_seed": WHOLE,
-    "runs": RUNS,
-    "timeout_s": POSITIVE,
-}
-
-READINGS = {
-    "flow_makespan": Quantity("time until all flows had arrived", "s", dims=("trial", "run")),
-    "flow_mean": Quantity("mean time of the flows", "s", dims=("trial", "run")),
-}
-FACTORS = {
-    "pattern": Quantity("which nodes send to which"),
-    "flow_bytes": Quantity("bytes of each flow", "B"),
-}
-
 TOOL = Tool(
     "flows",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "nodes": COUNT,
+        "pattern": NAME,
+        "flow_bytes": POSITIVE,
+        "placement": NAME,
+        "random_seed": WHOLE,
+        "runs": RUNS,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        "flow_makespan": Quantity("time until all flows had arrived", "s", dims=("trial", "run")),
+        "flow_mean": Quantity("mean time of the flows", "s", dims=("trial", "run")),
+    },
+    factors={
+        "pattern": Quantity("which nodes send to which"),
+        "flow_bytes": Quantity("bytes of each flow", "B"),
+    },
     packages=("python3-simgrid",),
 )

@@ -109,45 +109,40 @@ def tries(text: str) -> list[Try]:
     return tried
 
 
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "direction": one_of(["forward", "reverse", "both"]),
-    "least_payload": WHOLE,
-    "most_payload": COUNT,
-    "load": YES_OR_NO,
-}
-
-READINGS = {
-    "frame_payload": Quantity("largest payload of an echo request that was carried", "B"),
-    "frame_payload_reverse": Quantity("largest payload of an echo request, the other way", "B"),
-    "frame_mtu": Quantity("largest packet that was carried", "B"),
-    "frame_mtu_reverse": Quantity("largest packet, the other way", "B"),
-    "frame_bytes_largest": Quantity("largest frame that was carried, without its FCS", "B"),
-    "frame_bytes_largest_reverse": Quantity("largest frame without its FCS, the other way", "B"),
-    "frame_fault": Quantity(
-        "why larger frames were not carried", values=("", "none", "local", "router", "silent")
-    ),
-    "frame_fault_reverse": Quantity(
-        "why larger frames were not carried the other way",
-        values=("", "none", "local", "router", "silent"),
-    ),
-}
-FACTORS = {
-    **ENDS,
-    "load": Quantity("whether TCP filled the path meanwhile", "1"),
-}
-
-MARKS = (Mark(r"^frame_limit: .* requests a batch", "a search for the largest frame"),)
-
 TOOL = Tool(
     "frame_limit",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "direction": one_of(["forward", "reverse", "both"]),
+        "least_payload": WHOLE,
+        "most_payload": COUNT,
+        "load": YES_OR_NO,
+    },
+    readings={
+        "frame_payload": Quantity("largest payload of an echo request that was carried", "B"),
+        "frame_payload_reverse": Quantity("largest payload of an echo request, the other way", "B"),
+        "frame_mtu": Quantity("largest packet that was carried", "B"),
+        "frame_mtu_reverse": Quantity("largest packet, the other way", "B"),
+        "frame_bytes_largest": Quantity("largest frame that was carried, without its FCS", "B"),
+        "frame_bytes_largest_reverse": Quantity(
+            "largest frame without its FCS, the other way", "B"
+        ),
+        "frame_fault": Quantity(
+            "why larger frames were not carried", values=("", "none", "local", "router", "silent")
+        ),
+        "frame_fault_reverse": Quantity(
+            "why larger frames were not carried the other way",
+            values=("", "none", "local", "router", "silent"),
+        ),
+    },
+    factors={
+        **ENDS,
+        "load": Quantity("whether TCP filled the path meanwhile", "1"),
+    },
+    marks=(Mark(r"^frame_limit: .* requests a batch", "a search for the largest frame"),),
     packages=("iputils-ping",),
+    parse_trial=parse,
 )

@@ -157,33 +157,37 @@ def _readings(numbers: dict[str, str]) -> list[Reading]:
     return found
 
 
-READINGS = {
-    **{name: hpl.READINGS[name] for name in ("hpl_rate", "hpl_time")},
-    "dgemm_star_rate": Quantity("HPCC: DGEMM of one process while all work", "Gflop/s"),
-    "dgemm_single_rate": Quantity("HPCC: DGEMM of one process alone", "Gflop/s"),
-    "ptrans_bandwidth": Quantity("HPCC: parallel transposition of a matrix", "B/s"),
-    "random_access_rate": Quantity(
-        "HPCC: random updates of the memory of all processes", "update/s"
+TOOL = only_read(
+    "hpcc",
+    results,
+    readings={
+        **{name: hpl.READINGS[name] for name in ("hpl_rate", "hpl_time")},
+        "dgemm_star_rate": Quantity("HPCC: DGEMM of one process while all work", "Gflop/s"),
+        "dgemm_single_rate": Quantity("HPCC: DGEMM of one process alone", "Gflop/s"),
+        "ptrans_bandwidth": Quantity("HPCC: parallel transposition of a matrix", "B/s"),
+        "random_access_rate": Quantity(
+            "HPCC: random updates of the memory of all processes", "update/s"
+        ),
+        "stream_triad_star_bandwidth": Quantity(
+            "HPCC: STREAM triad of one process while all work", "B/s"
+        ),
+        "stream_triad_single_bandwidth": Quantity("HPCC: STREAM triad of one process alone", "B/s"),
+        "fft_rate": Quantity("HPCC: Fourier transform over all processes", "Gflop/s"),
+        "ping_pong_latency_min": Quantity("HPCC: least latency between two processes", "s"),
+        "ping_pong_latency_mean": Quantity("HPCC: mean latency between two processes", "s"),
+        "ping_pong_latency_max": Quantity("HPCC: largest latency between two processes", "s"),
+        "ping_pong_bandwidth_min": Quantity("HPCC: least bandwidth between two processes", "B/s"),
+        "ping_pong_bandwidth_mean": Quantity("HPCC: mean bandwidth between two processes", "B/s"),
+        "ping_pong_bandwidth_max": Quantity("HPCC: largest bandwidth between two processes", "B/s"),
+        "natural_ring_latency": Quantity("HPCC: latency in a ring in the order of the ranks", "s"),
+        "natural_ring_bandwidth": Quantity(
+            "HPCC: bandwidth in a ring in the order of the ranks", "B/s"
+        ),
+        "random_ring_latency": Quantity("HPCC: latency in a ring in random order", "s"),
+        "random_ring_bandwidth": Quantity("HPCC: bandwidth in a ring in random order", "B/s"),
+    },
+    marks=(
+        Mark(r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),
     ),
-    "stream_triad_star_bandwidth": Quantity(
-        "HPCC: STREAM triad of one process while all work", "B/s"
-    ),
-    "stream_triad_single_bandwidth": Quantity("HPCC: STREAM triad of one process alone", "B/s"),
-    "fft_rate": Quantity("HPCC: Fourier transform over all processes", "Gflop/s"),
-    "ping_pong_latency_min": Quantity("HPCC: least latency between two processes", "s"),
-    "ping_pong_latency_mean": Quantity("HPCC: mean latency between two processes", "s"),
-    "ping_pong_latency_max": Quantity("HPCC: largest latency between two processes", "s"),
-    "ping_pong_bandwidth_min": Quantity("HPCC: least bandwidth between two processes", "B/s"),
-    "ping_pong_bandwidth_mean": Quantity("HPCC: mean bandwidth between two processes", "B/s"),
-    "ping_pong_bandwidth_max": Quantity("HPCC: largest bandwidth between two processes", "B/s"),
-    "natural_ring_latency": Quantity("HPCC: latency in a ring in the order of the ranks", "s"),
-    "natural_ring_bandwidth": Quantity(
-        "HPCC: bandwidth in a ring in the order of the ranks", "B/s"
-    ),
-    "random_ring_latency": Quantity("HPCC: latency in a ring in random order", "s"),
-    "random_ring_bandwidth": Quantity("HPCC: bandwidth in a ring in random order", "B/s"),
-}
-
-MARKS = (Mark(r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),)
-
-TOOL = only_read("hpcc", results, readings=READINGS, marks=MARKS, contains=("hpl",))
+    contains=("hpl",),
+)

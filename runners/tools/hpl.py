@@ -414,19 +414,6 @@ def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
     return next((found[1] for found in map(pattern.match, lines) if found), "")
 
 
-SETTINGS = {
-    "nodes": COUNT,
-    "ranks_per_node": COUNT,
-    **dict.fromkeys(("N", "NB", "P", "Q", "NBMIN", "NDIV", "ALIGNMENT"), COUNT),
-    **dict.fromkeys(("PMAP", "PFACT", "RFACT", "BCAST", "DEPTH", "SWAP"), WHOLE),
-    **dict.fromkeys(("SWAP_THRESHOLD", "L1", "U", "EQUILIBRATION"), WHOLE),
-    "THRESHOLD": REAL,
-    "blas": NAME,
-    "payload": YES_OR_NO,
-    "timeout_s": POSITIVE,
-}
-
-
 def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
     """How long a run takes on paced nodes that never wait [s]; a simulation by its events, of which each column of the matrix
     and each panel makes some on every rank (fitted to the references, mostly within a factor of 2). None of other nodes."""
@@ -450,41 +437,49 @@ READINGS = {
     "hpl_ptrsv_time": Quantity("time of HPL's triangular solution", "s"),
     "hpl_residual": Quantity("HPL scaled residual", "1"),
 }
-FACTORS = {
-    "N": Quantity("order of the matrix", "1"),
-    "NB": Quantity("block size of the matrix", "1"),
-    "P": Quantity("rows of the process grid", "1"),
-    "Q": Quantity("columns of the process grid", "1"),
-    "DEPTH": Quantity("depth of look-ahead", "1"),
-    "ranks_per_node": Quantity("MPI processes on each node", "1"),
-    "blas": Quantity("BLAS that HPL was built with"),
-    "variant": Quantity("variant of HPL's algorithm, as an imported file encodes it"),
-    "processes": Quantity("processes, as an imported file names them", "1"),
-    "rpeak": Quantity("theoretical peak of a node, as given for an imported file", "flop/s"),
-}
 
-MARKS = (
-    Mark(r"HPLinpack \d", "an output of HPL"),
-    Mark(r"HPL MxP Result", "an output of HPL-MxP"),
-    Mark(
-        r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
-        r"\d\.\d+e",
-        "rows of HPL's table",
-        weak=True,
-    ),
-)
 
 TOOL = Tool(
     "hpl",
     commands,
-    parse,
     results,
-    SETTINGS,
+    settings={
+        "nodes": COUNT,
+        "ranks_per_node": COUNT,
+        **dict.fromkeys(("N", "NB", "P", "Q", "NBMIN", "NDIV", "ALIGNMENT"), COUNT),
+        **dict.fromkeys(("PMAP", "PFACT", "RFACT", "BCAST", "DEPTH", "SWAP"), WHOLE),
+        **dict.fromkeys(("SWAP_THRESHOLD", "L1", "U", "EQUILIBRATION"), WHOLE),
+        "THRESHOLD": REAL,
+        "blas": NAME,
+        "payload": YES_OR_NO,
+        "timeout_s": POSITIVE,
+    },
     readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    factors={
+        "N": Quantity("order of the matrix", "1"),
+        "NB": Quantity("block size of the matrix", "1"),
+        "P": Quantity("rows of the process grid", "1"),
+        "Q": Quantity("columns of the process grid", "1"),
+        "DEPTH": Quantity("depth of look-ahead", "1"),
+        "ranks_per_node": Quantity("MPI processes on each node", "1"),
+        "blas": Quantity("BLAS that HPL was built with"),
+        "variant": Quantity("variant of HPL's algorithm, as an imported file encodes it"),
+        "processes": Quantity("processes, as an imported file names them", "1"),
+        "rpeak": Quantity("theoretical peak of a node, as given for an imported file", "flop/s"),
+    },
+    marks=(
+        Mark(r"HPLinpack \d", "an output of HPL"),
+        Mark(r"HPL MxP Result", "an output of HPL-MxP"),
+        Mark(
+            r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
+            r"\d\.\d+e",
+            "rows of HPL's table",
+            weak=True,
+        ),
+    ),
     result_line=r"^.*\bW[RC]\d\S* .*\d\.\d+e[+-]\d\d.*$",
     aliases=("xhpl", "linpack"),
     packages=("openmpi-bin", "libopenmpi-dev", "libopenblas-dev"),
     seconds=seconds,
+    parse_trial=parse,
 )

@@ -5,10 +5,9 @@ sender's part is, so one part that has to wait for a retransmission timeout dela
 """
 
 import re
-from dataclasses import replace
 
 from runners.description_rules import COUNT, POSITIVE
-from runners.parsing import GOODPUT, parser, whole
+from runners.parsing import GOODPUT, whole
 from runners.record import (
     Command,
     Contradictory,
@@ -83,54 +82,43 @@ def results(text: str) -> list[Result]:
     return [Result(readings, {"senders": senders, "block_bytes": size})]
 
 
-_parse = parser("incast", results)
-
-
 def parse(transcript: Transcript) -> list[Reading]:
     """The readings of a trial; raises as `results` does, and Cut if there are fewer blocks than the
     program fetches."""
-    point, receiver = transcript.trial.point, transcript.executions
-    fetches = tuple(each for each in receiver if "serve" not in each.argv)
-    readings = _parse(replace(transcript, executions=fetches))
+    point, readings = transcript.trial.point, TOOL.only_result(transcript)
     (times,) = (reading.value for reading in readings if reading.name == "block_time")
     if len(times) < point["blocks_fetched"] and sum(times) < point["fetch_s"]:
         raise Cut(f"{len(times)} of {point['blocks_fetched']} blocks are there")
     return readings
 
 
-SETTINGS = {
-    "senders": COUNT,
-    "block_bytes": COUNT,
-    "blocks_fetched": COUNT,
-    "fetch_s": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-READINGS = {
-    **GOODPUT,
-    "block_time": Quantity(
-        "time from a block's requests to its last byte", "s", dims=("trial", "run")
-    ),
-    "timeouts": Quantity(
-        "retransmission timeouts of the sending node's TCP", "1", dims=("trial", "node")
-    ),
-    "retransmitted": Quantity(
-        "segments that the sending node's TCP sent again", "1", dims=("trial", "node")
-    ),
-}
-FACTORS = {
-    "senders": Quantity("nodes that send to one at the same time", "1"),
-    "block_bytes": Quantity("bytes of a block from each sender", "B"),
-}
-
-MARKS = (Mark(r"^incast: \d+ senders, ", "times of blocks that incast fetched"),)
-
 TOOL = Tool(
     "incast",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        "senders": COUNT,
+        "block_bytes": COUNT,
+        "blocks_fetched": COUNT,
+        "fetch_s": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        **GOODPUT,
+        "block_time": Quantity(
+            "time from a block's requests to its last byte", "s", dims=("trial", "run")
+        ),
+        "timeouts": Quantity(
+            "retransmission timeouts of the sending node's TCP", "1", dims=("trial", "node")
+        ),
+        "retransmitted": Quantity(
+            "segments that the sending node's TCP sent again", "1", dims=("trial", "node")
+        ),
+    },
+    factors={
+        "senders": Quantity("nodes that send to one at the same time", "1"),
+        "block_bytes": Quantity("bytes of a block from each sender", "B"),
+    },
+    marks=(Mark(r"^incast: \d+ senders, ", "times of blocks that incast fetched"),),
+    parse_trial=parse,
 )

@@ -123,22 +123,23 @@ def _ends(listed: list[Row]) -> tuple[int, list[Row]]:
     return len(by_stream.keys() - {"SUM"}), whole
 
 
-READINGS = {
-    **GOODPUT,
-    "sent_rate": Quantity(
-        "TCP payload given to the sender's kernel, what was in its buffers at the end included",
-        "bit/s",
-    ),
-}
-
-MARKS = (
-    Mark(
-        r"^\[ ID\] Interval(?: {5,8}| {12})\S|^Client connecting to .*, (?:TCP|UDP) port|^Server listening on (?:TCP|UDP) port",
-        "an output of iperf 2",
-    ),
-    Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),
-)
-
 TOOL = only_read(
-    "iperf2", results, readings=READINGS, factors=TEST, marks=MARKS, aliases=("iperf",)
+    "iperf2",
+    results,
+    readings={
+        **GOODPUT,
+        "sent_rate": Quantity(
+            "TCP payload given to the sender's kernel, what was in its buffers at the end included",
+            "bit/s",
+        ),
+    },
+    factors=TEST,
+    marks=(
+        Mark(
+            r"^\[ ID\] Interval(?: {5,8}| {12})\S|^Client connecting to .*, (?:TCP|UDP) port|^Server listening on (?:TCP|UDP) port",
+            "an output of iperf 2",
+        ),
+        Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),
+    ),
+    aliases=("iperf",),
 )

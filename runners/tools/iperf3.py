@@ -427,62 +427,56 @@ OF_TCP = {
     "window_bytes": WHOLE,
 }
 
-SETTINGS = {"sender": COUNT, "receiver": COUNT, **OF_TCP}
-
 
 def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
     """How long a run takes, but for its beginning and end [s]."""
     return point.get("omit_s", 0) + point.get("duration_s", 0)
 
 
-READINGS = {
-    **GOODPUT,
-    "goodput_reverse": Quantity("TCP payload received the other way at the same time", "bit/s"),
-    "goodput_interval": Quantity(
-        "TCP payload received in each interval", "bit/s", dims=("trial", "interval")
-    ),
-    "retransmits": Quantity("TCP segments sent again", "1"),
-    "retransmits_reverse": Quantity("TCP segments sent again the other way", "1"),
-    "mss": Quantity("TCP maximum segment size", "B"),
-    "rtt_mean": Quantity("mean round-trip time as the sending kernel estimates it", "s"),
-    "cpu_sender": Quantity(
-        "share of one core at the sending end (both ways: at the sender), as the tool says", "1"
-    ),
-    "cpu_receiver": Quantity(
-        "share of one core at the receiving end (both ways: at the receiver), as the tool says", "1"
-    ),
-    "cpu_source": Quantity("where cpu_sender and cpu_receiver are from"),
-}
-FACTORS = {
-    **ENDS,
-    "direction": Quantity(
-        "direction of the data: from sender to receiver (forward), back (reverse) or both at once"
-    ),
-    "streams": Quantity("parallel TCP streams", "1"),
-    "window_bytes": Quantity("socket buffer asked for (0: the kernel's choice)", "B"),
-    "congestion_control": Quantity("TCP congestion control"),
-}
-
-MARKS = (
-    Mark(r"^(?:\^C)?(?:\[\s*)?\{\s*\"start\"", "an iperf3 JSON output"),
-    Mark(r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
-    Mark(
-        r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",
-        "a text output of iperf3",
-    ),
-    Mark(r"^\[ ID\](?:\[Role\])? Interval {11}\S", "a text output of iperf3"),
-)
-
 TOOL = Tool(
     "iperf3",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    {"sender": COUNT, "receiver": COUNT, **OF_TCP},
+    readings={
+        **GOODPUT,
+        "goodput_reverse": Quantity("TCP payload received the other way at the same time", "bit/s"),
+        "goodput_interval": Quantity(
+            "TCP payload received in each interval", "bit/s", dims=("trial", "interval")
+        ),
+        "retransmits": Quantity("TCP segments sent again", "1"),
+        "retransmits_reverse": Quantity("TCP segments sent again the other way", "1"),
+        "mss": Quantity("TCP maximum segment size", "B"),
+        "rtt_mean": Quantity("mean round-trip time as the sending kernel estimates it", "s"),
+        "cpu_sender": Quantity(
+            "share of one core at the sending end (both ways: at the sender), as the tool says", "1"
+        ),
+        "cpu_receiver": Quantity(
+            "share of one core at the receiving end (both ways: at the receiver), as the tool says",
+            "1",
+        ),
+        "cpu_source": Quantity("where cpu_sender and cpu_receiver are from"),
+    },
+    factors={
+        **ENDS,
+        "direction": Quantity(
+            "direction of the data: from sender to receiver (forward), back (reverse) or both at once"
+        ),
+        "streams": Quantity("parallel TCP streams", "1"),
+        "window_bytes": Quantity("socket buffer asked for (0: the kernel's choice)", "B"),
+        "congestion_control": Quantity("TCP congestion control"),
+    },
+    marks=(
+        Mark(r"^(?:\^C)?(?:\[\s*)?\{\s*\"start\"", "an iperf3 JSON output"),
+        Mark(r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
+        Mark(
+            r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",
+            "a text output of iperf3",
+        ),
+        Mark(r"^\[ ID\](?:\[Role\])? Interval {11}\S", "a text output of iperf3"),
+    ),
     result_line=r'^\s*"end":.*$',
     packages=("iperf3",),
     seconds=seconds,
+    parse_trial=parse,
 )

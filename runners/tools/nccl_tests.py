@@ -15,13 +15,11 @@ from runners.parsing import (
     TEST,
     attempt,
     in_unit,
-    lost_sizes,
     message_sizes,
-    not_understood,
     only_read,
     parts,
     rate_agrees,
-    strange_lines,
+    table_note,
     usable,
     without_rows,
 )
@@ -74,9 +72,8 @@ def _result(before: str, head: re.Match, table: str) -> Result:
     sizes = [int(row[1]) for row in _ROW.finditer(body)]
     if sizes:
         settings["largest_bytes"] = sizes[-1]
-    notes = [not_understood(strange_lines(body, _ROW)), lost_sizes(sizes)]
     version = f"nccl-tests {settings.get('version', 'of an unknown version')}"
-    return attempt(lambda: _readings(body, version), settings, "; ".join(filter(None, notes)))
+    return attempt(lambda: _readings(body, version), settings, table_note(body, _ROW, sizes))
 
 
 def _readings(body: str, version: str) -> list[Reading]:
@@ -108,25 +105,21 @@ def _readings(body: str, version: str) -> list[Reading]:
     ]
 
 
-MARKS = (
-    Mark(
-        r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b",
-        "an output of nccl-tests or rccl-tests",
-    ),
-)
-
-READINGS = {
-    **{name: COLLECTIVES[name] for name in ("message_size", "collective_time")},
-    "bus_bandwidth": Quantity(
-        "rate of each link in a collective operation", "B/s", ("trial", "message")
-    ),
-}
-
 TOOL = only_read(
     "nccl_tests",
     results,
-    readings=READINGS,
+    readings={
+        **{name: COLLECTIVES[name] for name in ("message_size", "collective_time")},
+        "bus_bandwidth": Quantity(
+            "rate of each link in a collective operation", "B/s", ("trial", "message")
+        ),
+    },
     factors={**TEST, **PROCESSES, **DATATYPE},
-    marks=MARKS,
+    marks=(
+        Mark(
+            r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b",
+            "an output of nccl-tests or rccl-tests",
+        ),
+    ),
     aliases=("nccl", "rccl"),
 )

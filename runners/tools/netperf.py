@@ -181,20 +181,23 @@ def _table(text: str) -> dict[str, str]:
     return {**found, **dict(zip(names, cells[2:]))}
 
 
-READINGS = {
-    **GOODPUT,
-    "transaction_rate": Quantity("requests that were answered", "1/s"),
-}
-
-MARKS = (
-    Mark(r"^[ \t]*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", "an output of netperf"),
+TOOL = only_read(
+    "netperf",
+    results,
+    readings={
+        **GOODPUT,
+        "transaction_rate": Quantity("requests that were answered", "1/s"),
+    },
+    factors={
+        **TEST,
+        **REQUEST,
+        "response_bytes": Quantity("size of the answers to requests", "B"),
+        "send_bytes": Quantity("bytes that are given to the kernel at once", "B"),
+    },
+    marks=(
+        Mark(
+            r"^[ \t]*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ",
+            "an output of netperf",
+        ),
+    ),
 )
-
-FACTORS = {
-    **TEST,
-    **REQUEST,
-    "response_bytes": Quantity("size of the answers to requests", "B"),
-    "send_bytes": Quantity("bytes that are given to the kernel at once", "B"),
-}
-
-TOOL = only_read("netperf", results, readings=READINGS, factors=FACTORS, marks=MARKS)

@@ -15,7 +15,7 @@ from typing import Any
 
 from runners import executables, provenance
 from runners.description_rules import COUNT, POSITIVE
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -171,14 +171,17 @@ def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
     return {name: [estimate[name] for estimate in estimates] for name in UNITS}, settings
 
 
-parse = parser("node_rates", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "duration_s": POSITIVE,
-    "array_mib": POSITIVE,
-}
-
-TOOL = Tool("node_rates", commands, parse, results, SETTINGS, packages=("libopenblas-dev",))
+TOOL = Tool(
+    "node_rates",
+    commands,
+    results,
+    settings={
+        "nodes": COUNT,
+        "duration_s": POSITIVE,
+        "array_mib": POSITIVE,
+    },
+    packages=("libopenblas-dev",),
+)
 
 
 def run_here() -> str:
@@ -200,7 +203,7 @@ def run_on(testbed: Any, interconnect: str) -> str:
     point = {"interconnect": interconnect, **_settings(_ON_TESTBED_S)}
     trial = Trial("rates", "survey", "node_rates", 0, 1, point)
     transcript = testbed.run(trial, commands(point))
-    reason = judge(transcript, parse).reason
+    reason = judge(transcript, TOOL.parse).reason
     if reason:
         what = f"the rates of a node of testbed {testbed.name}"
         raise FalloffError(f"{what} cannot be measured: {reason}")

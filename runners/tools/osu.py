@@ -15,13 +15,11 @@ from runners.parsing import (
     TEST,
     attempt,
     in_unit,
-    lost_sizes,
     message_sizes,
-    not_understood,
     only_read,
     parts,
     refused,
-    strange_lines,
+    table_note,
     usable,
     without_interrupted,
     without_rows,
@@ -86,14 +84,12 @@ def _result(title: re.Match, body: str) -> Result:
         settings["test"] = f"{test} {buffers[1]} to {buffers[2]}".lower()
     if test == "multiple bandwidth" and (pairs := _PAIRS.search(body)):
         settings["pairs"] = int(pairs[1])
-    columns = _COLUMNS.search(body)
-    note = not_understood(strange_lines(body[columns.end() :], _ROW)) if columns else ""
-    result = attempt(lambda: _readings(test, settings["version"], body), settings, note)
+    result = attempt(lambda: _readings(test, settings["version"], body), settings)
     if not result.readings:
         return result
     sizes = result.readings[0].value
     settings["largest_bytes"] = sizes[-1]
-    return replace(result, note="; ".join(filter(None, [note, lost_sizes(sizes)])))
+    return replace(result, note=table_note(body[_COLUMNS.search(body).end() :], _ROW, sizes))
 
 
 def _readings(test: str, version: str, body: str) -> list[Reading]:
@@ -120,13 +116,11 @@ def _readings(test: str, version: str, body: str) -> list[Reading]:
     return [sizes, Reading("message_bandwidth", in_unit(printed, Decimal(mega)), "B/s")]
 
 
-MARKS = (Mark(r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),)
-
 TOOL = only_read(
     "osu",
     results,
     readings=COLLECTIVES,
     factors={**TEST, **DATATYPE},
-    marks=MARKS,
+    marks=(Mark(r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),),
     aliases=("omb",),
 )

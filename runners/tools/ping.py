@@ -11,7 +11,7 @@ from typing import Any
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
-from runners.parsing import ENDS, REQUEST, attempt, half_digit, parser, usable, without_labels
+from runners.parsing import ENDS, REQUEST, attempt, half_digit, parts, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -62,9 +62,7 @@ def results(text: str) -> list[Result]:
     Raises Unreadable when no run can be used.
     """
     text = without_labels(text).replace("\r", "\n")
-    heads = [head.start() for head in _HEAD.finditer(text)] or [0]
-    borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
-    runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]
+    runs = [run for _, run in parts(text, _HEAD)] or [text]
     sizes = [dict(zip(("request_bytes",), map(int, _SIZE.findall(run)))) for run in runs]
     return usable([attempt(lambda: _readings(run), size) for run, size in zip(runs, sizes)])
 
@@ -109,35 +107,26 @@ def _readings(run: str) -> list[Reading]:
     ]
 
 
-parse = parser("ping", results)
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "count": COUNT,
-}
-
-
 def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
     """How long a run takes, but for the round trips [s]."""
     return point.get("count", 0) * INTERVAL_S
 
 
-READINGS = {
-    "round_trip_time": Quantity("median round-trip time", "s"),
-    "ping_loss": Quantity("share of pings without a reply", "1"),
-}
-
-MARKS = (Mark(r"^PING \S+ ", "an output of ping"),)
-
 TOOL = Tool(
     "ping",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "count": COUNT,
+    },
+    readings={
+        "round_trip_time": Quantity("median round-trip time", "s"),
+        "ping_loss": Quantity("share of pings without a reply", "1"),
+    },
     factors={**ENDS, **REQUEST},
-    marks=MARKS,
+    marks=(Mark(r"^PING \S+ ", "an output of ping"),),
     result_line=r"^(?:rtt|round-trip) min.*$",
     packages=("iputils-ping",),
     seconds=seconds,

@@ -88,33 +88,29 @@ def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
     return point["computing_s"] * slower if slower and "computing_s" in point else None
 
 
-SETTINGS = {
-    "nodes": COUNT,
-    "ranks_per_node": COUNT,
-    "program": NAME,
-    "command": NAME,
-    "folder": NAME,
-    "digest": NAME,  # of the program and its files
-    "inputs": NAME,
-    "computing_s": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-READINGS = {
-    "program_time": Quantity("time that the program takes, at full speed", "s"),
-    **COMPUTED,
-}
-FACTORS = {
-    "program": Quantity("program"),
-}
-
 TOOL = Tool(
     "program",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "nodes": COUNT,
+        "ranks_per_node": COUNT,
+        "program": NAME,
+        "command": NAME,
+        "folder": NAME,
+        "digest": NAME,  # of the program and its files
+        "inputs": NAME,
+        "computing_s": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        "program_time": Quantity("time that the program takes, at full speed", "s"),
+        **COMPUTED,
+    },
+    factors={
+        "program": Quantity("program"),
+    },
     packages=("openmpi-bin",),
     seconds=seconds,
+    parse_trial=parse,
 )

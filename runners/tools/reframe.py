@@ -130,18 +130,18 @@ def _word(text: str) -> str:
     return re.sub(r"[ _-]{2,}|_ | _", " ", _STRANGE.sub(" ", text)).strip(" _%.-+=,") or "unnamed"
 
 
-MARKS = (Mark(_HEAD.pattern, "a performance log of ReFrame"),)
-
-READINGS = {
-    "reported_rate": Quantity("figure of merit in the log's unit", "1"),
-    "reported_time": Quantity("figure of merit in seconds", "s"),
-}
-
-FACTORS = {
-    **TEST,
-    **PROCESSES,
-    "platform": Quantity("system, partition and environment of a test"),
-    "unit": Quantity("unit of a figure of merit"),
-}
-
-TOOL = only_read("reframe", results, readings=READINGS, factors=FACTORS, marks=MARKS)
+TOOL = only_read(
+    "reframe",
+    results,
+    readings={
+        "reported_rate": Quantity("figure of merit in the log's unit", "1"),
+        "reported_time": Quantity("figure of merit in seconds", "s"),
+    },
+    factors={
+        **TEST,
+        **PROCESSES,
+        "platform": Quantity("system, partition and environment of a test"),
+        "unit": Quantity("unit of a figure of merit"),
+    },
+    marks=(Mark(_HEAD.pattern, "a performance log of ReFrame"),),
+)

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from runners import recording, replay_actions
 from runners.description_rules import COUNT, NAME, POSITIVE
-from runners.parsing import COMPUTED, computed, parser
+from runners.parsing import COMPUTED, computed
 from runners.record import (
     Command,
     Contradictory,
@@ -72,30 +72,23 @@ def results(text: str) -> list[Result]:
     return [Result(tuple(readings))]
 
 
-parse = parser("replay", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "program": NAME,
-    "recording": NAME,  # its checksum, because another recording means other trials
-    "computing": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-
-READINGS = {
-    "replay_time": Quantity("time that the recorded program takes in the replay", "s"),
-    **COMPUTED,
-}
-FACTORS = {
-    "program": Quantity("program"),
-}
-
 TOOL = Tool(
     "replay",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "nodes": COUNT,
+        "program": NAME,
+        "recording": NAME,  # its checksum, because another recording means other trials
+        "computing": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        "replay_time": Quantity("time that the recorded program takes in the replay", "s"),
+        **COMPUTED,
+    },
+    factors={
+        "program": Quantity("program"),
+    },
     packages=("libsimgrid-dev",),
 )

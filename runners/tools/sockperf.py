@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
-from runners.parsing import ENDS, REQUEST, TEST, attempt, parser, parts, usable, without_labels
+from runners.parsing import ENDS, REQUEST, TEST, attempt, parts, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -44,24 +44,6 @@ _PLACE = re.compile(
 _RATE = re.compile(r"^sockperf: Summary: Message Rate is ", re.M)
 _ERROR = re.compile(r"sockperf: ERROR: (.+)$", re.M)
 _PERCENTILES = {"50.000": "p50", "99.000": "p99", "99.900": "p999"}
-
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "request_bytes": COUNT,
-    "duration_s": POSITIVE,
-}
-FACTORS = {**ENDS, **REQUEST, **TEST, "protocol": Quantity("transport protocol")}
-READINGS = {
-    "half_round_trip": Quantity("mean half round trip of a message", "s"),
-    "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
-    "half_round_trip_p99": Quantity("half round trip that 99 % of the messages do not exceed", "s"),
-    "half_round_trip_p999": Quantity(
-        "half round trip that 99.9 % of the messages do not exceed", "s"
-    ),
-    "half_round_trip_max": Quantity("largest half round trip of a message", "s"),
-    "messages_lost": Quantity("share of the messages without a reply", "1"),
-}
 
 
 def commands(point: Settings) -> list[Command]:
@@ -176,11 +158,26 @@ def seconds(point: Settings, testbed: Mapping[str, object]) -> float:
 TOOL = Tool(
     "sockperf",
     commands,
-    parser("sockperf", results),
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "request_bytes": COUNT,
+        "duration_s": POSITIVE,
+    },
+    readings={
+        "half_round_trip": Quantity("mean half round trip of a message", "s"),
+        "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
+        "half_round_trip_p99": Quantity(
+            "half round trip that 99 % of the messages do not exceed", "s"
+        ),
+        "half_round_trip_p999": Quantity(
+            "half round trip that 99.9 % of the messages do not exceed", "s"
+        ),
+        "half_round_trip_max": Quantity("largest half round trip of a message", "s"),
+        "messages_lost": Quantity("share of the messages without a reply", "1"),
+    },
+    factors={**ENDS, **REQUEST, **TEST, "protocol": Quantity("transport protocol")},
     marks=(Mark(r"^sockperf: (?:\x1b\[[\d;]*m)?== version #", "an output of sockperf"),),
     result_line=r"^.*Summary: Latency.*$",
     packages=("sockperf",),

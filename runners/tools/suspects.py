@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from runners.description_rules import COUNT, POSITIVE, WHOLE
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -122,39 +122,33 @@ def _matrices(text: str, count: int, head: re.Match[str]) -> Any:
     return latency, bandwidth
 
 
-parse = parser("suspects", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "array_mib": POSITIVE,
-    "bandwidth_s": POSITIVE,
-    "latency_s": POSITIVE,
-    "message_bytes": COUNT,
-    "node_s": POSITIVE,
-    "rounds": WHOLE,
-    "stream_at_once": WHOLE,
-}
-
-READINGS = {
-    **dgemm.READINGS,
-    "stream_rate": Quantity("STREAM triad of each node", "B/s", dims=("trial", "node")),
-    "pair_latency": Quantity(
-        "half the round trip between two nodes", "s", dims=("trial", "node", "partner")
-    ),
-    "pair_bandwidth": Quantity(
-        "bytes that the node sent to its partner over their time",
-        "B/s",
-        dims=("trial", "node", "partner"),
-    ),
-    "dgemm_order": Quantity("order of the matrices of each node's DGEMM", "1"),
-    "hosts": Quantity("names of the nodes in their order, with commas"),
-}
-
 TOOL = Tool(
     "suspects",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
+    settings={
+        "nodes": COUNT,
+        "array_mib": POSITIVE,
+        "bandwidth_s": POSITIVE,
+        "latency_s": POSITIVE,
+        "message_bytes": COUNT,
+        "node_s": POSITIVE,
+        "rounds": WHOLE,
+        "stream_at_once": WHOLE,
+    },
+    readings={
+        **dgemm.READINGS,
+        "stream_rate": Quantity("STREAM triad of each node", "B/s", dims=("trial", "node")),
+        "pair_latency": Quantity(
+            "half the round trip between two nodes", "s", dims=("trial", "node", "partner")
+        ),
+        "pair_bandwidth": Quantity(
+            "bytes that the node sent to its partner over their time",
+            "B/s",
+            dims=("trial", "node", "partner"),
+        ),
+        "dgemm_order": Quantity("order of the matrices of each node's DGEMM", "1"),
+        "hosts": Quantity("names of the nodes in their order, with commas"),
+    },
     packages=("openmpi-bin", "libopenmpi-dev"),
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from runners.description_rules import COUNT, NODES, NOT_NEGATIVE, POSITIVE, RUNS, YES_OR_NO, one_of
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -175,47 +175,38 @@ def _require_common(rows: Sequence[Row], window: float) -> None:
         )
 
 
-parse = parser("token", results)
-SETTINGS = {
-    **dict.fromkeys(("producers", "consumers"), NODES),
-    "pairs": COUNT,
-    "token_bytes": COUNT,
-    "transport": one_of(["tcp", "mpi"]),
-    "real_time": YES_OR_NO,
-    "runs": RUNS,
-    "warm_up_s": NOT_NEGATIVE,
-    "window_s": POSITIVE,
-}
-
-READINGS = {
-    "token_throughput": Quantity(
-        "tokens that the producer wrote, by their size over the window",
-        "B/s",
-        dims=("trial", "pair", "run"),
-    ),
-    "token_exchanges": Quantity(
-        "tokens that came back within the window", "1", dims=("trial", "pair", "run")
-    ),
-    "token_round_trip": Quantity(
-        "round trip of a token", "s", dims=("trial", "pair", "run", "quantile")
-    ),
-}
-FACTORS = {
-    "pairs": Quantity("pairs of nodes that exchange tokens", "1"),
-    "token_bytes": Quantity("size of a token", "B"),
-    "transport": Quantity("what tokens travel by (none given: tcp)"),
-}
-
-MARKS = (Mark(r"^token: \d+ pairs, ", "a table of token exchanges"),)
-
 TOOL = Tool(
     "token_exchange",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        **dict.fromkeys(("producers", "consumers"), NODES),
+        "pairs": COUNT,
+        "token_bytes": COUNT,
+        "transport": one_of(["tcp", "mpi"]),
+        "real_time": YES_OR_NO,
+        "runs": RUNS,
+        "warm_up_s": NOT_NEGATIVE,
+        "window_s": POSITIVE,
+    },
+    readings={
+        "token_throughput": Quantity(
+            "tokens that the producer wrote, by their size over the window",
+            "B/s",
+            dims=("trial", "pair", "run"),
+        ),
+        "token_exchanges": Quantity(
+            "tokens that came back within the window", "1", dims=("trial", "pair", "run")
+        ),
+        "token_round_trip": Quantity(
+            "round trip of a token", "s", dims=("trial", "pair", "run", "quantile")
+        ),
+    },
+    factors={
+        "pairs": Quantity("pairs of nodes that exchange tokens", "1"),
+        "token_bytes": Quantity("size of a token", "B"),
+        "transport": Quantity("what tokens travel by (none given: tcp)"),
+    },
+    marks=(Mark(r"^token: \d+ pairs, ", "a table of token exchanges"),),
     packages=("openmpi-bin", "libopenmpi-dev"),
 )

@@ -7,7 +7,7 @@ the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
 import math
 
 from runners.description_rules import COUNT, NOT_NEGATIVE, POSITIVE
-from runners.parsing import ENDS, parser
+from runners.parsing import ENDS
 from runners.record import (
     Command,
     Contradictory,
@@ -89,32 +89,26 @@ def results(text: str) -> list[Result]:
     return [Result(readings, {**made, "frame_bytes": payload + HEADERS})]
 
 
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "frame_bytes": COUNT,
-    "bitrate_bit_s": NOT_NEGATIVE,
-    "duration_s": POSITIVE,
-    "omit_s": NOT_NEGATIVE,
-}
-
-READINGS = {
-    "packets_sent_per_s": Quantity("datagrams sent", "1/s"),
-    "packets_received_per_s": Quantity("datagrams received", "1/s"),
-    "datagram_loss": Quantity("share of datagrams that did not arrive", "1"),
-}
-FACTORS = {
-    **ENDS,
-    "frame_bytes": Quantity("frame of each datagram without its FCS", "B"),
-}
-
 TOOL = Tool(
     "udp_sizes",
     commands,
-    parser("udp_sizes", results),
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "frame_bytes": COUNT,
+        "bitrate_bit_s": NOT_NEGATIVE,
+        "duration_s": POSITIVE,
+        "omit_s": NOT_NEGATIVE,
+    },
+    readings={
+        "packets_sent_per_s": Quantity("datagrams sent", "1/s"),
+        "packets_received_per_s": Quantity("datagrams received", "1/s"),
+        "datagram_loss": Quantity("share of datagrams that did not arrive", "1"),
+    },
+    factors={
+        **ENDS,
+        "frame_bytes": Quantity("frame of each datagram without its FCS", "B"),
+    },
     packages=("iperf3",),
 )
