@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from runners import executables, slurm
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import remote
 from runners.tools import iperf3
@@ -69,7 +69,7 @@ class Line:
         return f"  {self.mark:8} {self.text}"
 
 
-def report(description: Mapping[str, Any]) -> int:
+def report(description: Description) -> int:
     """Print the checklist of a cluster; return 1 if anything is missing or differs.
 
     Under Slurm the nodes are asked inside an allocation, which is requested first if there is none.
@@ -97,7 +97,7 @@ def report(description: Mapping[str, Any]) -> int:
     return int(bad)
 
 
-def lines(description: Mapping[str, Any]) -> Iterator[Line]:
+def lines(description: Description) -> Iterator[Line]:
     """The checklist of a cluster, including its hosts; each line comes as soon as it is known,
     within seconds."""
     remote.require_hosts(description)
@@ -120,7 +120,7 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     yield from _ports(_met(description, list(whole), places))
 
 
-def _candidates(description: Mapping[str, Any]) -> dict[str, list[str]]:
+def _candidates(description: Description) -> dict[str, list[str]]:
     """The places where each tool may be."""
     configured = description.get("tools", {})
     places = {name: [name, str(executables.BUILT / name)] for name in _TOOLS}
@@ -131,7 +131,7 @@ def _candidates(description: Mapping[str, Any]) -> dict[str, list[str]]:
     return places
 
 
-def _places(states: States, asked: Mapping[str, Any]) -> Places:
+def _places(states: States, asked: Description) -> Places:
     found: dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
     for host, state in states.items():
         with suppress(FalloffError):  # it has no address there
@@ -167,7 +167,7 @@ def _text(fact: Any) -> Optional[str]:
     return None if fact is None else str(fact)
 
 
-def _sizes(description: Mapping[str, Any], states: States) -> list[Line]:
+def _sizes(description: Description, states: States) -> list[Line]:
     """Nodes with too few processors or too little memory for the testbed's description."""
     ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
     memory, faults = description.get("memory_bytes", 1), {}
@@ -181,7 +181,7 @@ def _sizes(description: Mapping[str, Any], states: States) -> list[Line]:
     return [Line(DIFFERS, f"{_named(hosts)}: {fault}") for fault, hosts in faults.items()]
 
 
-def _rpeak(description: Mapping[str, Any]) -> Line:
+def _rpeak(description: Description) -> Line:
     """A node's theoretical peak; without it HPL has a rate but no efficiency."""
     stated = description.get("rpeak", {})
     if stated.get("value", UNKNOWN) == UNKNOWN:
@@ -190,7 +190,7 @@ def _rpeak(description: Mapping[str, Any]) -> Line:
     return Line(HERE, f"Rpeak of a node: {stated['value'] / 1e9:.4g} Gflop/s, {stated['source']}")
 
 
-def _network(name: str, asked: Mapping[str, Any], places: Places, states: States) -> list[Line]:
+def _network(name: str, asked: Description, places: Places, states: States) -> list[Line]:
     """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port."""
     without = [host for host, place in places.items() if place is None]
     if without:
@@ -231,7 +231,7 @@ def _tool(name: str, states: States) -> Line:
 
 
 def _met(
-    description: Mapping[str, Any], hosts: Sequence[str], places: Mapping[str, Places]
+    description: Description, hosts: Sequence[str], places: Mapping[str, Places]
 ) -> Iterator[Answers]:
     """The output of node_reach.py in groups of nodes that share the first node."""
     first, *others = hosts

@@ -5,10 +5,9 @@ itself would silently replace (an unknown broadcast, say) are refused here.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from runners.record import FalloffError
+from runners.record import FalloffError, Settings
 
 _HEADER = (
     "HPLinpack benchmark input file",
@@ -51,7 +50,7 @@ _LINES = (
 )
 
 
-def render(settings: Mapping[str, Any]) -> str:
+def render(settings: Settings) -> str:
     """The complete HPL.dat for `settings`, which contain all fields of a deck and may contain more.
 
     Raises FalloffError if a field is missing or out of HPL's range.

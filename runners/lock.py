@@ -19,12 +19,12 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 
 _UNKNOWN_HERE = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 _LONGEST = 200  # characters of a line from another process
@@ -69,7 +69,7 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
 
 @contextmanager
 def measuring(
-    testbed: Mapping[str, Any], what: str, wait: Callable[[str], None], folder: str = ""
+    testbed: Description, what: str, wait: Callable[[str], None], folder: str = ""
 ) -> Iterator[bool]:
     """Hold the lock of what a testbed measures on: this machine, the hosts of a cluster, or of a simulation, which
     disturbs nobody and is disturbed by nobody, only the campaign's `folder`. Yields whether it had to wait.
@@ -209,7 +209,7 @@ def _line(said: bytes) -> str:
     return "".join(letter for letter in text if letter.isprintable())[:_LONGEST] or "another run"
 
 
-def _suffix(testbed: Mapping[str, Any], folder: str = "") -> str:
+def _suffix(testbed: Description, folder: str = "") -> str:
     """The suffix that distinguishes other locks from this machine's: a digest of a cluster's hosts, else of its name, or of a
     simulation's folder."""
     if testbed["kind"] == "cluster":

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Optional, Union
 
 from runners import kept, renamed
-from runners.record import Tool, Trial, is_name
+from runners.record import Description, Tool, Trial, is_name
 
 LEAST_BLOCKS = 2  # the fewest blocks with an interval
 WITHOUT_MESSAGES = "without_messages"  # a statement may compare with this part of the design
@@ -49,8 +49,8 @@ class Plan:
     name: str
     title: str
     digest: str
-    testbed: Mapping[str, Any]
-    interconnects: Mapping[str, Mapping[str, Any]]
+    testbed: Description
+    interconnects: Mapping[str, Description]
     design: Mapping[str, Any]
     stopping: Stopping
     preamble: tuple[Trial, ...]

@@ -21,8 +21,8 @@ BUSY = "machine-busy"
 # Names of campaigns, testbeds and trials: folders and files have these names, and commands use them.
 _NAME = re.compile(r"\w[\w .,+@=-]{0,99}")
 
-Scalar = Any  # str, int, float or bool: types that JSON and TOML share
-Settings = Mapping[str, Scalar]
+Settings = Mapping[str, Any]  # str, int, float or bool, which JSON and TOML share, by name
+Description = Mapping[str, Any]  # a table of a file in data/, such as that of a testbed, complete
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Tool:
     contains: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
-    seconds: Optional[Callable[[Settings, Mapping[str, Any]], Optional[float]]] = None
+    seconds: Optional[Callable[[Settings, Description], Optional[float]]] = None
     parse_trial: Optional[Callable[[Transcript], list[Reading]]] = None
 
     def parse(self, transcript: Transcript) -> list[Reading]:

@@ -9,7 +9,9 @@ into which a message vanishes before its receiver is ready.
 
 import math
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Optional
+
+from runners.record import Description, Settings
 
 _LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
@@ -17,7 +19,7 @@ _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
 _TIMES = {"rmem": 2, "wmem": 1}
 
 
-def dilation(testbed: Mapping[str, Any], interconnect: str, nodes: int) -> Optional[int]:
+def dilation(testbed: Description, interconnect: str, nodes: int) -> Optional[int]:
     """How many times slower than the cluster's links a point's links are; None if the testbed has
     no such rule.
 
@@ -38,7 +40,7 @@ def dilation(testbed: Mapping[str, Any], interconnect: str, nodes: int) -> Optio
     return math.ceil(max(of_messages, rule["least_a_node"] * nodes, rule["least"]))
 
 
-def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
+def load(testbed: Description, point: Settings) -> float:
     """The share of this machine [1] that a point takes: the more time is slowed, the less each node
     computes.
 
@@ -59,7 +61,7 @@ def together_s(times: Mapping[tuple[float, float], int]) -> float:
 
 
 def buffers(
-    rule: Mapping[str, Any], rate_bit_s: Optional[float], slowness: float = 1
+    rule: Description, rate_bit_s: Optional[float], slowness: float = 1
 ) -> dict[str, list[int]]:
     """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate;
     None: unlimited.

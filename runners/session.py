@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,7 @@ from runners import campaign, lock
 from runners.campaign import Event, Listener
 from runners.journal import Folder
 from runners.plan import Plan
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 from runners.testbeds import lease
 
 Decided = Callable[[Folder], bool]
@@ -37,7 +37,7 @@ _STATES = "/dev/shm"
 _PATIENCE_S = 30.0
 
 
-def testbed_module(description: Mapping[str, Any]) -> Any:
+def testbed_module(description: Description) -> Any:
     """The module for this kind of testbed; raises FalloffError if there is none."""
     try:
         return import_module(f"runners.testbeds.{description['kind']}")
@@ -86,7 +86,7 @@ def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided
 
 
 @contextmanager
-def opened(description: Mapping[str, Any], plan: Plan) -> Iterator[Any]:
+def opened(description: Description, plan: Plan) -> Iterator[Any]:
     """The testbed of a description, opened for a plan; raises FalloffError if nodes of a cluster
     lack a tool."""
     module = testbed_module(description)

@@ -23,7 +23,7 @@ from typing import Any, Optional
 from runners.journal import Folder, write_whole
 from runners.plan import Plan
 from runners.provenance import COMMIT, code
-from runners.record import FalloffError, faulty
+from runners.record import Description, FalloffError, faulty
 
 # Slurm sends SIGTERM this long before a job's end, so that settings on the nodes can be restored ...
 WARNING_S = 30
@@ -143,14 +143,14 @@ def sbatch(plan: Plan, folder: Path) -> list[str]:
     ]
 
 
-def salloc(testbed: Mapping[str, Any]) -> list[str]:
+def salloc(testbed: Description) -> list[str]:
     """The words before a command that is to run in an allocation of all of the testbed's nodes;
     raises FalloffError like `sbatch`."""
     before, after = _allocation_words(testbed)
     return ["salloc", *before, *after, f"--time={_ALLOCATION_MINUTES}"]
 
 
-def _allocation_words(testbed: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _allocation_words(testbed: Description) -> tuple[list[str], list[str]]:
     """The options that request all nodes of a testbed, before and after the words of one command:
     Slurm uses the last of two equal options."""
     faults = _faults(testbed)
@@ -163,7 +163,7 @@ def _allocation_words(testbed: Mapping[str, Any]) -> tuple[list[str], list[str]]
     return ["--mem=0", *asked.get("options", [])], after
 
 
-def _faults(testbed: Mapping[str, Any]) -> list[str]:
+def _faults(testbed: Description) -> list[str]:
     """Why a cluster's description cannot become a job, in words; empty if it can."""
     if testbed.get("launcher") != "slurm":
         return ['--submit takes a testbed with launcher = "slurm"']

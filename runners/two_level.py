@@ -1,11 +1,9 @@
 """Two levels of switches: nodes on edge switches, edge switches on the line cards of a core switch."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class TwoLevel:
         ]
 
 
-def from_table(table: Mapping[str, Any]) -> TwoLevel:
+def from_table(table: Description) -> TwoLevel:
     """A network from the table of its fields; `card_bandwidth` and `core_bandwidth` are infinite if
     absent.
 

@@ -24,7 +24,7 @@ from typing import Any, Optional
 from runners import executables
 from runners.description_rules import NAME, Rule
 from runners.probes.guard import LISTENS
-from runners.record import Command, FalloffError, Transcript, Trial
+from runners.record import Command, Description, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, remote
 from runners.testbeds.settings import agreed
 
@@ -60,7 +60,7 @@ _BACKGROUND = 1e6
 _LARGEST_SHARE_ELSEWHERE = 0.05
 
 
-def unavailable(description: Mapping[str, Any]) -> list[str]:
+def unavailable(description: Description) -> list[str]:
     """Each reason why the cluster cannot be used from here, one line with the remedy. No node is
     asked."""
     try:
@@ -74,7 +74,7 @@ def unavailable(description: Mapping[str, Any]) -> list[str]:
     return [f"{program} is not here: run this where users of the cluster log in"]
 
 
-def find_mpirun(description: Mapping[str, Any]) -> str:
+def find_mpirun(description: Description) -> str:
     """The path of mpirun on this machine: the configured one, else that of the cluster's modules.
 
     Raises FalloffError with the remedy if there is none.
@@ -93,7 +93,7 @@ def find_mpirun(description: Mapping[str, Any]) -> str:
 
 @contextmanager
 def open_testbed(
-    description: Mapping[str, Any], interconnects: Mapping[str, Any]
+    description: Description, interconnects: Mapping[str, Description]
 ) -> Iterator["OnCluster"]:
     """Make a folder on every host that answers. On leaving, or if this program dies, the hosts
     remove it themselves.
@@ -135,8 +135,8 @@ class OnCluster:
     by tool.
     """
 
-    description: Mapping[str, Any]
-    networks: Mapping[str, Mapping[str, Any]]
+    description: Description
+    networks: Mapping[str, Description]
     folder: str
     mpirun: str
     lost: dict[str, str] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class OnCluster:
         """The lost hosts and why, in words."""
         return "; ".join(f"{host} is lost: {reason}" for host, reason in self.lost.items())
 
-    def lose(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+    def lose(self, answers: Mapping[str, State]) -> None:
         """Mark hosts whose answer is an error as lost from now on."""
         for host, answer in answers.items():
             if "error" in answer:
@@ -337,9 +337,7 @@ class OnCluster:
 
             programs.run(commands, start, listens, ran, _SECONDS_TO_SERVE)
 
-    def _mpirun(
-        self, command: Command, hosts: Sequence[str], network: Mapping[str, Any]
-    ) -> list[str]:
+    def _mpirun(self, command: Command, hosts: Sequence[str], network: Description) -> list[str]:
         """mpirun by its path, so that it finds its own daemons on the hosts in the same place."""
         each, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
         # All programs use the same cores of a node, however many processes share these.
@@ -392,7 +390,7 @@ def _is_probe(tool: str) -> bool:
     return (executables.PROBES / f"{tool}.py").exists()
 
 
-def place(state: State, network: Mapping[str, Any]) -> Place:
+def place(state: State, network: Description) -> Place:
     """The node's interface on a network of a cluster's description, and the address by which others
     reach it.
 
@@ -411,7 +409,7 @@ def place(state: State, network: Mapping[str, Any]) -> Place:
     raise FalloffError(f"{state['hostname']} has no address on {wanted}")
 
 
-def carried(before: State, after: State, network: Mapping[str, Any], at: Place) -> dict[str, float]:
+def carried(before: State, after: State, network: Description, at: Place) -> dict[str, float]:
     """Bytes `sent` and `received` by a node on the network, and those `elsewhere` that it sent on
     others.
 

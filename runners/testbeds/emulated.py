@@ -21,7 +21,7 @@ from typing import Any, Optional
 
 from runners import executables, pace, scale
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, one_of
-from runners.record import Command, FalloffError, Settings, Transcript, Trial
+from runners.record import Command, Description, FalloffError, Settings, Transcript, Trial
 from runners.testbeds import busy, graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
 
@@ -63,7 +63,7 @@ _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
-def unavailable(description: Mapping[str, Any]) -> list[str]:
+def unavailable(description: Description) -> list[str]:
     """Each reason why this testbed cannot run here, one line with the remedy.
 
     Other users than root need to be root of a user namespace, if the kernel allows one. The folders
@@ -91,7 +91,7 @@ def unavailable(description: Mapping[str, Any]) -> list[str]:
 
 @contextmanager
 def open_testbed(
-    description: Mapping[str, Any], networks: Mapping[str, Any]
+    description: Description, networks: Mapping[str, Description]
 ) -> Iterator["Emulated"]:
     """The testbed, which makes a network when a trial asks for it. On leaving, everything is taken
     down, whatever happens.
@@ -122,19 +122,19 @@ def open_testbed(
         yield Emulated(state, description, networks, threaded, real_time)
 
 
-def without_taps(networks: Mapping[str, Any]) -> str:
+def without_taps(networks: Mapping[str, Description]) -> str:
     """Why paths among these networks cannot be made here, with the remedy; raises FalloffError if a
     path is not a graph."""
     paths = [graph.graph(table) for table in filter(_is_path, networks.values())]
     return network.without_taps() if any(path.has_taps for path in paths) else ""
 
 
-def _is_paced(description: Mapping[str, Any]) -> bool:
+def _is_paced(description: Description) -> bool:
     node = description.get("node", {})
     return "flop_s" in node or bool(node.get("stretched"))
 
 
-def _is_path(table: Mapping[str, Any]) -> bool:
+def _is_path(table: Description) -> bool:
     return "links" in table or "hubs" in table
 
 
@@ -147,8 +147,8 @@ class Emulated:
     """
 
     state: Path
-    description: Mapping[str, Any]
-    networks: Mapping[str, Any]
+    description: Description
+    networks: Mapping[str, Description]
     threaded: bool = False
     real_time: bool = False
     _up: threading.local = field(default_factory=threading.local)
@@ -190,7 +190,7 @@ class Emulated:
         name: str,
         way: graph.Way = graph.ONE_LINK,
         slowness: float = 1,
-        buffer: Optional[Mapping[str, Any]] = None,
+        buffer: Optional[Description] = None,
     ) -> Network:
         """The network of that name, for a way of using its links. The current network is kept if it
         has the same places and links; otherwise a new one replaces it.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
-from runners.record import FalloffError, Settings
+from runners.record import Description, FalloffError, Settings
 
 # Nodes have their own namespaces, so every testbed can use the same addresses.
 _SUBNET = "10.81.{}.0/24"
@@ -283,12 +283,12 @@ def address_of(graph: Graph, place: str, number: int = 1) -> str:
 
 
 def star(
-    interconnect: Mapping[str, Any],
+    interconnect: Description,
     nodes: int,
     rails: int = 1,
     bonded: bool = False,
     slow: Mapping[str, float] = {},
-    buffer: Optional[Mapping[str, Any]] = None,
+    buffer: Optional[Description] = None,
 ) -> dict[str, Any]:
     """The table of a network with one switch, or with `rails` switches, each linked to every node;
     with `buffer`, the fields of Buffer, that is the memory of each of them.
@@ -333,7 +333,7 @@ def star(
     }
 
 
-def graph(table: Mapping[str, Any]) -> Graph:
+def graph(table: Description) -> Graph:
     """The graph of a table; raises FalloffError naming what is wrong with it."""
     title, rate = table.get("name", "?"), table.get("rate_bit_s")
     _refuse(title, set(table) - _TABLE_KEYS, "unknown key")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError, Settings
 from runners.testbeds import buffered, busy, graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
 
@@ -80,7 +80,7 @@ class Network:
     """
 
     state: Path
-    table: Mapping[str, Any]
+    table: Description
     graph: Graph
     tool: Callable[[str], str]
     threaded: bool = False
@@ -125,7 +125,7 @@ class Network:
 
     def configure(
         self,
-        tcp: Mapping[str, Any],
+        tcp: Settings,
         offloads: Mapping[str, bool],
         mtu: int,
         way: Way = ONE_LINK,
@@ -221,7 +221,7 @@ class Network:
         return self._summary(ends, nodes)
 
     def _summary(
-        self, ends: Mapping[End, Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]]
+        self, ends: Mapping[End, Settings], nodes: Mapping[str, Settings]
     ) -> dict[str, Any]:
         """For a port only the link's own settings count with a node's; the MTUs of both are kept
         apart."""
@@ -549,7 +549,7 @@ def _hardware_address(end: End) -> str:
 
 def build(
     folder: Path,
-    table: Mapping[str, Any],
+    table: Description,
     tool: Callable[[str], str],
     threaded: bool = False,
     real_time: bool = False,

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Union
+from typing import Union
 
 from runners import pace
-from runners.record import Command, FalloffError
+from runners.record import Command, Description, FalloffError
 from runners.testbeds import host, netns, programs
 from runners.testbeds.graph import Way, address, name
 from runners.testbeds.network import PRIORITY, Network
@@ -55,7 +55,7 @@ class Surroundings:
     stay on its processor. With `real_time` ranks go before all other programs.
     """
 
-    description: Mapping[str, Any]
+    description: Description
     way: Way
     pacing: Mapping[str, str]
     real_time: bool

@@ -10,13 +10,13 @@ import os
 import shlex
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 
 # Longer than ssh needs to notice a lost host, and than any pause of a busy machine.
 SILENCE_S = 60.0
@@ -38,8 +38,6 @@ _WITH_MODULES = 'n=$1; shift; module load "${@:1:n}" >&2 || exit 1; shift "$n"; 
 _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 'exec'))"
 
 
-# The description of a cluster, complete and with its hosts.
-Description = Mapping[str, Any]
 # A script's output, or {"error": the reason why there is none}.
 Answer = dict[str, Any]
 

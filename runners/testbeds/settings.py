@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional
 
+from runners.record import Settings
 from runners.testbeds import netns
 
 SYSCTLS = Path("/proc/sys/net/ipv4")
@@ -111,14 +112,14 @@ def is_known(key: str) -> bool:
     return (SYSCTLS / key).exists()
 
 
-def write(space: Path, values: Mapping[str, Any]) -> None:
+def write(space: Path, values: Settings) -> None:
     """Set IPv4 settings in a namespace to these values; booleans become 0 and 1."""
     with netns.entered(space):
         for key, value in values.items():
             (SYSCTLS / key).write_text(str(int(value) if isinstance(value, bool) else value))
 
 
-def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> dict[str, Any]:
+def sysctls(tcp: Settings, hash_policy: int, seed: int) -> dict[str, Any]:
     """The IPv4 settings that a testbed's `tcp` asks for, by their names in the kernel, and those
     that decide which link a flow takes, if the kernel knows them: the seed exists since Linux
     6.11."""
@@ -131,13 +132,13 @@ def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> dict[str, An
     }
 
 
-def of_routes(tcp: Mapping[str, Any]) -> dict[str, Any]:
+def of_routes(tcp: Settings) -> dict[str, Any]:
     """The settings that a node's routes have besides congestion control, if they are asked for: the
     least retransmission timeout `rto_min_ms` [ms], and `ecn`."""
     return {key: tcp[key] for key in ("rto_min_ms", "ecn") if tcp.get(key)}
 
 
-def metrics(tcp: Mapping[str, Any]) -> str:
+def metrics(tcp: Settings) -> str:
     """The metrics of a node's routes in ip's words."""
     words = [f"congctl {tcp['congestion_control']}"]
     if tcp.get("rto_min_ms"):
@@ -176,9 +177,7 @@ def interfaces(
     return found
 
 
-def _interface(
-    row: Mapping[str, Any], qdiscs: Sequence[Mapping[str, Any]], features: Mapping[str, Any]
-) -> dict[str, Any]:
+def _interface(row: Settings, qdiscs: Sequence[Settings], features: Settings) -> dict[str, Any]:
     offloads = {short: features[long]["active"] for short, long in _FEATURES.items()}
     # Packets that may not exceed a frame are not aggregated, even if the feature is on.
     offloads["gro"] = offloads["gro"] and row.get("gro_max_size", math.inf) > row["mtu"]
@@ -247,7 +246,7 @@ def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
     )
 
 
-def agreed(found: Mapping[str, Mapping[str, Any]], key: str) -> Any:
+def agreed(found: Mapping[str, Settings], key: str) -> Any:
     """The value of a setting if all agree, else a sentence that says who has which."""
     holders: dict[Any, list[str]] = {}
     for holder, values in found.items():

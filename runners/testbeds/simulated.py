@@ -20,7 +20,7 @@ from typing import Any
 
 from runners import build, executables, placement
 from runners.description_rules import NAME, WHOLE, Rule
-from runners.record import Command, Execution, FalloffError, Transcript, Trial
+from runners.record import Command, Description, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
 _ROOT = executables.HOME / "build" / "simulated"
@@ -52,7 +52,7 @@ _RANK = re.compile(r"^ *\d+ +(\d+\.\d{6}) +(\d+) +(\d+)$", re.M)
 _TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 
 
-def unavailable(description: Mapping[str, Any]) -> list[str]:
+def unavailable(description: Description) -> list[str]:
     """One line, with the remedy, for each reason why the simulation cannot run here."""
     if not shutil.which("smpirun"):
         return [build.SIMGRID_REMEDY]
@@ -70,7 +70,7 @@ def unavailable(description: Mapping[str, Any]) -> list[str]:
 
 @contextmanager
 def open_testbed(
-    description: Mapping[str, Any], interconnects: Mapping[str, Any]
+    description: Description, interconnects: Mapping[str, Description]
 ) -> Iterator["Simulated"]:
     """A working folder for the simulator, removed on leaving; SIGTERM and SIGHUP become SystemExit.
 
@@ -121,7 +121,7 @@ class Simulated:
     """The open testbed: every simulation has its own folder in `folder`."""
 
     folder: Path
-    description: Mapping[str, Any]
+    description: Description
 
     evidence = "simulated"
 
@@ -170,7 +170,7 @@ class Simulated:
         self,
         command: Command,
         rates: Mapping[str, float],
-        network: Mapping[str, Any],
+        network: Description,
         order: Sequence[int],
     ) -> Execution:
         tool = command.argv[0]

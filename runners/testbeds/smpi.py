@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Optional
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 from runners.two_level import TwoLevel, from_table
 
 _FRAME = """<?xml version='1.0'?>
@@ -59,7 +59,7 @@ def as_open_mpi(ranks: int) -> list[str]:
 
 
 def model(
-    description: Mapping[str, Any], interconnect: str, vary: str = "none"
+    description: Description, interconnect: str, vary: str = "none"
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """The node's rates and the network as a testbed describes them, with the changes in `vary`.
 
@@ -98,7 +98,7 @@ def of_rank(rates: Mapping[str, float], ranks: int) -> dict[str, float]:
     return {**rates, **shared}
 
 
-def platform(nodes: int, network: Mapping[str, Any], inside: Optional[float] = None) -> str:
+def platform(nodes: int, network: Description, inside: Optional[float] = None) -> str:
     """The platform file of `nodes` nodes on one switch, each with its own full-duplex link, or on a
     tree.
 

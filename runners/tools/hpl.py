@@ -12,7 +12,7 @@ import time
 from calendar import timegm
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Optional
+from typing import Optional
 
 from runners import hpl_dat, payload
 from runners.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
@@ -23,6 +23,7 @@ from runners.record import (
     Command,
     Contradictory,
     Cut,
+    Description,
     Failed,
     FalloffError,
     Foreign,
@@ -414,7 +415,7 @@ def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
     return next((found[1] for found in map(pattern.match, lines) if found), "")
 
 
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
+def seconds(point: Settings, testbed: Description) -> Optional[float]:
     """How long a run takes on paced nodes that never wait [s]; a simulation by its events, of which each column of the matrix
     and each panel makes some on every rank (fitted to the references, mostly within a factor of 2). None of other nodes."""
     if testbed["kind"] == "simulated" and {"N", "NB", "P", "Q"} <= point.keys():

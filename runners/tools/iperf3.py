@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Optional
@@ -16,6 +16,7 @@ from runners.record import (
     Command,
     Contradictory,
     Cut,
+    Description,
     Failed,
     Foreign,
     InvalidRun,
@@ -428,7 +429,7 @@ OF_TCP = {
 }
 
 
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
+def seconds(point: Settings, testbed: Description) -> float:
     """How long a run takes, but for its beginning and end [s]."""
     return point.get("omit_s", 0) + point.get("duration_s", 0)
 

@@ -5,9 +5,7 @@ sequence number, in where it begins, and in their last lines.
 """
 
 import re
-from collections.abc import Mapping
 from statistics import median
-from typing import Any
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
@@ -16,6 +14,7 @@ from runners.record import (
     Command,
     Contradictory,
     Cut,
+    Description,
     Failed,
     Mark,
     Quantity,
@@ -107,7 +106,7 @@ def _readings(run: str) -> list[Reading]:
     ]
 
 
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
+def seconds(point: Settings, testbed: Description) -> float:
     """How long a run takes, but for the round trips [s]."""
     return point.get("count", 0) * INTERVAL_S
 

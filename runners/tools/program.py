@@ -2,8 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Optional
 
 from runners import executables, pace
 from runners.description_rules import COUNT, NAME, POSITIVE
@@ -11,6 +10,7 @@ from runners.parsing import COMPUTED, computed
 from runners.record import (
     Command,
     Cut,
+    Description,
     FalloffError,
     Foreign,
     Quantity,
@@ -82,7 +82,7 @@ def results(text: str) -> list[Result]:
     raise Foreign("a program's output, whose time its ranks say on standard error")
 
 
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
+def seconds(point: Settings, testbed: Description) -> Optional[float]:
     """How long a run takes, if `computing_s` says what a rank computes on one node [s]."""
     slower = testbed.get("node", {}).get("dilation")
     return point["computing_s"] * slower if slower and "computing_s" in point else None
