@@ -80,8 +80,10 @@ def report_here() -> int:
         "`make setup` installs what it may. Until then reports are built from the stored reference."
     )
     print(remedy if missing else "All is here: `make report` runs the experiments on this machine.")
-    own = "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`"
-    print(f"Your own cluster: {own}.")
+    print(
+        "Your own cluster: "
+        "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
+    )
     return int(bool(missing))
 
 

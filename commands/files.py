@@ -206,8 +206,10 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
     elif model:
         found = fit_answers.of_model(model, file, x, y)
     elif not block:
-        remedy = "say what was measured together by --block COLUMN, or name a model before the file"
-        raise FalloffError(f"all models are compared on blocks: {remedy}")
+        raise FalloffError(
+            "all models are compared on blocks: "
+            "say what was measured together by --block COLUMN, or name a model before the file"
+        )
     elif block in (x, y):
         raise FalloffError(
             f"--block {block} is the column of --x or --y: name the one that counts repeats"

@@ -87,8 +87,10 @@ def run(
         from analysis import own_program
 
         if campaign != own_program.CAMPAIGN:
-            example = "falloff run program --keep NAME -- mpirun -np 8 ./program"
-            raise FalloffError(f"only `program` takes a command line: {example}")
+            raise FalloffError(
+                "only `program` takes a command line: "
+                "falloff run program --keep NAME -- mpirun -np 8 ./program"
+            )
         campaign = own_program.described(argv, own or "", Path.cwd())
     if campaign == nightly.SESSION:
         if planned or submit or repeats:
@@ -179,6 +181,8 @@ def status(campaign) -> None:
     if campaign and campaign not in known:
         raise unknown("campaign", campaign, known)
     if not texts:
-        begin = f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
-        raise FalloffError(f"no trial of {campaign or 'any campaign'} was run here: {begin}")
+        raise FalloffError(
+            f"no trial of {campaign or 'any campaign'} was run here: "
+            f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
+        )
     print("\n".join(texts))

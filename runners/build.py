@@ -133,18 +133,24 @@ def require_passing(xhpl: Path, folder: Path) -> None:
         (row,) = hpl.rows(output)
     except (FalloffError, ValueError) as error:
         last = (output.strip().splitlines() or [str(error)])[-1]
-        hint = "is the MPI that compiled it the one installed?"
-        raise FalloffError(f"the {xhpl.name} just built does not run ({last}): {hint}") from None
+        raise FalloffError(
+            f"the {xhpl.name} just built does not run ({last}): "
+            "is the MPI that compiled it the one installed?"
+        ) from None
     if row.check != "PASSED":
-        reason = f"residual {row.residual}): the BLAS is at fault"
-        raise FalloffError(f"the {xhpl.name} just built computes wrongly ({reason}")
+        raise FalloffError(
+            f"the {xhpl.name} just built computes wrongly (residual {row.residual}): "
+            "the BLAS is at fault"
+        )
 
 
 def _compiler() -> str:
     compiler = shutil.which("mpicc")
     if not compiler:
-        remedy = "`apt-get install libopenmpi-dev openmpi-bin` (or your cluster's MPI module)"
-        raise FalloffError(f"mpicc is not here: {remedy}")
+        raise FalloffError(
+            "mpicc is not here: "
+            "`apt-get install libopenmpi-dev openmpi-bin` (or your cluster's MPI module)"
+        )
     return compiler
 
 
@@ -178,8 +184,10 @@ def main() -> int:
         return 1
     print(f"xhpl, {', '.join(PROGRAMS[1:])} {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
-        remedy = "`apt-get install libblas-dev`"
-        print(f"left out: xhpl_reference, since the reference BLAS is missing: {remedy}")
+        print(
+            "left out: xhpl_reference, since the reference BLAS is missing: "
+            "`apt-get install libblas-dev`"
+        )
     try:
         build_simulated()
     except FalloffError as error:

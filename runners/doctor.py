@@ -92,8 +92,10 @@ def report(description: Description) -> int:
     for line in lines(description):
         print(line, flush=True)
         bad = bad or line.mark in (DIFFERS, MISSING)
-    compared = f"falloff run suspects --testbed {description['name']}{' --submit' * by_slurm}"
-    print(f"Is one node, link or switch port slower than the others? `{compared}` tells.")
+    print(
+        "Is one node, link or switch port slower than the others? "
+        f"`falloff run suspects --testbed {description['name']}{' --submit' * by_slurm}` tells."
+    )
     return int(bad)
 
 

@@ -25,8 +25,10 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
     known = sorted(recordings)
     why = f"{program} cannot be extrapolated to {ranks} ranks"
     if len(known) < LEAST_RECORDINGS:
-        remedy = f"record it on {LEAST_RECORDINGS} numbers of ranks or more"
-        raise FalloffError(f"{why} from recordings on {', '.join(map(str, known))}: {remedy}")
+        raise FalloffError(
+            f"{why} from recordings on {', '.join(map(str, known))}: "
+            f"record it on {LEAST_RECORDINGS} numbers of ranks or more"
+        )
     if ranks < known[0]:
         raise FalloffError(f"{why}: the smallest recording has {known[0]}; record it there")
     classes = {count: _classes(recordings[count], why) for count in known}
@@ -83,8 +85,10 @@ def _classes(recording: Recording, why: str) -> dict[str, tuple[Call, ...]]:
     found = {}
     for name, several in members.items():
         if len({tuple(call._replace(seconds=0.0) for call in calls) for calls in several}) > 1:
-            between = "those between the first and the last do not all make the same calls"
-            raise FalloffError(f"{why}: on {ranks} ranks, {between}")
+            raise FalloffError(
+                f"{why}: on {ranks} ranks, "
+                "those between the first and the last do not all make the same calls"
+            )
         found[name] = tuple(
             alike[0]._replace(seconds=sum(call.seconds for call in alike) / len(alike))
             for alike in zip(*several)
@@ -148,9 +152,10 @@ def _time_exponent(times: Mapping[int, float], why: str) -> float:
     exponent, foretold = _power_law({count: times[count] for count in fewer}, largest)
     off = foretold / times[largest] - 1
     if abs(off) > _TIME_OFF:
-        law = "the time that is computed is no power of the number of ranks"
-        said = f"the others foretell {100 * off:+.0f} % on {largest} ranks"
-        raise FalloffError(f"{why}, {law}: {said}")
+        raise FalloffError(
+            f"{why}, the time that is computed is no power of the number of ranks: "
+            f"the others foretell {100 * off:+.0f} % on {largest} ranks"
+        )
     return _power_law(times, largest)[0]
 
 

@@ -65,8 +65,9 @@ def render(settings: Settings) -> str:
         if not is_whole and not (line.field == "THRESHOLD" and isinstance(value, float)):
             raise FalloffError(f"HPL.dat: {line.field} is {value!r}, which is not a whole number")
         if not (math.isfinite(value) and line.least <= value <= line.most):
-            takes = f"{line.least:g} to {line.most:g}"
-            raise FalloffError(f"HPL.dat: {line.field} is {value}; HPL takes {takes}")
+            raise FalloffError(
+                f"HPL.dat: {line.field} is {value}; HPL takes {line.least:g} to {line.most:g}"
+            )
         rows += [f"{1:<12} # of {line.counted}"] if line.counted else []
         rows.append(f"{value:<12} {line.label}")
     return "\n".join(rows) + "\n"

@@ -69,8 +69,9 @@ class Folder:
         except FileNotFoundError:
             raise FalloffError(f"{self.path} is not a campaign: it has no trials.json") from None
         except (OSError, ValueError) as error:
-            remedy = "restore it or start afresh with --fresh"
-            raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None
+            raise FalloffError(
+                f"{file} is damaged ({error}); restore it or start afresh with --fresh"
+            ) from None
 
     def finished(self) -> set[str]:
         """The ids of the trials with a transcript."""
@@ -326,8 +327,9 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
                     raise ValueError(f"{place}.{key} is neither text, number, nor a list of these")
         return transcript
     except ValueError as error:
-        remedy = "delete it and run the campaign again"
-        raise FalloffError(f"transcript {name} is damaged ({error}); {remedy}") from None
+        raise FalloffError(
+            f"transcript {name} is damaged ({error}); delete it and run the campaign again"
+        ) from None
 
 
 def _is_plain(value: Any) -> bool:

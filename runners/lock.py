@@ -105,8 +105,10 @@ def writing(folder: Path) -> Iterator[None]:
         with held(folder / "lock", f"a run on {platform.node()} since {_now()}"):
             yield
     except Taken as taken:
-        remedy = "wait for its end, or end it; nothing was changed"
-        raise FalloffError(f"{folder} is being written by {taken}: {remedy}") from None
+        raise FalloffError(
+            f"{folder} is being written by {taken}: "
+            "wait for its end, or end it; nothing was changed"
+        ) from None
 
 
 @contextmanager
@@ -120,9 +122,9 @@ def _of_machine(name: str, line: str) -> Iterator[None]:
                 # 0o666, so that the next user can leave a line, too.
                 stack.enter_context(held(Path(folder) / name, line, 0o666))
             except OSError as error:
-                remedy = "name a folder of your own by FALLOFF_LOCKS, or unset it"
                 raise FalloffError(
-                    f"{error.filename or folder}: {error.strerror}; {remedy}"
+                    f"{error.filename or folder}: {error.strerror}; "
+                    "name a folder of your own by FALLOFF_LOCKS, or unset it"
                 ) from None
         else:
             stack.enter_context(_bound(f"\0{name}", line))

@@ -57,8 +57,9 @@ def read(file: Path) -> str:
     except OSError as error:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > _LARGEST:
-        limit = f"{_LARGEST // 2**20} MiB"
-        raise FalloffError(f"{file} is larger than {limit}: cut out the part with the results")
+        raise FalloffError(
+            f"{file} is larger than {_LARGEST // 2**20} MiB: cut out the part with the results"
+        )
     utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     return data.decode("utf-16" if utf_16 else "utf-8-sig", errors="replace")
 

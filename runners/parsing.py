@@ -79,8 +79,9 @@ def only_read(tool: str, results: Callable[[str], list[Result]], **further: Any)
     """A tool that is never run from here; `further` is what else is known of it."""
 
     def refuse(asked: Any) -> Any:
-        remedy = f"run it yourself, then `falloff import {tool} FILE`"
-        raise FalloffError(f"{tool} is only read: {remedy}")
+        raise FalloffError(
+            f"{tool} is only read: run it yourself, then `falloff import {tool} FILE`"
+        )
 
     return Tool(
         tool,
@@ -148,8 +149,10 @@ def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
     if not first or not last:
         if not (first or last or re.search(rf"^{tool}: ", text, re.M)):
             raise Foreign(f"not an output of {tool}")
-        reason = "the run was stopped or its output cut off"
-        raise Cut(f"{tool} did not print its first and last line: {reason}")
+        raise Cut(
+            f"{tool} did not print its first and last line: "
+            "the run was stopped or its output cut off"
+        )
     return first
 
 

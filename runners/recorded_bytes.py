@@ -147,8 +147,10 @@ def require_monitored(recording: Recording, counted: Sent) -> None:
     worst = min((_worst(each, besides, counted) for each in expected), key=lambda found: found[0])
     off, (how, sender, receiver), ours, theirs = worst
     if off > MOST_OFF:
-        whose = f"{ours} B from rank {sender} to rank {receiver} in {_WAYS[how]}"
-        raise Contradictory(f"the recording has {whose}, and Open MPI's own monitoring {theirs} B")
+        raise Contradictory(
+            f"the recording has {ours} B from rank {sender} to rank {receiver} in {_WAYS[how]}, "
+            f"and Open MPI's own monitoring {theirs} B"
+        )
 
 
 def _only(recording: Recording, is_meant: Callable[[Call], bool]) -> Recording:

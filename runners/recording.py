@@ -77,8 +77,9 @@ def read(text: str) -> Recording:
         else:
             raise Contradictory(f"the recording has a line that is not its own: {line[:60]!r}")
     if len(ranks) != count or not all(calls and calls[-1].name == "end" for calls in ranks):
-        has = f"has {len(ranks)}, or not their last calls"
-        raise Contradictory(f"the recording announces {count} ranks and {has}")
+        raise Contradictory(
+            f"the recording announces {count} ranks and has {len(ranks)}, or not their last calls"
+        )
     if _is_cut(ranks):
         return _window(ranks)
     recorded = tuple(map(tuple, ranks))
@@ -201,8 +202,9 @@ def _require_known(lines: Sequence[str]) -> None:
     if ["crowded"] in marked:
         raise Unsupported("several threads of a rank call MPI at the same time: record it with one")
     if ["too_long"] in marked:
-        few = "record fewer steps of the program"
-        raise Unsupported(f"a rank makes too many calls to be recorded: {few}")
+        raise Unsupported(
+            "a rank makes too many calls to be recorded: record fewer steps of the program"
+        )
 
 
 def _call(line: str, arguments: Callable[[str], tuple[Any, ...]]) -> Call:

@@ -169,8 +169,9 @@ def _faults(testbed: Description) -> list[str]:
         return ['--submit takes a testbed with launcher = "slurm"']
     asked, found = testbed.get("slurm", {}), []
     if asked.get("time_limit_s", 0) <= RESERVE_S:
-        least = f"more than the {RESERVE_S} s that a job keeps at its end"
-        found.append(f"slurm.time_limit_s has to be {least}")
+        found.append(
+            f"slurm.time_limit_s has to be more than the {RESERVE_S} s that a job keeps at its end"
+        )
     for option in asked.get("options", []):
         match = _OPTION.fullmatch(option)
         if not match:

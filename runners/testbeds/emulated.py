@@ -404,8 +404,9 @@ class Emulated:
             flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
             return pace.environment(flop_s, point, seed)
         if point.get("noise"):
-            reason = "does not pace its nodes, so that none has noise: use scale_model"
-            raise FalloffError(f"testbed {self.name} {reason}")
+            raise FalloffError(
+                f"testbed {self.name} does not pace its nodes, so that none has noise: use scale_model"
+            )
         return {}
 
     def _judge_ranks(self, found: programs.Found, net: Network) -> None:

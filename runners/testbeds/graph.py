@@ -121,8 +121,10 @@ def way(point: Settings, rails: int) -> Way:
     if aggregation not in _WAYS:
         raise FalloffError(f"aggregation {aggregation!r} is unknown; there are {', '.join(_WAYS)}")
     if aggregation != "one_link" and rails < 2:
-        remedy = "use the testbed rails, or set `rails = 2`"
-        raise FalloffError(f"aggregation {aggregation} needs two links a node: {remedy}")
+        raise FalloffError(
+            f"aggregation {aggregation} needs two links a node: "
+            "use the testbed rails, or set `rails = 2`"
+        )
     return _WAYS[aggregation]
 
 

@@ -224,8 +224,10 @@ def run(
                 if not command.listens or becomes(started, ready, patience_s):
                     continue
                 if started.poll() is None:
-                    where = f"on node {command.node} does not listen on port {command.listens}"
-                    raise FalloffError(f"{started.tool} {where}")
+                    raise FalloffError(
+                        f"{started.tool} on node {command.node} does not listen "
+                        f"on port {command.listens}"
+                    )
                 break
             execution = finish(started, command.timeout_s)
             ran.append(Ran(command, execution, started.cpu_time, started.delayed_s))

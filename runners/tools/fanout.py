@@ -162,8 +162,7 @@ def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
                 counts.append(counts[-1] + float(each["bytes"]))
         start = started + float(made["omit_s"])
     except (KeyError, OverflowError, TypeError, ValueError):
-        lacking = "iperf3's report lacks its receiver's intervals"
-        raise Cut(f"for {address}: {lacking}") from None
+        raise Cut(f"for {address}: iperf3's report lacks its receiver's intervals") from None
     except Unreadable as error:
         raise type(error)(f"for {address}: {error}") from None
     if len(times) == 1:

@@ -85,8 +85,10 @@ def readings(text: str) -> list[Reading]:
     if unclear:
         one = unclear[0]
         said = f" ({one.said})" if one.said else ""
-        counts = f"{one.replies} of {one.requests} requests of {one.payload} B"
-        raise InvalidRun(f"undecided: {counts} were answered{said}")
+        raise InvalidRun(
+            f"undecided: {one.replies} of {one.requests} requests of {one.payload} B "
+            f"were answered{said}"
+        )
     if tried[0].outcome != CARRIED:
         raise InvalidRun(f"not even {tried[0].payload} B were carried ({tried[0].outcome})")
     payload = max(each.payload for each in tried if each.outcome == CARRIED)

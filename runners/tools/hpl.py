@@ -397,8 +397,10 @@ def _miscount(lines: list[str], printed: int) -> Optional[Unreadable]:
         return Cut("HPL's closing count of tests is missing")
     # A test that is skipped for want of memory has no row, one skipped for a singular matrix has.
     if not int(finished) - int(skipped) <= printed <= int(finished):
-        counts = f"HPL counts {finished} tests, {skipped} of them skipped"
-        return Contradictory(f"{counts}, but {printed} results are printed")
+        return Contradictory(
+            f"HPL counts {finished} tests, {skipped} of them skipped, "
+            f"but {printed} results are printed"
+        )
     return None if printed else Failed(f"HPL skipped all of {finished} tests")
 
 

@@ -276,8 +276,10 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> Report:
         return found
     sums = [name for name, _ in pairs if name.startswith("sum")]
     if len(set(sums)) < len(sums):
-        remedy = "use iperf3 3.12, or run each way by itself"
-        raise Unsupported(f"iperf3's report of --bidir gives both ways one name: {remedy}")
+        raise Unsupported(
+            "iperf3's report of --bidir gives both ways one name: "
+            "use iperf3 3.12, or run each way by itself"
+        )
     if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Contradictory("iperf3's report has two values for one name: reports are mixed")
     return found

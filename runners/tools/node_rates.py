@@ -152,15 +152,17 @@ def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
         if work <= 0 or float(seconds) < window:
-            row = f"{repetitions} x {kind} {m} {n} {k} in {seconds} s"
-            raise Contradictory(f"node_rates reports {row}")
+            raise Contradictory(
+                f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
+            )
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
     found = list(turns.values())
     measured = [{(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in found]
     is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
     if not is_announced or any(len(each) != measurements for each in measured):
-        announced = f"{count} turns of {measurements} measurements"
-        raise Contradictory(f"node_rates announces {announced}, other rows follow")
+        raise Contradictory(
+            f"node_rates announces {count} turns of {measurements} measurements, other rows follow"
+        )
     try:
         estimates = [_estimate(turn) for turn in found]
         ((length, _, _),) = found[0]["triad"]
@@ -205,8 +207,9 @@ def run_on(testbed: Any, interconnect: str) -> str:
     transcript = testbed.run(trial, commands(point))
     reason = judge(transcript, TOOL.parse).reason
     if reason:
-        what = f"the rates of a node of testbed {testbed.name}"
-        raise FalloffError(f"{what} cannot be measured: {reason}")
+        raise FalloffError(
+            f"the rates of a node of testbed {testbed.name} cannot be measured: {reason}"
+        )
     return transcript.executions[-1].stdout
 
 

@@ -95,8 +95,10 @@ def _result(title: re.Match, body: str) -> Result:
 def _readings(test: str, version: str, body: str) -> list[Reading]:
     reading = _TESTS.get(test, _COLLECTIVE if _OPERATION.fullmatch(test) else "")
     if not reading:
-        what = "only latencies and bandwidths between processes, and blocking collective operations"
-        raise Unsupported(f"OSU's test {test!r} is not read, {what}")
+        raise Unsupported(
+            f"OSU's test {test!r} is not read, "
+            "only latencies and bandwidths between processes, and blocking collective operations"
+        )
     columns = _COLUMNS.search(body)
     if not columns and _OTHER_COLUMNS.search(body):
         raise Unsupported("its columns are not read, only Latency (us) and Bandwidth (MB/s)")

@@ -55,8 +55,10 @@ def _inputs(name: str) -> dict[str, str]:
         try:
             texts[file.name] = file.read_text("utf-8")
         except UnicodeDecodeError:
-            remedy = "name a program or its data by its path in `command`"
-            raise FalloffError(f"inputs = {name!r}: {file.name} is no text; {remedy}") from None
+            raise FalloffError(
+                f"inputs = {name!r}: {file.name} is no text; "
+                "name a program or its data by its path in `command`"
+            ) from None
     return texts
 
 

@@ -65,8 +65,10 @@ def results(text: str) -> list[Result]:
     for rank, _, _, *counts in ranks:
         for way, ours, theirs in zip(("messages", "collectives"), counts[::2], counts[1::2]):
             if abs(ours - theirs) > MOST_OFF * max(ours, theirs):
-                whose = f"{ours:.0f} B of rank {rank:.0f} in {way}"
-                raise InvalidRun(f"the replay sent {whose}, and the recording has {theirs:.0f} B")
+                raise InvalidRun(
+                    f"the replay sent {ours:.0f} B of rank {rank:.0f} in {way}, "
+                    f"and the recording has {theirs:.0f} B"
+                )
     if ranks:
         readings += computed([row[1] for row in ranks])
     return [Result(tuple(readings))]

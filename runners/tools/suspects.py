@@ -47,9 +47,9 @@ def commands(point: Settings) -> list[Command]:
     """One program on all nodes of the point; raises FalloffError for fewer than LEAST_NODES."""
     nodes, turn = point["nodes"], point["stream_at_once"]
     if nodes < LEAST_NODES:
-        reason = "with fewer a slow link cannot be told from a slow node"
         raise FalloffError(
-            f"{nodes} nodes cannot be compared: {LEAST_NODES} are needed, as {reason}"
+            f"{nodes} nodes cannot be compared: {LEAST_NODES} are needed, "
+            "as with fewer a slow link cannot be told from a slow node"
         )
     keys = ("node_s", "array_mib", "stream_at_once", "latency_s", "bandwidth_s", "message_bytes")
     turns = -(-nodes // turn) if turn else 1
@@ -109,11 +109,15 @@ def _matrices(text: str, count: int, head: re.Match[str]) -> Any:
             head[9]
         ) + int(head[10])
         if not is_whole or len(met) != len(rows) or not met <= wanted:
-            announced = f"{head[9]} rounds of {count} nodes"
-            raise Contradictory(f"suspects announces {announced} and reports {first} pairs in them")
+            raise Contradictory(
+                f"suspects announces {head[9]} rounds of {count} nodes "
+                f"and reports {first} pairs in them"
+            )
     elif met != wanted or len(rows) != len(wanted):
-        met_once = f"{len(met & wanted)} of the {len(wanted)} pairs of {count} nodes"
-        raise Contradictory(f"suspects reports {met_once} in {len(rows)} rows")
+        raise Contradictory(
+            f"suspects reports {len(met & wanted)} of the {len(wanted)} pairs of {count} nodes "
+            f"in {len(rows)} rows"
+        )
     latency, bandwidth = ([[None] * count for _ in range(count)] for _ in range(2))
     for _, low, high, seconds, _, forward, reverse in rows:
         a, b = int(low) - 1, int(high) - 1

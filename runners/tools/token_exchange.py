@@ -83,8 +83,10 @@ def commands(point: Settings) -> list[Command]:
     if transport not in ("tcp", "mpi"):
         raise FalloffError(f"tokens travel by tcp or mpi, not {transport!r}: correct `transport`")
     if transport == "mpi" and real_time:
-        reason = "processes of MPI wait by computing and would keep all else from running"
-        raise FalloffError(f"{reason}: leave `real_time` out")
+        raise FalloffError(
+            "processes of MPI wait by computing and would keep all else from running: "
+            "leave `real_time` out"
+        )
     if transport == "mpi":
         argv = ("token_mpi", *settings, *(f"{one - 1},{other - 1}" for one, other in pairs))
         return [Command(argv, ranks=max(map(max, pairs)), timeout_s=limit)]
@@ -158,8 +160,9 @@ def table(text: str) -> tuple[Settings, list[Row]]:
 def _row(match: re.Match[str]) -> Row:
     pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
     if not exchanges:
-        where = f"pair {pair} in run {run}"
-        raise InvalidRun(f"{where} completed no exchange in its window: raise `window_s`")
+        raise InvalidRun(
+            f"pair {pair} in run {run} completed no exchange in its window: raise `window_s`"
+        )
     levels, mean = tuple(float(level) / 1e6 for level in match[7].split()), float(match[8]) / 1e6
     return Row(run, float(match[4]), exchanges, levels, mean)
 
