@@ -29,7 +29,7 @@ def count(argv: Sequence[str]) -> tuple[int, str]:
     The table is payload.so's, which knows the functions by their names; where it sees none, as in a
     Fortran program, it is made from the recording.
     """
-    code, (table, text) = payload.run_with(
+    code, (table, text) = payload.run(
         argv,
         {
             "FALLOFF_PAYLOAD": Path(executables.find("payload.so", {})),
@@ -95,7 +95,7 @@ def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:
     """
     recording.require_name(name)  # before the program runs
     library = Path(executables.find("record.so", {}))
-    code, printed = payload.run(argv, library, "FALLOFF_RECORD")
+    code, (printed,) = payload.run(argv, {"FALLOFF_RECORD": library})
     if code:
         return code, [
             f"{argv[0]} ended with exit code {code}: a program that fails is not recorded"

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Callable, Optional
 
 from runners import manifest, provenance
@@ -52,7 +53,6 @@ class Event:
 
 
 Listener = Callable[[Event], None]
-_Execute = Callable[[Trial], tuple[Transcript, float]]
 
 
 def ignore(event: Event) -> None:
@@ -99,12 +99,16 @@ def run(
         where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
         folder.write_provenance(where)
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
-        for trial_id in sorted(_lost(folder)):
+        # Trials whose result is in the journal but whose transcript was removed are run again.
+        noted = {trial for trial, count in folder.results().items() if count > 0}
+        for trial_id in sorted(noted - folder.finished()):
             folder.note("lost", id=trial_id)
         progress = _Progress(plan, folder, listen, testbed.load, deadline)
         pool = ThreadPoolExecutor(_MOST_AT_ONCE)
         try:
-            ended_by = _run_in_order(plan, _Runner(execute, pool), progress, decided)
+            ended_by = _run_in_order(
+                plan, partial(_run_missing, execute, pool, progress), progress, decided
+            )
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         if ended_by in (DEADLINE, SESSION):
@@ -131,12 +135,6 @@ def _commands(trial: Trial) -> list[Command]:
         ) from None
 
 
-def _lost(folder: Folder) -> set[str]:
-    """Trials whose result is in the journal but whose transcript was removed: they are run
-    again."""
-    return {trial for trial, count in folder.results().items() if count > 0} - folder.finished()
-
-
 def missing(trials: Iterable[Trial], folder: Folder) -> set[str]:
     """The ids of the trials that must still be run, including those that lacked nodes, which may be
     back, and those that other work disturbed."""
@@ -159,11 +157,14 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
 
 
 def _run_in_order(
-    plan: Plan, runner: "_Runner", progress: "_Progress", decided: Callable[[Folder], bool]
+    plan: Plan,
+    run_missing: Callable[[Iterable[Trial]], bool],
+    progress: "_Progress",
+    decided: Callable[[Folder], bool],
 ) -> str:
     """Run the preamble, then block by block, and return the rule that ended it."""
     budget, looks = plan.stopping.time_budget_s, plan.stopping.looks
-    if not _run_missing(plan.preamble, runner, progress):
+    if not run_missing(plan.preamble):
         return DEADLINE
     run_here, most = 0, plan.stopping.blocks_a_session
     for number, block in enumerate(plan.blocks, start=1):
@@ -174,7 +175,7 @@ def _run_in_order(
         seconds = progress.expected(block)
         if budget and number > 1 and seconds and progress.spent_s + seconds > budget:
             return "time budget"
-        if not (progress.can_end(block) and _run_missing(block, runner, progress)):
+        if not (progress.can_end(block) and run_missing(block)):
             return DEADLINE
         is_look = looks and looks[0] <= number < len(plan.blocks)
         if is_look and decided(progress.folder):
@@ -182,17 +183,14 @@ def _run_in_order(
     return "blocks"
 
 
-@dataclass(frozen=True)
-class _Runner:
-    """Executes a trial, in the calling thread or in a thread of the pool; each thread keeps its
-    network."""
-
-    execute: _Execute
-    pool: ThreadPoolExecutor
-
-
-def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress") -> bool:
-    """Run the missing trials, as many side by side as the testbed allows.
+def _run_missing(
+    execute: Callable[[Trial], tuple[Transcript, float]],
+    pool: ThreadPoolExecutor,
+    progress: "_Progress",
+    trials: Iterable[Trial],
+) -> bool:
+    """Run the missing trials, as many side by side in threads of the pool as the testbed allows;
+    each thread keeps its network.
 
     Returns whether the deadline left time for all. Only this thread writes. Trials that an
     interruption leaves running end with the testbed and are not kept.
@@ -215,10 +213,10 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
             break
         progress.tell("started", trial)
         if load < 1:
-            running[runner.pool.submit(runner.execute, trial)] = trial
+            running[pool.submit(execute, trial)] = trial
             may_start = time.monotonic() + _APART_S * trial.point.get("nodes", 1)
         else:  # in this thread, so that an interrupt also ends the trial
-            progress.keep(trial, *runner.execute(trial))
+            progress.keep(trial, *execute(trial))
     while running:
         keep_next()
     return is_in_time

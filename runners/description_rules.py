@@ -19,15 +19,12 @@ def one_of(values: Iterable[str]) -> Rule:
     return lambda value: value in known, f"one of {', '.join(known)}"
 
 
-def number_up_to(most: int) -> Rule:
-    """A whole number from 1."""
-    meaning = f"a whole number from 1 to {most}"
-    return lambda value: type(value) is int and 1 <= value <= most, meaning
-
-
 COUNT = number("a whole number from 1", int)
 # These are limited because a plan lists every trial, and a trial every run.
-BLOCKS = RUNS = number_up_to(1000)
+BLOCKS = RUNS = (
+    lambda value: type(value) is int and 1 <= value <= 1000,
+    "a whole number from 1 to 1000",
+)
 POSITIVE = number("a number above 0", int, float)
 WHOLE: Rule = (lambda value: type(value) is int and value >= 0, "a whole number from 0")
 NOT_NEGATIVE: Rule = (

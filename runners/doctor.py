@@ -112,7 +112,10 @@ def lines(description: Description) -> Iterator[Line]:
         return
     networks = description["networks"]
     places = {name: _places(whole, asked) for name, asked in networks.items()}
-    yield from _alike(whole)
+    for fact, what, remedy in _ALIKE:
+        values = {host: _text(state[fact]) for host, state in whole.items()}
+        # Under most governors a run starts slower than it ends.
+        yield _as_described(what, _STEADY if fact == "governor" else None, values, remedy)
     yield from _sizes(description, whole)
     yield _rpeak(description)
     for name, asked in networks.items():
@@ -153,14 +156,6 @@ def _reached(states: States, there: int) -> list[Line]:
         remedy = "name a newer one as `python` of the testbed, or its module in `modules`"
         found.append(Line(MISSING, f"Python 3.9 on {_named(hosts)}, which has {version}: {remedy}"))
     return found
-
-
-def _alike(states: States) -> Iterator[Line]:
-    """What should be the same on all nodes, and the governor: under most governors a run starts
-    slower than it ends."""
-    for fact, what, remedy in _ALIKE:
-        values = {host: _text(state[fact]) for host, state in states.items()}
-        yield _as_described(what, _STEADY if fact == "governor" else None, values, remedy)
 
 
 def _text(fact: Any) -> Optional[str]:

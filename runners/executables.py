@@ -31,7 +31,7 @@ def described(folder: Path, pattern: str) -> list[Path]:
     return [files[name] for name in sorted(files)]
 
 
-def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
+def find(name: str, configured: Mapping[str, str]) -> str:
     """The path of the tool `name`; `configured` maps names of tools to paths of the user's choice.
 
     A script of runners/probes is only found there: a program of the same name elsewhere is a
@@ -47,7 +47,7 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
             remedy = "correct the path under [tools] of the testbed"
             raise FalloffError(f"{name}: {chosen} is not a program; {remedy}")
         return chosen
-    found = shutil.which(str(built / name)) or shutil.which(name)
+    found = shutil.which(str(BUILT / name)) or shutil.which(name)
     if not found:
         remedy = "run `make setup`"
         packages = {

@@ -3,7 +3,7 @@ sound."""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from runners.calls import CHECKSUMS, POINT_TO_POINT, Call, Recording
 from runners.record import FalloffError
@@ -37,16 +37,11 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
         of_class = {count: classes[count][name] for count in known if name in classes[count]}
         whose = why if name == "middle" else f"{why}: of its {name} rank"
         made[name] = _carried(of_class, ranks, whose)
-    return tuple(
-        (*_communicators(made.values(), ranks), *_shifted(made[_class(rank, ranks)], rank, ranks))
-        for rank in range(ranks)
-    )
-
-
-def _communicators(classes: Iterable[Sequence[Call]], ranks: int) -> list[Call]:
-    """Calls that name the members of each communicator of all ranks."""
-    labels = {call.label for calls in classes for call in calls if call.collective} - {0}
-    return [Call(0.0, "comm", label=label, parts=tuple(range(ranks))) for label in sorted(labels)]
+    # Name the members of each communicator of all ranks.
+    labels = {call.label for calls in made.values() for call in calls if call.collective} - {0}
+    members = tuple(range(ranks))
+    named = [Call(0.0, "comm", label=label, parts=members) for label in sorted(labels)]
+    return tuple((*named, *_shifted(made[_class(rank, ranks)], rank, ranks)) for rank in members)
 
 
 def _alike_on_any_ranks(calls: Sequence[Call], why: str) -> tuple[Call, ...]:

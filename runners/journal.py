@@ -154,7 +154,10 @@ class Folder:
                 whole = [line for line, note in self._lines() if isinstance(note, dict)]
                 content = b"".join(line.rstrip(b"\r\n") + b"\n" for line in whole)
             else:
-                content = json.dumps({"sessions": self._sessions()}).encode()
+                sessions: list[Any] = []
+                with suppress(FalloffError):
+                    sessions = self.provenance()["sessions"]
+                content = json.dumps({"sessions": sessions}).encode()
             if content != file.read_bytes():
                 write_whole(aside, file.read_bytes())
                 write_whole(file, content)
@@ -222,11 +225,6 @@ class Folder:
             reason = getattr(error, "strerror", None) or error
             raise FalloffError(f"{self._provenance} is damaged ({reason}); restore it") from None
         return found
-
-    def _sessions(self) -> list[Any]:
-        with suppress(FalloffError):
-            return self.provenance()["sessions"]
-        return []
 
 
 @dataclass(frozen=True)

@@ -46,23 +46,29 @@ def _maker(kind: Any) -> Callable[[Any, str], Any]:
     """The function that makes a value of a type from JSON and the place where it stands."""
     if dataclasses.is_dataclass(kind):
         return _record_maker(kind)
-    origin, inside = get_origin(kind), get_args(kind)
-    if origin is Union:  # Optional
-        make = _maker(inside[0])
-        return lambda value, place: None if value is None else make(value, place)
-    if origin is tuple:
-        return _tuple_maker(_maker(inside[0]))
-    if origin is Mapping:
-        return _table_maker(_maker(inside[1]))
     if kind is Any:
         return lambda value, place: value
-    fits, wanted = _PLAIN[kind]
+    origin, inside = get_origin(kind), get_args(kind)
+    if not inside:
+        fits, wanted = _PLAIN[kind]
 
-    def plain(value: Any, place: str) -> Any:
-        _require(fits(value), value, place, wanted)
-        return value
+        def plain(value: Any, place: str) -> Any:
+            _require(fits(value), value, place, wanted)
+            return value
 
-    return plain
+        return plain
+    make = _maker(inside[1] if origin is Mapping else inside[0])
+
+    def made(value: Any, place: str) -> Any:
+        if origin is Union:  # Optional
+            return None if value is None else make(value, place)
+        if origin is tuple:
+            _require(isinstance(value, list), value, place, "a list")
+            return tuple(make(item, place) for item in value)
+        _require(isinstance(value, dict), value, place, "a table")
+        return {key: make(item, f"{place}.{key}") for key, item in value.items()}
+
+    return made
 
 
 # Not a number: it is unknown when an imported file was written.
@@ -75,22 +81,6 @@ _PLAIN: Mapping[type, tuple[Callable[[Any], bool], str]] = {
     str: (lambda value: type(value) is str, "a text"),
     bool: (lambda value: type(value) is bool, "true or false"),
 }
-
-
-def _tuple_maker(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def made(value: Any, place: str) -> Any:
-        _require(isinstance(value, list), value, place, "a list")
-        return tuple(make(one, place) for one in value)
-
-    return made
-
-
-def _table_maker(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def made(value: Any, place: str) -> Any:
-        _require(isinstance(value, dict), value, place, "a table")
-        return {key: make(one, f"{place}.{key}") for key, one in value.items()}
-
-    return made
 
 
 def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
@@ -111,7 +101,7 @@ def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
         for name in needed:
             if name not in value:
                 raise ValueError(f"{name!r} is missing{place and f' in {place}'}")
-        return kind(**{name: makers[name](one, name) for name, one in value.items()})
+        return kind(**{name: makers[name](field, name) for name, field in value.items()})
 
     return made
 

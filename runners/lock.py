@@ -52,7 +52,7 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Taken(_read(descriptor)) from None
+            raise Taken(_line(os.pread(descriptor, 4 * _LONGEST, 0))) from None
         except OSError as error:
             if error.errno not in _UNKNOWN_HERE:
                 raise
@@ -202,10 +202,6 @@ def _opened(file: Path, mode: int) -> int:
         return os.open(file, flags | os.O_RDONLY)
 
 
-def _read(descriptor: int) -> str:
-    return _line(os.pread(descriptor, 4 * _LONGEST, 0))
-
-
 def _line(said: bytes) -> str:
     text = said.decode(errors="replace")
     return "".join(letter for letter in text if letter.isprintable())[:_LONGEST] or "another run"
@@ -216,7 +212,7 @@ def _suffix(testbed: Description, folder: str = "") -> str:
     simulation's folder."""
     if testbed["kind"] == "cluster":
         shared = " ".join(sorted(testbed.get("hosts", [testbed["name"]])))
-    elif testbed["kind"] in ("simulated", "packets"):
+    elif testbed["kind"] == "simulated":
         shared = folder
     else:
         return ""

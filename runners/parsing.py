@@ -38,6 +38,8 @@ _HOST = re.compile(r"\s*([\w.-]{1,80}:)(?: |$)", re.M)
 _FEWEST = 3  # lines that show that a label stands before every line
 # The colours and movements of a terminal, and marks of the byte order, also inside a file.
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\n]*\x07|\ufeff")
+# The table with which a simulated program ends.
+SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
 
 # What several tools are told, and what several read.

@@ -67,17 +67,9 @@ def _row(line: str) -> tuple[tuple[str, int], tuple[int, int]]:
     return (row[1], int(row[2])), (int(row[3]), int(row[4]))
 
 
-def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> tuple[int, str]:
-    """Run a command line with `library` (payload.so) loaded into the program: its exit code, and its
-    payload table as it was printed, empty without one. Another library prints to the file that
-    `variable` names."""
-    exit_code, (printed,) = run_with(argv, {variable: library})
-    return exit_code, printed
-
-
-def run_with(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[str]]:
-    """Run a command line with these libraries loaded into the program, each by the variable that names
-    its file: the exit code, and what each printed. What Open MPI's monitoring leaves beside a file
+def run(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[str]]:
+    """Run a command line with these libraries (payload.so, record.so) loaded into the program, each by the
+    variable that names its file: the exit code, and what each printed. What Open MPI's monitoring leaves beside a file
     follows it.
 
     Open MPI's mpirun is told to hand the libraries to all ranks, also on other hosts; of any other

@@ -110,8 +110,8 @@ def _actions(
         if call.request and call.name != "wait":
             place = places[call.request] = free.pop() if free else len(places)
         if call.name in _LETTERS:
-            words = [f"{place} "] if call.request else [""]
-            action = f"{_LETTERS[call.name]} {words[0]}{call.partner} {tag} {call.size}"
+            request = f"{place} " if call.request else ""
+            action = f"{_LETTERS[call.name]} {request}{call.partner} {tag} {call.size}"
         elif call.name == "wait" and call.request in places:
             place = places.pop(call.request)
             free.append(place)

@@ -215,10 +215,10 @@ def job(number: str) -> Job:
     return Job(number, *lines[0].split("|")) if lines else Job(number, UNKNOWN)
 
 
-def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
+def allocation() -> Allocation:
     """The allocation in which this program runs; raises FalloffError outside of one."""
     try:
-        number, nodes = environment["SLURM_JOB_ID"], environment["SLURM_JOB_NODELIST"]
+        number, nodes = os.environ["SLURM_JOB_ID"], os.environ["SLURM_JOB_NODELIST"]
     except KeyError:
         raise FalloffError("no job of Slurm's: `falloff run CAMPAIGN --submit` makes one") from None
     end = ask(
@@ -228,7 +228,7 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
     return Allocation(number, hosts, float(end) - RESERVE_S if end.isdigit() else None)
 
 
-def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def provenance(of: Allocation) -> dict[str, Any]:
     """What Slurm assigned: hosts in the order of the campaign's nodes, and the switches above each,
     the nearest first.
 
@@ -242,8 +242,8 @@ def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> d
     return {
         "version": ask(["scontrol", "--version"]),
         "job": of.job,
-        "cluster": environment.get("SLURM_CLUSTER_NAME"),
-        "partition": environment.get("SLURM_JOB_PARTITION"),
+        "cluster": os.environ.get("SLURM_CLUSTER_NAME"),
+        "partition": os.environ.get("SLURM_JOB_PARTITION"),
         "hosts": list(of.hosts),
         "switches": switches,
     }

@@ -255,7 +255,7 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
     shutil.copy(folder / "in.melt", tmp_path)
     words = ("lmp", "-log", "none", "-in", "in.melt")
     launch = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2")
-    code, text = payload.run([*launch, *words], library, "FALLOFF_RECORD")
+    code, (text,) = payload.run([*launch, *words], {"FALLOFF_RECORD": library})
     found, shipped = recording.read(text), recording.kept("lammps")[2]
     assert code == 0 and recording.is_monitored(text)
     for ours, theirs in zip(found, shipped, strict=True):
@@ -271,7 +271,8 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
         argv = ("replay", "lammps", repr(values["computing_mean"] / mean))
         trial = Trial("t", "point", "replay", 1, 1, {"interconnect": "gige", "nodes": 2})
         outcome = judge(
-            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]), replay_tool.TOOL.parse
+            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]),
+            replay_tool.TOOL.parse,
         )
     (took,) = (one.value for one in outcome.readings if one.name == "replay_time")
     assert took == pytest.approx(values["program_time"], rel=0.1)

@@ -65,7 +65,7 @@ def test_the_recording_is_what_was_called(tmp_path):
     subprocess.run(["mpicc", "-O1", str(PROGRAM), "-o", program], check=True)
     library = experiment.executables.find("record.so", {})
     launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", program]
-    code, text = payload.run(launch, library, "FALLOFF_RECORD")
+    code, (text,) = payload.run(launch, {"FALLOFF_RECORD": library})
     assert code == 0
     ranks = recording.read(text)
     assert len(ranks) == 4

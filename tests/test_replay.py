@@ -27,7 +27,9 @@ pytestmark = needs_simgrid
 
 def recorded(program, *words, ranks):
     library = experiment.executables.find("record.so", {})
-    code, text = payload.run([*LAUNCH, str(ranks), str(program), *words], library, "FALLOFF_RECORD")
+    code, (text,) = payload.run(
+        [*LAUNCH, str(ranks), str(program), *words], {"FALLOFF_RECORD": library}
+    )
     assert code == 0
     return recording.read(text)
 

@@ -64,13 +64,10 @@ class Report:
     def counters(self) -> dict[str, Any]:
         """The counters of a trial: lists over the nodes, and numbers."""
         of_ports = {
-            "port_frames": [float(port.frames) for port in self.ports],
-            "port_drops": [float(port.drops) for port in self.ports],
-            "port_marks": [float(port.marks) for port in self.ports],
-            "port_most_queued": [float(port.most_queued) for port in self.ports],
-            "port_pauses": [float(port.pauses) for port in self.ports],
-            "port_paused": [port.paused_s for port in self.ports],
+            f"port_{name}": [float(getattr(port, name)) for port in self.ports]
+            for name in ("frames", "drops", "marks", "most_queued", "pauses")
         }
+        of_ports["port_paused"] = [port.paused_s for port in self.ports]
         return {**of_ports, "switch_late": self.late_s, "switch_most_late": self.most_late_s}
 
 

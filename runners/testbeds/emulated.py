@@ -405,7 +405,8 @@ class Emulated:
             return pace.environment(flop_s, point, seed)
         if point.get("noise"):
             raise FalloffError(
-                f"testbed {self.name} does not pace its nodes, so that none has noise: use scale_model"
+                f"testbed {self.name} does not pace its nodes, "
+                "so that none has noise: use scale_model"
             )
         return {}
 

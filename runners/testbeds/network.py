@@ -144,15 +144,18 @@ class Network:
         if way.is_mptcp and not MPTCP.exists():
             raise FalloffError("the kernel has no MPTCP (CONFIG_MPTCP): leave out that aggregation")
         large = offloads["tso"] or offloads["gso"]
-        self.shapers = {}
+        self.shapers, mtus = {}, {}
+        between = {**self.graph.switches, **self.graph.routers}
         for place in self.graph.places:
+            # A port silently drops any frame above its own MTU.
+            own = between.get(place, mtu)
             for end in self.graph.ends(place):
                 link = self.graph.links[end.link]
                 rate, largest = link.rates[end.side], min(mtu, link.mtu or mtu)
+                mtus[end] = min(own, link.mtu or own)
                 if self.graph.peer(end) in self.graph.buffers:
                     rate = None  # the switch's program lets frames take their time
                 self.shapers[end] = settings.Shaper(rate, largest, large, burst_s)
-        mtus = {end: self._mtu(end, mtu) for end in self.shapers}
         sysctls = settings.sysctls(tcp, way.hash_policy, seed)
         control, metrics = tcp["congestion_control"], settings.metrics(tcp)
         for node in self._nodes:
@@ -242,12 +245,6 @@ class Network:
         """The most TCP data [B] that passes a device as one packet, to be cut into frames where it
         leaves."""
         return self.table.get("largest_packet_bytes", _LARGEST_PACKET)
-
-    def _mtu(self, end: End, mtu: int) -> int:
-        """The MTU of an end's interface; `mtu` is that of the nodes. A port silently drops any
-        frame above its own."""
-        mtu = {**self.graph.switches, **self.graph.routers}.get(self.graph.place(end), mtu)
-        return min(mtu, self.graph.links[end.link].mtu or mtu)
 
     def _invocations(
         self,

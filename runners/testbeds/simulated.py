@@ -20,6 +20,7 @@ from typing import Any
 
 from runners import build, executables, placement
 from runners.description_rules import NAME, WHOLE, Rule
+from runners.parsing import SIMULATED
 from runners.record import Command, Description, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
@@ -49,7 +50,6 @@ STANDS_FOR = {
 _IMPORT = ("/usr/bin/python3", "-c", "import simgrid")
 
 _RANK = re.compile(r"^ *\d+ +(\d+\.\d{6}) +(\d+) +(\d+)$", re.M)
-_TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 
 
 def unavailable(description: Description) -> list[str]:
@@ -210,7 +210,7 @@ class Simulated:
 def _counters(stdout: str, nodes: int, order: Sequence[int]) -> dict[str, list[float]]:
     """Bytes that each node sent, from the shim's closing table and the node of each rank in it; NaN
     on nodes without a rank, empty without a table."""
-    table = _TABLE.search(stdout)
+    table = SIMULATED.search(stdout)
     if not table:
         return {}
     sent: dict[int, float] = {}

@@ -17,7 +17,7 @@ from typing import Optional
 from runners import hpl_dat, payload
 from runners.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
 from runners.outputs import absent, is_output_of
-from runners.parsing import attempt, rate_agrees, refused, simulator, without_labels
+from runners.parsing import SIMULATED, attempt, rate_agrees, refused, simulator, without_labels
 from runners.record import (
     KINDS,
     Command,
@@ -103,8 +103,6 @@ _PHASES = {
     "laswp": "hpl_laswp_time",
     "up tr sv": "hpl_ptrsv_time",
 }
-# The table with which a simulated program ends.
-_SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def parse(transcript: Transcript) -> list[Reading]:
     sent = payload.readings(text)
     if point.get("payload") and not sent:
         raise Cut("the payload table is missing")
-    table = _SIMULATED.search(text)
+    table = SIMULATED.search(text)
     # A simulation computes nothing that could be checked.
     measured = readings(row, checked=transcript.evidence != "simulated")
     return [*measured, *phases(text), *sent, *(simulator(table[0]) if table else [])]

@@ -16,7 +16,6 @@ from runners.record import (
     Command,
     Contradictory,
     Cut,
-    Description,
     Failed,
     Foreign,
     InvalidRun,
@@ -431,11 +430,6 @@ OF_TCP = {
 }
 
 
-def seconds(point: Settings, testbed: Description) -> float:
-    """How long a run takes, but for its beginning and end [s]."""
-    return point.get("omit_s", 0) + point.get("duration_s", 0)
-
-
 TOOL = Tool(
     "iperf3",
     commands,
@@ -480,6 +474,6 @@ TOOL = Tool(
     ),
     result_line=r'^\s*"end":.*$',
     packages=("iperf3",),
-    seconds=seconds,
+    seconds=lambda point, testbed: point.get("omit_s", 0) + point.get("duration_s", 0),
     parse_trial=parse,
 )

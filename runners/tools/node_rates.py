@@ -231,15 +231,11 @@ def as_toml(output: str, machine: str = "") -> str:
     return "\n".join(lines)
 
 
-def array_mib(processors: Path = _PROCESSORS) -> int:
+def array_mib() -> int:
     """The size of each STREAM array in MiB: four times all last-level caches of the machine
-    together, as STREAM's rules require, and never small.
-
-    `processors` is the kernel's folder of processors, with
-    cpu*/cache/index*/{level,size,shared_cpu_list}.
-    """
+    together, as STREAM's rules require, and never small."""
     sizes: dict[int, dict[str, int]] = {}
-    for cache in processors.glob("cpu[0-9]*/cache/index[0-9]*"):
+    for cache in _PROCESSORS.glob("cpu[0-9]*/cache/index[0-9]*"):
         level, size, shared = (
             (cache / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
         )

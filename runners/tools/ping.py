@@ -14,7 +14,6 @@ from runners.record import (
     Command,
     Contradictory,
     Cut,
-    Description,
     Failed,
     Mark,
     Quantity,
@@ -106,11 +105,6 @@ def _readings(run: str) -> list[Reading]:
     ]
 
 
-def seconds(point: Settings, testbed: Description) -> float:
-    """How long a run takes, but for the round trips [s]."""
-    return point.get("count", 0) * INTERVAL_S
-
-
 TOOL = Tool(
     "ping",
     commands,
@@ -128,5 +122,5 @@ TOOL = Tool(
     marks=(Mark(r"^PING \S+ ", "an output of ping"),),
     result_line=r"^(?:rtt|round-trip) min.*$",
     packages=("iputils-ping",),
-    seconds=seconds,
+    seconds=lambda point, testbed: point.get("count", 0) * INTERVAL_S,  # but for the round trips
 )

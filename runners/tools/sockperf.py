@@ -150,11 +150,6 @@ def _require_order(places: Mapping[str, float], mean: float) -> None:
         raise Contradictory(f"sockperf's mean of {mean} us is not between its extremes")
 
 
-def seconds(point: Settings, testbed: Mapping[str, object]) -> float:
-    """How long a run takes, but for its warm-up [s]."""
-    return point.get("duration_s", 0)
-
-
 TOOL = Tool(
     "sockperf",
     commands,
@@ -181,5 +176,5 @@ TOOL = Tool(
     marks=(Mark(r"^sockperf: (?:\x1b\[[\d;]*m)?== version #", "an output of sockperf"),),
     result_line=r"^.*Summary: Latency.*$",
     packages=("sockperf",),
-    seconds=seconds,
+    seconds=lambda point, testbed: point.get("duration_s", 0),  # but for its warm-up
 )

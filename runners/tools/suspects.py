@@ -101,16 +101,15 @@ def _matrices(text: str, count: int, head: re.Match[str]) -> Any:
     met = {(int(low), int(high)) for _, low, high, *_ in rows}
     wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}
     if head[9]:
+        announced, around = int(head[9]), int(head[10])
         rounds = [int(row[0]) for row in rows]
-        first = sum(number <= int(head[9]) for number in rounds)
-        each = int(head[9]) * count
+        first = sum(number <= announced for number in rounds)
         # An odd node out rests in a round.
-        is_whole = each - int(head[9]) * (count % 2) == 2 * first and max(rounds) <= int(
-            head[9]
-        ) + int(head[10])
+        is_whole = 2 * first == announced * (count - count % 2)
+        is_whole = is_whole and max(rounds) <= announced + around
         if not is_whole or len(met) != len(rows) or not met <= wanted:
             raise Contradictory(
-                f"suspects announces {head[9]} rounds of {count} nodes "
+                f"suspects announces {announced} rounds of {count} nodes "
                 f"and reports {first} pairs in them"
             )
     elif met != wanted or len(rows) != len(wanted):
