@@ -226,7 +226,7 @@ def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
     try:
         results = runner.results(transcript.executions[0].stdout)
     except Unreadable as reason:
-        return [(transcript, Outcome("unreadable", reason.told()))]
+        return [(transcript, Outcome("unreadable", reason.with_kind()))]
     return [_of_result(transcript, *numbered) for numbered in enumerate(results, 1)]
 
 

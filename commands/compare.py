@@ -54,21 +54,21 @@ def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row)
     from analysis import comparison, samples, style
 
     both = [samples.read(source, x, y, block, better) for source in (old, new)]
-    found = comparison.compare(*both, margin / 100)
+    result = comparison.compare(*both, margin / 100)
     if row:
-        if row > len(found.changes):
-            raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
+        if row > len(result.changes):
+            raise FalloffError(f"there is no row {row}: the comparison has {len(result.changes)}")
         for name, sample in zip(("OLD", "NEW"), both):
-            for trial, printed in samples.printed(sample, found.changes[row - 1].points):
+            for trial, printed in samples.printed(sample, result.changes[row - 1].points):
                 print(f"{name} {trial}\n{printed}\n")
         return 0
-    drawn = comparison.figure(found, figure.stem).figure
+    drawn = comparison.figure(result, figure.stem).figure
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(drawn, figure)
     if as_json:
-        print(json.dumps(comparison.as_data(found), indent=2))
+        print(json.dumps(comparison.as_data(result), indent=2))
     else:
         transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
-        print(f"{comparison.text(found)}\n\nFigure: {figure}")
+        print(f"{comparison.text(result)}\n\nFigure: {figure}")
         print(f"What the tools of row N printed: {transcripts}")
-    return comparison.EXIT_CODES[found.answer]
+    return comparison.EXIT_CODES[result.answer]

@@ -65,7 +65,7 @@ def report_here() -> int:
             what = f"a trial of {plan.name} on testbed {plan.testbed['name']}"
             try:
                 reason = experiment.tried(plan)
-            except lock.Taken as other:
+            except lock.LockBusy as other:
                 print(f"  unknown  {what}: {other}")
                 continue
             except FalloffError as error:

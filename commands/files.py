@@ -96,11 +96,11 @@ def import_results(tool, files, out, words, table, seen, blocks, printed) -> Non
     if seen and len(of_tools) > 1:
         wrote = ", ".join(name for name, _ in of_tools)
         raise FalloffError(f"--write-map is for the outputs of one tool: name one of {wrote}")
-    for name, own in of_tools:
+    for name, of_tool in of_tools:
         if printed:
-            _print_readings(name, own)
+            _print_readings(name, of_tool)
         else:
-            _import(name, own, out, words, table, seen, blocks)
+            _import(name, of_tool, out, words, table, seen, blocks)
 
 
 def _print_readings(tool: str, files: Sequence[Path]) -> None:
@@ -112,10 +112,10 @@ def _print_readings(tool: str, files: Sequence[Path]) -> None:
         try:
             results = [asdict(result) for result in runner.results(text)]
         except Unreadable as reason:
-            told = outputs.refusal(runner.name, text, reason).told()
+            refusal = outputs.refusal(runner.name, text, reason).with_kind()
             complaint = outputs.complaint(text)
             quote = f"; it says: {complaint}" if complaint else ""
-            raise FalloffError(f"{file} holds no result of {tool}: {told}{quote}") from None
+            raise FalloffError(f"{file} holds no result of {tool}: {refusal}{quote}") from None
         print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
 
 
@@ -125,18 +125,18 @@ def _import(tool, files, out, words, table, seen, blocks) -> None:
 
     rows = importing.settings_in_table(table) if table else []
     common = importing.settings_in_words(words)
-    found = importing.read(tool_named(tool).name, files, common, rows, blocks)
-    for line in found.left_out:
+    campaign = importing.read(tool_named(tool).name, files, common, rows, blocks)
+    for line in campaign.left_out:
         print(f"left out: {line}", file=sys.stderr)
-    for line in found.notes:
+    for line in campaign.notes:
         print(f"note: {line}", file=sys.stderr)
     if seen:
-        importing.write_map(found, seen)
+        importing.write_map(campaign, seen)
         print(
-            f"{importing.structure(found)}\n\nMap: {seen}; correct it, then give it back by --map {seen}"
+            f"{importing.structure(campaign)}\n\nMap: {seen}; correct it, then give it back by --map {seen}"
         )
         return
-    print(own_import.kept(found, out))
+    print(own_import.kept(campaign, out))
 
 
 def one_or_two(
@@ -200,11 +200,11 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
         import experiment
 
         folder = own_data.campaign(file) if file.is_dir() else file
-        found = fit_answers.of_campaign(*experiment.named([str(folder)]))
+        answer = fit_answers.of_campaign(*experiment.named([str(folder)]))
     elif not (x and y):
         raise FalloffError("name the columns of a CSV file by --x and --y")
     elif model:
-        found = fit_answers.of_model(model, file, x, y)
+        answer = fit_answers.of_model(model, file, x, y)
     elif not block:
         raise FalloffError(
             "all models are compared on blocks: "
@@ -216,12 +216,12 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
         )
     else:
         curves = [name for name in models.names() if name not in _OF_ONE_QUANTITY]
-        found = fit_answers.of_models(curves, file, x, y, block)
+        answer = fit_answers.of_models(curves, file, x, y, block)
     if as_json:
-        print(json.dumps(found.data, indent=2, ensure_ascii=False))
+        print(json.dumps(answer.data, indent=2, ensure_ascii=False))
         return
-    print(found.text())
-    if found.figure is not None:
+    print(answer.text())
+    if answer.figure is not None:
         figure.parent.mkdir(parents=True, exist_ok=True)
-        style.save(found.figure, figure)
+        style.save(answer.figure, figure)
         print(f"\nFigure: {figure}")

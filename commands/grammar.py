@@ -42,7 +42,10 @@ class Commands(click.Group):
         """Write the commands, one a line, and then the options."""
         longest = max(map(len, self.commands))
         for heading, several in self.headings.items():
-            rows = [(one.name.ljust(longest), one.get_short_help_str(100)) for one in several]
+            rows = [
+                (command.name.ljust(longest), command.get_short_help_str(100))
+                for command in several
+            ]
             with formatter.section(heading):
                 formatter.write_dl(rows)
         click.Command.format_options(self, ctx, formatter)

@@ -67,6 +67,6 @@ def show_history(sources, margin, better, since, as_json) -> int:
     """
     from analysis.history import judging, reading, telling
 
-    found = judging.judge(reading.read(sources, better), margin / 100, since)
-    print(json.dumps(telling.as_data(found), indent=2) if as_json else telling.text(found))
-    return judging.EXIT_CODES[found.answer]
+    history = judging.judge(reading.read(sources, better), margin / 100, since)
+    print(json.dumps(telling.as_data(history), indent=2) if as_json else telling.text(history))
+    return judging.EXIT_CODES[history.answer]

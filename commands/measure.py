@@ -23,7 +23,9 @@ from runners.record import FalloffError, unknown
 @argument(
     "argv", nargs=-1, metavar="[-- PROGRAM...]", help="Of `program`: the command line to run."
 )
-@option("--keep", "own", metavar="NAME", help="Of `program`: the name of your program's results.")
+@option(
+    "--keep", "kept_as", metavar="NAME", help="Of `program`: the name of your program's results."
+)
 @option(
     "--minutes",
     type=Number(0, 1440),
@@ -60,7 +62,18 @@ from runners.record import FalloffError, unknown
     help="Also write a compressed copy of the campaign to FOLDER.",
 )
 def run(
-    campaign, argv, own, minutes, listed, planned, testbed, preset, repeats, fresh, submit, packed
+    campaign,
+    argv,
+    kept_as,
+    minutes,
+    listed,
+    planned,
+    testbed,
+    preset,
+    repeats,
+    fresh,
+    submit,
+    packed,
 ) -> int:
     """Run a campaign, or the trials that it still lacks.
 
@@ -83,7 +96,7 @@ def run(
         return 0
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
-    if argv or own:
+    if argv or kept_as:
         from analysis import own_program
 
         if campaign != own_program.CAMPAIGN:
@@ -91,7 +104,7 @@ def run(
                 "only `program` takes a command line: "
                 "falloff run program --keep NAME -- mpirun -np 8 ./program"
             )
-        campaign = own_program.described(argv, own or "", Path.cwd())
+        campaign = own_program.described(argv, kept_as or "", Path.cwd())
     if campaign == nightly.SESSION:
         if planned or submit or repeats:
             raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")
@@ -168,18 +181,18 @@ def status(campaign) -> None:
     from runners.status import text
 
     folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
-    known, texts = set(), []
+    campaigns, texts = set(), []
     for folder in folders:
         try:
             name = folder.plan().name
-            known.add(name)
+            campaigns.add(name)
             if campaign in (None, name):
                 texts.append(text(folder))
         except FalloffError as error:  # the other campaigns are still shown
             texts.append(f"{folder.path.name}: {error}")
-    known.update(names.described(paths.CAMPAIGNS))
-    if campaign and campaign not in known:
-        raise unknown("campaign", campaign, known)
+    campaigns.update(names.described(paths.CAMPAIGNS))
+    if campaign and campaign not in campaigns:
+        raise unknown("campaign", campaign, campaigns)
     if not texts:
         raise FalloffError(
             f"no trial of {campaign or 'any campaign'} was run here: "

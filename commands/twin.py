@@ -87,26 +87,28 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     from analysis.subjects import twin as fitting
     from commands.progress import shown
 
-    datasets = experiment.named([one for each in campaigns for one in own_data.measured_in(each)])
-    found = fitting.fit(datasets, faster)
-    for network, reason in found.refused.items():
+    datasets = experiment.named(
+        [folder for campaign in campaigns for folder in own_data.measured_in(campaign)]
+    )
+    fitted = fitting.fit(datasets, faster)
+    for network, reason in fitted.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
     points = None
     try:
-        points = prediction.held_out_points(datasets, found)
+        points = prediction.held_out_points(datasets, fitted)
     except FalloffError:
         if not fit_only:
             raise
     most = int(points.nodes.max()) if points is not None else 16
     job = prediction.job(points) if points is not None else None
-    file = experiment.write_twin(name, found, 2 * most, datasets, job)
-    print(fitting.text(found).replace("\u00a0", " "))
+    file = experiment.write_twin(name, fitted, 2 * most, datasets, job)
+    print(fitting.text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:
         return
     with shown() as listen:
-        runs = experiment.simulate_twin(name, found, points, out, listen=listen)
-    study = prediction.predict(found, points, *runs)
+        runs = experiment.simulate_twin(name, fitted, points, out, listen=listen)
+    study = prediction.predict(fitted, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(prediction.figure(study), figure)

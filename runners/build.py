@@ -87,8 +87,8 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
     """Make the programs that `words` names, beside variables of make, in a scratch folder and put all of them into
     `folder`, unless they are there, made from the same sources, words and compiler."""
     programs = [word for word in words if "=" not in word]
-    own = [*sorted(_SOURCES.iterdir()), *sorted(_EXAMPLES.glob("*.c"))]
-    code = [_HERE / "build.py", _HERE / "hpl_source.py", *own]
+    sources = [*sorted(_SOURCES.iterdir()), *sorted(_EXAMPLES.glob("*.c"))]
+    code = [_HERE / "build.py", _HERE / "hpl_source.py", *sources]
     wrappers = mpi_functions.wrappers(compiler)  # of the header that is installed now
     texts = [wrappers, *words, *(path.read_text("utf-8") for path in code)]
     parts = [_answer(compiler, "--version"), *texts]
@@ -113,8 +113,10 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
 
 def reference_blas(compiler: str) -> Optional[Path]:
     """The archive of the reference BLAS among the compiler's libraries; None when it is not installed."""
-    found = Path(_answer(compiler, f"-print-file-name={_REFERENCE_BLAS}").strip())
-    return found if found.is_absolute() else None  # the name itself comes back when there is none
+    library = Path(_answer(compiler, f"-print-file-name={_REFERENCE_BLAS}").strip())
+    return (
+        library if library.is_absolute() else None
+    )  # the name itself comes back when there is none
 
 
 def require_passing(xhpl: Path, folder: Path) -> None:

@@ -35,7 +35,7 @@ _APART_S = 0.25
 @dataclass(frozen=True)
 class Event:
     """An event that the engine reports: a trial `started` or `finished`, or the campaign `ended`.
-    Before these, the engine may be `waiting` for another session or have a message to be `told`.
+    Before these, the engine may be `waiting` for another session or have a `message`.
 
     `done` of `total` trials are there. `varied` are the settings that differ among the campaign's
     points, besides network, path and number of nodes. `eta_s` is None as long as the duration of
@@ -95,7 +95,7 @@ def run(
         folder.create_or_check(plan)
         manifest.forget(folder.path)
         for line in folder.set_aside():
-            listen(Event("told", None, None, 0, len(plan.trials()), None, line))
+            listen(Event("message", None, None, 0, len(plan.trials()), None, line))
         where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
         folder.write_provenance(where)
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
@@ -139,8 +139,8 @@ def missing(trials: Iterable[Trial], folder: Folder) -> set[str]:
     """The ids of the trials that must still be run, including those that lacked nodes, which may be
     back, and those that other work disturbed."""
     status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
-    kept = {trial for trial in folder.finished() if status.get(trial) not in TRIED_AGAIN}
-    return {trial.id for trial in trials} - kept
+    finished = {trial for trial in folder.finished() if status.get(trial) not in TRIED_AGAIN}
+    return {trial.id for trial in trials} - finished
 
 
 def is_finished(plan: Plan, folder: Folder) -> bool:
@@ -232,7 +232,7 @@ def _varied(plan: Plan) -> tuple[str, ...]:
 
 
 @dataclass
-class _Timed:
+class _Durations:
     """The durations [s] of the trials of one kind."""
 
     count: int = 0
@@ -273,7 +273,7 @@ class _Progress:
         self._missing = missing(self._trials, folder)
         # All that is asked after each trial is counted as trials end: there may be 100,000.
         self._waiting = Counter(map(self._sort, self._missing))
-        self._timed: dict[Kind, _Timed] = defaultdict(_Timed)
+        self._timed: dict[Kind, _Durations] = defaultdict(_Durations)
         for note in folder.notes():
             if note["event"] == "trial" and note["id"] in self._kind:
                 self._count(note["id"], note["status"], note["seconds"])
@@ -337,7 +337,9 @@ class _Progress:
         if timed:
             needed = _ALLOWANCE * timed.longest
         else:
-            needed = sum(each.timeout_s for each in _commands(trial) if not each.background)
+            needed = sum(
+                command.timeout_s for command in _commands(trial) if not command.background
+            )
         return left > 0 and (needed <= left or not self._has_begun)
 
     def not_kept(self, trials: Iterable[Trial]) -> list[Trial]:

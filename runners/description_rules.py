@@ -15,8 +15,8 @@ def number(meaning: str, *kinds: type) -> Rule:
 
 def one_of(values: Iterable[str]) -> Rule:
     """One of these words."""
-    known = list(values)
-    return lambda value: value in known, f"one of {', '.join(known)}"
+    words = list(values)
+    return lambda value: value in words, f"one of {', '.join(words)}"
 
 
 COUNT = number("a whole number from 1", int)

@@ -137,25 +137,25 @@ def _candidates(description: Description) -> dict[str, list[str]]:
 
 
 def _places(states: States, asked: Description) -> Places:
-    found: dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
+    places: dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
     for host, state in states.items():
         with suppress(FalloffError):  # it has no address there
-            found[host] = cluster_testbed.place(state, asked)
-    return found
+            places[host] = cluster_testbed.place(state, asked)
+    return places
 
 
 def _reached(states: States, there: int) -> list[Line]:
     """How many nodes answer, which do not, and which have a Python that is too old."""
-    found = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
+    lines = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
     errors = {host: state["error"] for host, state in states.items() if "error" in state}
     for reason, hosts in _holders(errors):
         remedy = next(cure for mark, cure in _CURES.items() if mark in reason)
-        found.append(Line(MISSING, f"{_named(hosts)}: {reason}: {remedy}"))
+        lines.append(Line(MISSING, f"{_named(hosts)}: {reason}: {remedy}"))
     old = {host: state["python"] for host, state in states.items() if set(state) == {"python"}}
     for version, hosts in _holders(old):
         remedy = "name a newer one as `python` of the testbed, or its module in `modules`"
-        found.append(Line(MISSING, f"Python 3.9 on {_named(hosts)}, which has {version}: {remedy}"))
-    return found
+        lines.append(Line(MISSING, f"Python 3.9 on {_named(hosts)}, which has {version}: {remedy}"))
+    return lines
 
 
 def _text(fact: Any) -> Optional[str]:
@@ -199,7 +199,7 @@ def _network(name: str, asked: Description, places: Places, states: States) -> l
     mtus = {host: str(states[host]["interfaces"][port]["mtu"]) for host, port in ports.items()}
     rates = {host: _rate(states[host]["link_bit_s"].get(port)) for host, port in ports.items()}
     mtu, rate = _text(asked.get("mtu")), _rate(asked.get("rate_bit_s"))
-    found = [
+    lines = [
         _as_described(f"network {name}, MTU", mtu, mtus, "correct `mtu`, or the nodes"),
         _as_described(f"network {name}, rate", rate, rates, "correct `rate_bit_s`, or the nodes"),
     ]
@@ -209,8 +209,8 @@ def _network(name: str, asked: Description, places: Places, states: States) -> l
             if "ACTIVE" not in state:
                 port = f"{asked['rdma']} on {_named(hosts)} is {state}"
                 remedy = "`ibstat` and the cable, or correct `rdma`"
-                found.append(Line(MISSING, f"network {name}: {port}: {remedy}"))
-    return found
+                lines.append(Line(MISSING, f"network {name}: {port}: {remedy}"))
+    return lines
 
 
 def _tool(name: str, states: States) -> Line:
@@ -245,12 +245,12 @@ def _met(
 def _ports(groups: Iterable[Answers]) -> list[Line]:
     """The hosts that cannot be reached, by port, from the answers of node_reach.py in each group of
     nodes."""
-    found = []
+    lines = []
     taken: dict[int, dict[str, None]] = {}  # ports used by other programs
     visits: dict[tuple[str, str], dict[str, list[str]]] = {}  # why each visit failed, or ""
     for host, networks in (item for answers in groups for item in answers.items()):
         if "error" in networks:
-            found.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
+            lines.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
             continue
         for name, answer in networks.items():
             for port in answer["taken"]:
@@ -260,7 +260,7 @@ def _ports(groups: Iterable[Answers]) -> list[Line]:
                     visits.setdefault((name, port), {}).setdefault(visited, []).append(reason)
     for port, hosts in taken.items():
         remedy = "is another program's: `ss -tlnp` names it"
-        found.append(Line(MISSING, f"port {port} of {_named(list(hosts))} {remedy}"))
+        lines.append(Line(MISSING, f"port {port} of {_named(list(hosts))} {remedy}"))
     for (name, port), visited in visits.items():
         free = {host: why for host, why in visited.items() if host not in taken.get(int(port), {})}
         for reason, hosts in _holders(_unreached(free)):
@@ -268,12 +268,12 @@ def _ports(groups: Iterable[Answers]) -> list[Line]:
             if reason == _FULL_FRAMES:
                 remedy = "a switch on the way has a smaller MTU than the nodes"
             where = f"network {name}, port {port} of {_named(hosts)}"
-            found.append(Line(MISSING, f"{where}: {reason}; {remedy}"))
-    if visits and not found:
+            lines.append(Line(MISSING, f"{where}: {reason}; {remedy}"))
+    if visits and not lines:
         names = " and ".join(dict.fromkeys(name for name, _ in visits))
         numbers = ", ".join(dict.fromkeys(port for _, port in visits))
-        found.append(Line(HERE, f"all nodes reach each other on {names} at ports {numbers}"))
-    return found
+        lines.append(Line(HERE, f"all nodes reach each other on {names} at ports {numbers}"))
+    return lines
 
 
 def _unreached(visited: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -296,13 +296,13 @@ def _as_described(
 ) -> Line:
     """HERE with the value that all nodes have; UNKNOWN if none reports it; DIFFERS, with the hosts
     of each value, if they differ from each other or from the description."""
-    found = set(values.values())
-    if described is not None and found not in ({described}, {None}):
+    different = set(values.values())
+    if described is not None and different not in ({described}, {None}):
         others = {host: value for host, value in values.items() if value != described}
         return Line(DIFFERS, f"{what}: {described} is expected, {_who_has(others)}: {remedy}")
-    if len(found) > 1:
+    if len(different) > 1:
         return Line(DIFFERS, f"{what}: {_who_has(values)}: {remedy}")
-    (value,) = found
+    (value,) = different
     return Line(UNKNOWN, what) if value is None else Line(HERE, f"{what}: {value}")
 
 
@@ -315,10 +315,10 @@ def _who_has(values: Mapping[str, Hashable]) -> str:
 
 def _holders(values: Mapping[str, Hashable]) -> list[tuple[Any, list[str]]]:
     """Each value with its hosts, the rarest first."""
-    found: dict[Hashable, list[str]] = {}
+    holders: dict[Hashable, list[str]] = {}
     for host, value in values.items():
-        found.setdefault(value, []).append(host)
-    return sorted(found.items(), key=lambda item: len(item[1]))
+        holders.setdefault(value, []).append(host)
+    return sorted(holders.items(), key=lambda item: len(item[1]))
 
 
 def _named(hosts: Sequence[str]) -> str:

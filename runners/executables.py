@@ -18,7 +18,7 @@ BUILT = CHECKOUT / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
 
 
-def own(folder: Path) -> Path:
+def users_folder(folder: Path) -> Path:
     """The folder for the user's own files of a data folder's kind: that folder, or the same folder
     below HOME."""
     return folder if HOME == CHECKOUT else HOME / "data" / folder.name
@@ -27,7 +27,9 @@ def own(folder: Path) -> Path:
 def described(folder: Path, pattern: str) -> list[Path]:
     """The files of a data folder and the user's own of that kind, in order; if two have one name,
     the user's."""
-    files = {file.name: file for place in (folder, own(folder)) for file in place.glob(pattern)}
+    files = {
+        file.name: file for place in (folder, users_folder(folder)) for file in place.glob(pattern)
+    }
     return [files[name] for name in sorted(files)]
 
 
@@ -47,8 +49,8 @@ def find(name: str, configured: Mapping[str, str]) -> str:
             remedy = "correct the path under [tools] of the testbed"
             raise FalloffError(f"{name}: {chosen} is not a program; {remedy}")
         return chosen
-    found = shutil.which(str(BUILT / name)) or shutil.which(name)
-    if not found:
+    path = shutil.which(str(BUILT / name)) or shutil.which(name)
+    if not path:
         remedy = "run `make setup`"
         packages = {
             package for tool in all_tools() if tool.name == name for package in tool.packages
@@ -56,4 +58,4 @@ def find(name: str, configured: Mapping[str, str]) -> str:
         if packages:
             remedy += f", or install {' '.join(sorted(packages))}"
         raise FalloffError(f"{name} is neither among the tools built here nor on PATH: {remedy}")
-    return found
+    return path

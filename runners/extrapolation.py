@@ -22,19 +22,19 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
     the same distances, whatever the number of ranks. Each size is a power of that number. So is the
     computing time, within 10 %: the fit leaves out the largest recording and is compared with it.
     """
-    known = sorted(recordings)
+    counts = sorted(recordings)
     why = f"{program} cannot be extrapolated to {ranks} ranks"
-    if len(known) < LEAST_RECORDINGS:
+    if len(counts) < LEAST_RECORDINGS:
         raise FalloffError(
-            f"{why} from recordings on {', '.join(map(str, known))}: "
+            f"{why} from recordings on {', '.join(map(str, counts))}: "
             f"record it on {LEAST_RECORDINGS} numbers of ranks or more"
         )
-    if ranks < known[0]:
-        raise FalloffError(f"{why}: the smallest recording has {known[0]}; record it there")
-    classes = {count: _classes(recordings[count], why) for count in known}
+    if ranks < counts[0]:
+        raise FalloffError(f"{why}: the smallest recording has {counts[0]}; record it there")
+    classes = {count: _classes(recordings[count], why) for count in counts}
     made = {}
-    for name in classes[known[-1]]:
-        of_class = {count: classes[count][name] for count in known if name in classes[count]}
+    for name in classes[counts[-1]]:
+        of_class = {count: classes[count][name] for count in counts if name in classes[count]}
         whose = why if name == "middle" else f"{why}: of its {name} rank"
         made[name] = _carried(of_class, ranks, whose)
     # Name the members of each communicator of all ranks.
@@ -47,14 +47,14 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
 def _alike_on_any_ranks(calls: Sequence[Call], why: str) -> tuple[Call, ...]:
     """The calls without what belongs to one number of ranks; raises FalloffError if a collective is of some ranks, or
     has parts of different sizes."""
-    found = []
+    common_calls = []
     for call in calls:
         if call.collective and (call.label >= CHECKSUMS or call.parts):
             what = "parts of different sizes" if call.parts else "some of the ranks"
             raise FalloffError(f"{why}: it calls MPI_{call.name.capitalize()} of {what}")
         if call.name != "comm":
-            found.append(call._replace(parts=()))
-    return tuple(found)
+            common_calls.append(call._replace(parts=()))
+    return tuple(common_calls)
 
 
 def _class(rank: int, ranks: int) -> str:
@@ -77,38 +77,40 @@ def _classes(recording: Recording, why: str) -> dict[str, tuple[Call, ...]]:
     members: dict[str, list[tuple[Call, ...]]] = defaultdict(list)
     for rank, calls in enumerate(recording):
         members[_class(rank, ranks)].append(_shifted(_alike_on_any_ranks(calls, why), -rank, ranks))
-    found = {}
+    classes = {}
     for name, several in members.items():
         if len({tuple(call._replace(seconds=0.0) for call in calls) for calls in several}) > 1:
             raise FalloffError(
                 f"{why}: on {ranks} ranks, "
                 "those between the first and the last do not all make the same calls"
             )
-        found[name] = tuple(
+        classes[name] = tuple(
             alike[0]._replace(seconds=sum(call.seconds for call in alike) / len(alike))
             for alike in zip(*several)
         )
-    return found
+    return classes
 
 
 def _carried(of_class: Mapping[int, tuple[Call, ...]], ranks: int, why: str) -> tuple[Call, ...]:
     """One class's calls for another number of ranks, with distances as partners."""
-    known = sorted(of_class)
-    names = [[(call.name, call.tag, call.request) for call in of_class[count]] for count in known]
-    if any(each != names[0] for each in names):
-        counts = ", ".join(map(str, known))
+    recorded = sorted(of_class)
+    names = [
+        [(call.name, call.tag, call.request) for call in of_class[count]] for count in recorded
+    ]
+    if any(call_names != names[0] for call_names in names):
+        counts = ", ".join(map(str, recorded))
         raise FalloffError(f"{why}, the calls are not the same on {counts} ranks")
-    slower = (ranks / known[-1]) ** _time_exponent(
-        {count: sum(call.seconds for call in of_class[count]) for count in known}, why
+    slower = (ranks / recorded[-1]) ** _time_exponent(
+        {count: sum(call.seconds for call in of_class[count]) for count in recorded}, why
     )
     made = []
-    for alike in zip(*(of_class[count] for count in known)):
+    for alike in zip(*(of_class[count] for count in recorded)):
         last = alike[-1]
         partner = last.partner
         if last.name in POINT_TO_POINT:
-            distances = {count: call.partner for count, call in zip(known, alike)}
+            distances = {count: call.partner for count, call in zip(recorded, alike)}
             partner = _distance(distances, ranks, why)
-        size = _size({count: call.size for count, call in zip(known, alike)}, ranks, why)
+        size = _size({count: call.size for count, call in zip(recorded, alike)}, ranks, why)
         made.append(last._replace(partner=partner, size=size, seconds=last.seconds * slower))
     return tuple(made)
 
@@ -118,9 +120,9 @@ def _distance(distances: Mapping[int, int], ranks: int, why: str) -> int:
     if both fit, the nearer."""
     largest = max(distances)
     upwards = distances[largest]
-    for found in sorted((upwards, upwards - largest), key=abs):
-        if all(found % count == distance for count, distance in distances.items()):
-            return found % ranks
+    for candidate in sorted((upwards, upwards - largest), key=abs):
+        if all(candidate % count == distance for count, distance in distances.items()):
+            return candidate % ranks
     raise FalloffError(f"{why}, the distance of a partner changes with the number of ranks")
 
 
@@ -158,6 +160,8 @@ def _power_law(times: Mapping[int, float], at: int) -> tuple[float, float]:
     """The exponent by least squares on log scales, and the time for another number of ranks."""
     x, y = ([math.log(value) for value in values] for values in (times.keys(), times.values()))
     middle, level = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((one - middle) ** 2 for one in x)
-    exponent = sum((one - middle) * (value - level) for one, value in zip(x, y)) / spread
+    spread = sum((log_ranks - middle) ** 2 for log_ranks in x)
+    exponent = (
+        sum((log_ranks - middle) * (value - level) for log_ranks, value in zip(x, y)) / spread
+    )
     return exponent, math.exp(level + exponent * (math.log(at) - middle))

@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Union
 
-from runners import archive, kept, lock
+from runners import archive, lock, typed_json
 from runners.plan import Plan, plan_from_json, plan_to_json
 from runners.record import FalloffError, Transcript, is_name
 
@@ -129,7 +129,7 @@ class Folder:
         """The unreadable parts of journal and provenance, a line each. A last line that a kill cut
         short does not count."""
         lines = self._lines()
-        found = [
+        faults = [
             f"line {number} of {self._journal.name} is no note ({note})"
             for number, (line, note) in enumerate(lines, start=1)
             if not isinstance(note, dict) and (number < len(lines) or line.endswith(b"\n"))
@@ -137,15 +137,15 @@ class Folder:
         try:
             self.provenance()
         except FalloffError as error:
-            found.append(str(error))
-        return found
+            faults.append(str(error))
+        return faults
 
     def set_aside(self) -> list[str]:
         """Move damaged parts of journal and provenance to files beside them, and continue with the
         rest; returns a line for each."""
         if not self.damage():
             return []
-        told, moment = [], time.strftime("%Y%m%d-%H%M%S")
+        messages, moment = [], time.strftime("%Y%m%d-%H%M%S")
         for file in (self._journal, self._provenance):
             if not file.exists():
                 continue
@@ -161,10 +161,10 @@ class Folder:
             if content != file.read_bytes():
                 write_whole(aside, file.read_bytes())
                 write_whole(file, content)
-                told.append(
+                messages.append(
                     f"{file} was damaged: it is kept as {aside.name}, and its whole part is gone on from"
                 )
-        return told
+        return messages
 
     def _lines(self) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
         """Each line of the journal with its parsed note, or with what is wrong with it."""
@@ -188,18 +188,20 @@ class Folder:
     def sessions(self) -> dict[str, int]:
         """The session of the campaign, counted from 1, in which each trial ran; if it ran in
         several, the last."""
-        found, session = {}, 0
+        session_of, session = {}, 0
         for note in self.notes():
             if note["event"] == "session":
                 session += 1
             elif note["event"] == "trial":
-                found[note["id"]] = session
-        return found
+                session_of[note["id"]] = session
+        return session_of
 
     def end(self) -> dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty if it was
         interrupted."""
-        last = [one for one in self.notes() if one["event"] in ("session", "ended", "paused")][-1:]
+        last = [note for note in self.notes() if note["event"] in ("session", "ended", "paused")][
+            -1:
+        ]
         return last[0] if last and last[0]["event"] != "session" else {}
 
     def stopped_by(self) -> str:
@@ -216,15 +218,15 @@ class Folder:
         """Where the campaign ran: `sessions`, a table each. Raises FalloffError if the record is
         lost or damaged."""
         try:
-            found = kept.parsed(self._provenance.read_bytes())
-            for session in kept.record(_Provenance, found).sessions:
+            record = typed_json.parsed(self._provenance.read_bytes())
+            for session in typed_json.record(_Provenance, record).sessions:
                 tables = [session.get(name, {}) for name in ("host", "testbed", "slurm")]
                 if not all(isinstance(table, dict) for table in tables):
                     raise ValueError("of a session, host, testbed or slurm is no table")
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise FalloffError(f"{self._provenance} is damaged ({reason}); restore it") from None
-        return found
+        return record
 
 
 @dataclass(frozen=True)
@@ -250,18 +252,18 @@ def _notes(content: bytes) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
 def _note(line: bytes) -> Union[dict[str, Any], str]:
     """The note in a line of the journal, or what is wrong with the line."""
     try:
-        found = kept.parsed(line)
+        note = typed_json.parsed(line)
     except ValueError as error:
         return str(error)
-    event = found.get("event") if isinstance(found, dict) else None
+    event = note.get("event") if isinstance(note, dict) else None
     if not isinstance(event, str) or event not in _NOTES:
         return "it has none of the events " + ", ".join(_NOTES)
     for name, kind in {"at": float, **_NOTES[event]}.items():
-        value = found.get(name)
+        value = note.get(name)
         fits = isinstance(value, str) if kind is str else type(value) in (int, float)
         if not fits or (kind is float and not 0 <= value < _LATEST):
             return f"its {name!r} is missing or no {'text' if kind is str else 'number of seconds'}"
-    return found
+    return note
 
 
 def write_whole(file: Path, content: Union[str, bytes]) -> None:
@@ -314,10 +316,13 @@ def _naming(file: Path) -> Iterator[None]:
 def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     """A trial's transcript from its text; raises FalloffError if it is damaged."""
     try:
-        transcript = kept.record(Transcript, kept.parsed(text))
+        transcript = typed_json.record(Transcript, typed_json.parsed(text))
         if not is_name(transcript.trial.id):
             raise ValueError(f"its trial is called {transcript.trial.id[:40]!r}, which is no name")
-        if any(abs(each.start) + abs(each.wall_s) >= _LATEST for each in transcript.executions):
+        if any(
+            abs(execution.start) + abs(execution.wall_s) >= _LATEST
+            for execution in transcript.executions
+        ):
             raise ValueError("an execution's start is no time")
         for place, values in (("counters", transcript.counters), ("point", transcript.trial.point)):
             for key, value in values.items():

@@ -32,7 +32,7 @@ _PATIENCE_S = 1.0
 _ANSWER_S = 1.0
 
 
-class Taken(FalloffError):
+class LockBusy(FalloffError):
     """Another process holds the lock; the message is the line that it left.
 
     `is_ours`: a process of this user holds it.
@@ -43,7 +43,7 @@ class Taken(FalloffError):
 
 @contextmanager
 def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
-    """Hold the lock of a file, and leave a line in it that names the holder; raises Taken.
+    """Hold the lock of a file, and leave a line in it that names the holder; raises LockBusy.
 
     `mode` is the mode of a new file, whatever the umask.
     """
@@ -52,7 +52,7 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Taken(_line(os.pread(descriptor, 4 * _LONGEST, 0))) from None
+            raise LockBusy(_line(os.pread(descriptor, 4 * _LONGEST, 0))) from None
         except OSError as error:
             if error.errno not in _UNKNOWN_HERE:
                 raise
@@ -85,7 +85,7 @@ def measuring(
             try:
                 stack.enter_context(_of_machine(name, line))
                 is_held = True
-            except Taken as taken:
+            except LockBusy as taken:
                 if not had_to_wait:
                     way_out = (
                         "" if taken.is_ours else "; FALLOFF_LOCKS=FOLDER of your own ignores it"
@@ -104,7 +104,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         with held(folder / "lock", f"a run on {platform.node()} since {_now()}"):
             yield
-    except Taken as taken:
+    except LockBusy as taken:
         raise FalloffError(
             f"{folder} is being written by {taken}: "
             "wait for its end, or end it; nothing was changed"
@@ -113,7 +113,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _of_machine(name: str, line: str) -> Iterator[None]:
-    """Hold a lock of this machine; raises Taken, or FalloffError if FALLOFF_LOCKS is not a usable
+    """Hold a lock of this machine; raises LockBusy, or FalloffError if FALLOFF_LOCKS is not a usable
     folder."""
     folder = os.environ.get("FALLOFF_LOCKS")
     with ExitStack() as stack:
@@ -134,7 +134,7 @@ def _of_machine(name: str, line: str) -> Iterator[None]:
 @contextmanager
 def _bound(name: str, line: str) -> Iterator[None]:
     """Bind an abstract socket of that name, and send the line to every process that asks; raises
-    Taken."""
+    LockBusy."""
     with socket.socket(socket.AF_UNIX) as ours:
         try:
             ours.bind(name)
@@ -160,10 +160,10 @@ def _tell(ours: socket.socket, line: str) -> None:
                 asking.sendall(line.encode())
 
 
-def _taken(name: str) -> Taken:
+def _taken(name: str) -> LockBusy:
     """The holder of a socket: its own line, and the owner of its process according to the
     kernel."""
-    said, owner = b"", None
+    line, owner = b"", None
     with (
         socket.socket(socket.AF_UNIX) as asking,
         suppress(OSError),
@@ -173,11 +173,11 @@ def _taken(name: str) -> Taken:
         size = struct.calcsize("3i")
         credentials = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
         process, owner, _ = struct.unpack("3i", credentials)
-        said = asking.recv(4 * _LONGEST)
+        line = asking.recv(4 * _LONGEST)
     if owner in (None, os.getuid()):
-        taken = Taken(_line(said))
+        taken = LockBusy(_line(line))
     else:
-        taken = Taken(f"{_line(said)} (process {process} of user {_user(owner)})")
+        taken = LockBusy(f"{_line(line)} (process {process} of user {_user(owner)})")
     taken.is_ours = owner == os.getuid()
     return taken
 
@@ -202,8 +202,8 @@ def _opened(file: Path, mode: int) -> int:
         return os.open(file, flags | os.O_RDONLY)
 
 
-def _line(said: bytes) -> str:
-    text = said.decode(errors="replace")
+def _line(content: bytes) -> str:
+    text = content.decode(errors="replace")
     return "".join(letter for letter in text if letter.isprintable())[:_LONGEST] or "another run"
 
 

@@ -69,11 +69,11 @@ def read(folder: Path) -> dict[str, str]:
 def digests(folder: Path) -> dict[str, str]:
     """The digest of each file, packed transcript and line of the journal; raises like
     `archive.read`."""
-    found = _files(folder)
+    digest_of = _files(folder)
     if (folder / archive.NAME).exists():
         for name, text in archive.read(folder / archive.NAME):
-            found[_PACKED + name] = digest(text)
-    return found
+            digest_of[_PACKED + name] = digest(text)
+    return digest_of
 
 
 def together(texts: Mapping[str, bytes]) -> str:
@@ -95,12 +95,12 @@ def differences(folder: Path) -> list[str]:
     if not recorded:
         return []
     try:
-        found = digests(folder)
+        present = digests(folder)
     except FalloffError as error:  # a damaged archive: then the file itself differs
-        found, messages = _files(folder), [str(error)]
+        present, messages = _files(folder), [str(error)]
         recorded = {name: value for name, value in recorded.items() if not name.startswith(_PACKED)}
-    for name in sorted({*recorded, *found}, key=_by_number):
-        what, was, now = _described(name), recorded.get(name), found.get(name)
+    for name in sorted({*recorded, *present}, key=_by_number):
+        what, was, now = _described(name), recorded.get(name), present.get(name)
         if now is None:
             messages.append(f"{what} was recorded and is lost")
         elif was is None:
@@ -112,20 +112,20 @@ def differences(folder: Path) -> list[str]:
     return messages
 
 
-def _text(found: Mapping[str, str]) -> str:
-    return "".join(f"{found[name]}  {name}\n" for name in sorted(found, key=_by_number))
+def _text(digest_of: Mapping[str, str]) -> str:
+    return "".join(f"{digest_of[name]}  {name}\n" for name in sorted(digest_of, key=_by_number))
 
 
 def _files(folder: Path) -> dict[str, str]:
-    found = {}
+    digest_of = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         if file.is_file() and not _OTHERS.match(name):
             content = file.read_bytes()
-            found[name] = digest(content)
+            digest_of[name] = digest(content)
             for number, line in enumerate(content.splitlines() if name == JOURNAL else (), 1):
-                found[f"{name}:{number}"] = digest(line)[:LINE_DIGITS]
-    return found
+                digest_of[f"{name}:{number}"] = digest(line)[:LINE_DIGITS]
+    return digest_of
 
 
 def _described(name: str) -> str:

@@ -102,16 +102,16 @@ def absent(tool: str, text: str, what: str) -> Unreadable:
 
 def complaint(text: str) -> str:
     """The first line in which something says why a program did not run to its end, or empty."""
-    found = _COMPLAINT.search(text)
-    return found[0].strip()[:_LONGEST_QUOTE] if found else ""
+    line = _COMPLAINT.search(text)
+    return line[0].strip()[:_LONGEST_QUOTE] if line else ""
 
 
 def _kind(text: str) -> tuple[str, str, str]:
     """The tool whose output a text is, or none, what it is, and the text below its mark; all empty when it is unknown."""
     text = without_labels(text)
     for owner, mark in _marks():
-        if found := re.search(mark.pattern, text, re.M):
-            return owner, mark.what, text[found.end() :]
+        if match := re.search(mark.pattern, text, re.M):
+            return owner, mark.what, text[match.end() :]
     return "", "", ""
 
 
@@ -125,5 +125,5 @@ def _marks() -> tuple[tuple[str, Mark], ...]:
         for mark in tool.marks
     ]
     others = [("", mark) for mark in _OTHERS]
-    found = sorted([*of_tools, *others], key=lambda pair: pair[1].weak)
-    return (*(("", mark) for mark in _NO_TEXT), *found)
+    marks = sorted([*of_tools, *others], key=lambda pair: pair[1].weak)
+    return (*(("", mark) for mark in _NO_TEXT), *marks)

@@ -136,12 +136,12 @@ def without_rows(table: str, version: str) -> Unreadable:
     return Cut(f"{version} did not reach its first size: stopped or cut off")
 
 
-def usable(found: list[Result], what: str = "") -> list[Result]:
+def usable(results: list[Result], what: str = "") -> list[Result]:
     """The results, if any is not refused; otherwise raises Unreadable with the first reason, after
     `what`."""
-    if all(result.refused for result in found):
-        raise KINDS[found[0].kind](what + found[0].refused)
-    return found
+    if all(result.refused for result in results):
+        raise KINDS[results[0].kind](what + results[0].refused)
+    return results
 
 
 def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
@@ -246,15 +246,15 @@ def table_note(table: str, row: re.Pattern[str], sizes: Sequence[int]) -> str:
     return "; ".join(filter(None, notes))
 
 
-def without_interrupted(found: list[Result], sizes: Sequence[Sequence[int]]) -> list[Result]:
+def without_interrupted(results: list[Result], sizes: Sequence[Sequence[int]]) -> list[Result]:
     """The results of tables with these sizes. A table whose rest stands behind the next one is
     refused."""
-    checked = list(found)
+    checked = list(results)
     for number, (before, after) in enumerate(zip(sizes, sizes[1:])):
         ends = [place for place in range(1, len(after)) if after[place] <= after[place - 1]]
         if before and ends and after[ends[0]] > before[-1]:
             inside = Contradictory("another output begins inside this table")
-            checked[number] = refused(inside, found[number].settings)
+            checked[number] = refused(inside, results[number].settings)
     return checked
 
 

@@ -33,10 +33,10 @@ Table = dict[tuple[str, int], tuple[int, int]]
 def readings(text: str) -> list[Reading]:
     """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with all calls together; none
     where it has no table. Raises Unreadable as `table` does."""
-    found = table(text)
-    if found is None:
+    counts = table(text)
+    if counts is None:
         return []
-    by_class = [[sent for (_, size), sent in found.items() if size == least] for least in LEAST]
+    by_class = [[sent for (_, size), sent in counts.items() if size == least] for least in LEAST]
     messages, sizes = ([sum(sent[of] for sent in sents) for sents in by_class] for of in (0, 1))
     return [Reading("payload_messages", messages, "1"), Reading("payload_bytes", sizes, "B")]
 
@@ -53,10 +53,10 @@ def table(text: str) -> Optional[Table]:
     if _END not in lines or not _HEAD.match(lines[0]):
         raise Cut("the payload table lacks its line of headings, or its last line is cut off")
     rows = lines[1 : lines.index(_END)]
-    found = dict(map(_row, rows))
-    if len(found) < len(rows):
+    counts = dict(map(_row, rows))
+    if len(counts) < len(rows):
         raise Contradictory("the payload table has two lines for the same call and sizes")
-    return found
+    return counts
 
 
 def _row(line: str) -> tuple[tuple[str, int], tuple[int, int]]:
@@ -112,7 +112,7 @@ def _printed(file: Path) -> str:
     if not file.exists():
         return ""
     files = [file, *sorted(file.parent.glob(f"{file.name}.*.prof"))]
-    return "\n".join(one.read_text(encoding="utf-8").strip() for one in files)
+    return "\n".join(part.read_text(encoding="utf-8").strip() for part in files)
 
 
 def _with_libraries(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Optional, Union
 
-from runners import kept, renamed
+from runners import renamed, typed_json
 from runners.record import Description, Tool, Trial, is_name
 
 LEAST_BLOCKS = 2  # the fewest blocks with an interval
@@ -79,10 +79,10 @@ def plan_to_json(plan: Plan) -> str:
 
 def plan_from_json(text: Union[str, bytes]) -> Plan:
     """The inverse of `plan_to_json`; raises ValueError if the text is not a plan."""
-    data = kept.parsed(text)
+    data = typed_json.parsed(text)
     if isinstance(data, dict) and isinstance(data.get("stopping"), dict):
         data["stopping"].pop("precision", None)  # in older plans
-    plan = kept.record(Plan, data)
+    plan = typed_json.record(Plan, data)
     plan = replace(plan, name=renamed.campaign(plan.name))
     testbed = plan.testbed
     count = testbed.get("nodes")  # 0 for imported files
@@ -94,7 +94,7 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     tables = [testbed.get(name, {}) for name in ("node", "network", "networks", "rates", "rpeak")]
     if not all(isinstance(table, dict) for table in tables):
         raise ValueError("of its testbed, node, network, networks, rates or rpeak is no table")
-    design = kept.record(
+    design = typed_json.record(
         _Design, {name: value for name, value in plan.design.items() if name in _OF_DESIGN}
     )
     levels = [level for levels in design.factors.values() for level in levels]
@@ -125,14 +125,16 @@ def _are_statements(primary: Any) -> bool:
     """Whether these are two levels, or tables with two networks and two numbers of nodes."""
     if not isinstance(primary, list):
         return False
-    if not any(isinstance(one, dict) for one in primary):
-        return len(primary) in (0, 2) and not any(isinstance(one, list) for one in primary)
+    if not any(isinstance(statement, dict) for statement in primary):
+        return len(primary) in (0, 2) and not any(
+            isinstance(statement, list) for statement in primary
+        )
     return all(
-        isinstance(one, dict)
-        and isinstance(one.get("networks"), list)
-        and [type(name) for name in one["networks"]] == [str, str]
-        and type(one.get("from")) is type(one.get("to")) is int
-        for one in primary
+        isinstance(statement, dict)
+        and isinstance(statement.get("networks"), list)
+        and [type(name) for name in statement["networks"]] == [str, str]
+        and type(statement.get("from")) is type(statement.get("to")) is int
+        for statement in primary
     )
 
 

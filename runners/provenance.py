@@ -78,8 +78,8 @@ def _read(file: str) -> Optional[str]:
 
 
 def _first_match(pattern: str, text: Optional[str]) -> Optional[str]:
-    found = re.search(pattern, text or "")
-    return found.group(1).strip() if found else None
+    match = re.search(pattern, text or "")
+    return match.group(1).strip() if match else None
 
 
 def _output(*argv: str) -> Optional[str]:

@@ -244,7 +244,7 @@ class Unreadable(FalloffError):
 
     kind: str
 
-    def told(self) -> str:
+    def with_kind(self) -> str:
         """The kind with the reason, in the form that `falloff import` prints."""
         return f"{self.kind}: {self}"
 
@@ -294,9 +294,9 @@ def is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
+def unknown(kind: str, name: str, choices: Iterable[str]) -> FalloffError:
     """The error for an unknown name: the name that was probably meant, and all known names."""
-    names = sorted(known)
+    names = sorted(choices)
     present, near = renamed.present(name), nearest(name, names)
     if present:
         return FalloffError(f"{kind} {name!r} is called {present!r} now")
@@ -306,17 +306,17 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
     )
 
 
-def unknown_key(place: str, key: str, known: Iterable[str]) -> str:
+def unknown_key(place: str, key: str, names: Iterable[str]) -> str:
     """The fault of a key that nothing reads: the key that was probably meant, else all known
     keys."""
-    near = nearest(key, known)
-    remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+    near = nearest(key, names)
+    remedy = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
     return f"{place}{key} is unknown; {remedy}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """The known name that a misspelt one probably means, empty if none is similar."""
-    return next(iter(difflib.get_close_matches(str(name), list(known), 1)), "")
+    return next(iter(difflib.get_close_matches(str(name), list(names), 1)), "")
 
 
 def faulty(what: str, faults: Sequence[str]) -> FalloffError:
@@ -349,7 +349,7 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], list[Reading]]) 
     if not transcript.executions:
         return Outcome("unreadable", "nothing was executed")
     # Programs killed by a signal come first: programs that lose a partner fail, too, and may have started earlier.
-    for execution in sorted(transcript.executions, key=lambda each: (each.exit_code or 0) >= 0):
+    for execution in sorted(transcript.executions, key=lambda item: (item.exit_code or 0) >= 0):
         tool = execution.tool
         if execution.timed_out:
             return Outcome(

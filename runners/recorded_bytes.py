@@ -34,7 +34,7 @@ Sent = dict[tuple[str, int, int], int]  # by E or C, sender and receiver [B]
 def monitored(lines: Sequence[str]) -> Sent:
     """The counts in the monitoring's output."""
     matches = filter(None, map(_SENT.match, lines))
-    return {(one[1], int(one[2]), int(one[3])): int(one[4]) for one in matches}
+    return {(match[1], int(match[2]), int(match[3])): int(match[4]) for match in matches}
 
 
 def counted_ranks(lines: Sequence[str]) -> int:
@@ -50,15 +50,15 @@ def as_text(lines: Sequence[str], ranks: int) -> str:
 
 def sent(recording: Recording) -> Sent:
     """The bytes sent according to a recording, between different ranks."""
-    found: Sent = defaultdict(int)
+    sizes: Sent = defaultdict(int)
     for rank, call, ranks in _with_members(recording):
         if call.name in SENDS:
-            found[_WAY_BY_TAG.get(call.tag, "E"), rank, call.partner] += call.size
+            sizes[_WAY_BY_TAG.get(call.tag, "E"), rank, call.partner] += call.size
         elif call.collective:
             for other, size in zip(ranks, _to_each(call, rank, ranks)):
                 if size:
-                    found["C", rank, other] += size
-    return {key: size for key, size in found.items() if key[1] != key[2]}
+                    sizes["C", rank, other] += size
+    return {key: size for key, size in sizes.items() if key[1] != key[2]}
 
 
 def _with_members(recording: Recording) -> Iterator[tuple[int, Call, Sequence[int]]]:
@@ -72,14 +72,14 @@ def _with_members(recording: Recording) -> Iterator[tuple[int, Call, Sequence[in
 
 def _of_second_steps(recording: Recording) -> Sent:
     """The most that the first rank of a communicator counts besides, for collectives that are made of two others."""
-    found: Sent = defaultdict(int)
+    sizes: Sent = defaultdict(int)
     for rank, call, ranks in _with_members(recording):
         if call.name in _IN_TWO_STEPS and rank == ranks[0]:
             parts = call.parts or (call.size,) * len(ranks)
             whole = call.size if call.name == "allreduce" else sum(parts)
             for other, part in zip(ranks, parts):
-                found["C", rank, other] += whole + part
-    return found
+                sizes["C", rank, other] += whole + part
+    return sizes
 
 
 def _require_alike(recording: Recording) -> None:
@@ -144,7 +144,10 @@ def require_monitored(recording: Recording, counted: Sent) -> None:
     for less, more in product(({}, persistent), ({}, as_messages)):
         pairs = {*all_sent, *more}
         expected.append({p: all_sent.get(p, 0) - less.get(p, 0) + more.get(p, 0) for p in pairs})
-    worst = min((_worst(each, besides, counted) for each in expected), key=lambda found: found[0])
+    worst = min(
+        (_worst(sizes, besides, counted) for sizes in expected),
+        key=lambda difference: difference[0],
+    )
     off, (how, sender, receiver), ours, theirs = worst
     if off > MOST_OFF:
         raise Contradictory(

@@ -130,7 +130,7 @@ def is_window(recording: Recording) -> bool:
 def _window(ranks: Sequence[Sequence[Call]]) -> Recording:
     """The calls up to the last collective of all ranks that each of them still recorded, without messages of which only
     one end is within; `tag` of the last call is 1. Raises Unsupported if there is no such collective."""
-    border, kept = [], []
+    border, windows = [], []
     for calls in ranks:
         border.append(
             [
@@ -144,8 +144,8 @@ def _window(ranks: Sequence[Sequence[Call]]) -> Recording:
         reason = "a rank makes too many calls to be recorded, and no collective of all ranks divides them"
         raise Unsupported(f"{reason}: record fewer steps of the program")
     for calls, places in zip(ranks, border):
-        kept.append([*calls[: places[common - 1] + 1], calls[-1]._replace(seconds=0.0, tag=1)])
-    return tuple(tuple(calls) for calls in _whole_messages(kept))
+        windows.append([*calls[: places[common - 1] + 1], calls[-1]._replace(seconds=0.0, tag=1)])
+    return tuple(tuple(calls) for calls in _whole_messages(windows))
 
 
 def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
@@ -158,10 +158,10 @@ def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
             elif call.name in ("recv", "irecv"):
                 ends[call.partner, rank, call.label, call.tag][1] += 1
     whole = {key: min(counts) for key, counts in ends.items()}
-    found = []
+    whole_calls = []
     for rank, calls in enumerate(ranks):
         seen: dict[tuple[int, ...], int] = defaultdict(int)
-        begun, before, kept = set(), 0.0, []
+        begun, before, within = set(), 0.0, []
         for call in calls:
             key = (rank, call.partner) if call.name in SENDS else (call.partner, rank)
             of = (call.name in SENDS, *key, call.label, call.tag)
@@ -179,10 +179,10 @@ def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
                 continue
             if call.request and call.name != "wait":
                 begun.add(call.request)
-            kept.append(call._replace(seconds=call.seconds + before))
+            within.append(call._replace(seconds=call.seconds + before))
             before = 0.0
-        found.append(kept)
-    return found
+        whole_calls.append(within)
+    return whole_calls
 
 
 def _require_known(lines: Sequence[str]) -> None:
@@ -251,7 +251,7 @@ def programs() -> list[str]:
     return sorted({name[1] for file in files if (name := _FILE.fullmatch(file.name))})
 
 
-def kept(program: str) -> dict[int, Recording]:
+def by_ranks(program: str) -> dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
     files = _files(program)
     return {ranks: _opened(files[ranks], files[ranks].read_bytes()) for ranks in sorted(files)}
@@ -259,8 +259,8 @@ def kept(program: str) -> dict[int, Recording]:
 
 def _files(program: str) -> dict[int, Path]:
     """The files of a program's recordings by their number of ranks; raises FalloffError when there is none."""
-    found = executables.described(STORE, "*-*.txt.xz")
-    names = [(_FILE.fullmatch(file.name), file) for file in found]
+    listed = executables.described(STORE, "*-*.txt.xz")
+    names = [(_FILE.fullmatch(file.name), file) for file in listed]
     files = {int(name[2]): file for name, file in names if name and name[1] == program}
     if not files:
         raise unknown("recorded program", program, programs())
@@ -284,8 +284,8 @@ def keep(text: str, program: str) -> Path:
     if is_monitored(text):
         rest = text[text.rindex(_END) :].splitlines()
         whole += f"{_MONITORED}\n{recorded_bytes.as_text(rest, ranks)}"
-    executables.own(STORE).mkdir(parents=True, exist_ok=True)
-    file = executables.own(STORE) / f"{program}-{ranks}.txt.xz"
+    executables.users_folder(STORE).mkdir(parents=True, exist_ok=True)
+    file = executables.users_folder(STORE) / f"{program}-{ranks}.txt.xz"
     write_whole(file, lzma.compress(whole.encode()))
     return file
 
@@ -308,4 +308,4 @@ def of(program: str, ranks: int) -> Recording:
     files = _files(program)
     if ranks in files:
         return _opened(files[ranks], files[ranks].read_bytes())
-    return extrapolation.extrapolated(program, kept(program), ranks)
+    return extrapolation.extrapolated(program, by_ranks(program), ranks)

@@ -38,12 +38,12 @@ def files(recording: Recording) -> dict[str, str]:
             f"a call moves {most / 2**30:.1f} GiB at once, which MPI's counts cannot hold"
         )
     lines = [" ".join(map(str, (len(ranks), *ranks))) for ranks in members.values()]
-    found = {COMMUNICATORS: f"{most} {len(members)}\n" + "".join(f"{line}\n" for line in lines)}
+    texts = {COMMUNICATORS: f"{most} {len(members)}\n" + "".join(f"{line}\n" for line in lines)}
     for rank, calls in enumerate(recording):
         head = " ".join(map(str, sent[rank]))
         actions = _actions(rank, calls, tags[rank], members, numbers)
-        found[f"rank-{rank}"] = "\n".join([head, *actions, "x"]) + "\n"
-    return found
+        texts[f"rank-{rank}"] = "\n".join([head, *actions, "x"]) + "\n"
+    return texts
 
 
 def _communicators(recording: Recording) -> dict[int, tuple[int, ...]]:
@@ -80,18 +80,18 @@ def _tags(recording: Recording) -> list[list[int]]:
         if call.name in SENDS:
             waiting[rank, call.partner, call.label, call.tag].append(place)
     numbers: dict[tuple[int, int], int] = defaultdict(int)
-    found = [[0] * len(calls) for calls in recording]
+    tags = [[0] * len(calls) for calls in recording]
     for rank, place, call in calls:
         if call.name in ("recv", "irecv"):
             sent = waiting[call.partner, rank, call.label, call.tag]
             if not sent:
                 raise Contradictory(f"rank {rank} receives what rank {call.partner} never sends")
             numbers[call.partner, rank] += 1
-            found[rank][place] = found[call.partner][sent.popleft()] = numbers[call.partner, rank]
+            tags[rank][place] = tags[call.partner][sent.popleft()] = numbers[call.partner, rank]
     for (sender, receiver, *_), sent in waiting.items():
         if sent:
             raise Contradictory(f"rank {receiver} never receives what rank {sender} sends")
-    return found
+    return tags
 
 
 def _actions(

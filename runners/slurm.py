@@ -167,19 +167,19 @@ def _faults(testbed: Description) -> list[str]:
     """Why a cluster's description cannot become a job, in words; empty if it can."""
     if testbed.get("launcher") != "slurm":
         return ['--submit takes a testbed with launcher = "slurm"']
-    asked, found = testbed.get("slurm", {}), []
+    asked, faults = testbed.get("slurm", {}), []
     if asked.get("time_limit_s", 0) <= RESERVE_S:
-        found.append(
+        faults.append(
             f"slurm.time_limit_s has to be more than the {RESERVE_S} s that a job keeps at its end"
         )
     for option in asked.get("options", []):
         match = _OPTION.fullmatch(option)
         if not match:
-            found.append(f"slurm.options: {option!r} is not of the form --name or --name=value")
+            faults.append(f"slurm.options: {option!r} is not of the form --name or --name=value")
         elif match[1] not in _OPTIONS:
             allowed = ", ".join(_OPTIONS)
-            found.append(f"slurm.options: --{match[1]} is none that a job may have: {allowed}")
-    return found
+            faults.append(f"slurm.options: --{match[1]} is none that a job may have: {allowed}")
+    return faults
 
 
 def copy_code(folder: Path) -> dict[str, Any]:
@@ -237,8 +237,8 @@ def provenance(of: Allocation) -> dict[str, Any]:
     """
     switches = {}
     for host in of.hosts:
-        said = _run(["scontrol", "show", "topology", host], {}).stdout
-        switches[host] = re.findall(r"SwitchName=(\S+)", said) or None
+        topology = _run(["scontrol", "show", "topology", host], {}).stdout
+        switches[host] = re.findall(r"SwitchName=(\S+)", topology) or None
     return {
         "version": ask(["scontrol", "--version"]),
         "job": of.job,
@@ -262,5 +262,5 @@ def _run(argv: Sequence[str], settings: Mapping[str, str]) -> "subprocess.Comple
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:
-    said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    return said[-1] if said else f"exit code {done.returncode}"
+    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    return lines[-1] if lines else f"exit code {done.returncode}"

@@ -22,7 +22,7 @@ def text(folder: Folder) -> str:
     trials = plan.trials()
     lacking = missing(trials, folder)
     end = _ENDS.get(folder.end().get("event"), "").format(**folder.end())
-    kept = f"{len(trials) - len(lacking)} of {len(trials)} trials kept, {len(lacking)} missing"
+    progress = f"{len(trials) - len(lacking)} of {len(trials)} trials kept, {len(lacking)} missing"
     lines = []
     blocks = [(str(number), block) for number, block in enumerate((plan.preamble, *plan.blocks))]
     kinds = [(number, _kinds(block, lacking)) for number, block in blocks if block]
@@ -41,14 +41,14 @@ def text(folder: Folder) -> str:
         except FalloffError as error:
             lines.append(str(error))
     lines += _job(folder)
-    return "\n".join([f"{folder.path.name}: {kept}{end}", *(f"  {line}" for line in lines)])
+    return "\n".join([f"{folder.path.name}: {progress}{end}", *(f"  {line}" for line in lines)])
 
 
 def _kinds(block: Sequence[Trial], lacking: set[str]) -> str:
     """For each kind of trial in a block, how many of how many are done."""
     totals = Counter(trial.runner for trial in block)
-    kept = Counter(trial.runner for trial in block if trial.id not in lacking)
-    return ", ".join(f"{runner} {kept[runner]} of {total}" for runner, total in totals.items())
+    finished = Counter(trial.runner for trial in block if trial.id not in lacking)
+    return ", ".join(f"{runner} {finished[runner]} of {total}" for runner, total in totals.items())
 
 
 def _job(folder: Folder) -> list[str]:

@@ -98,7 +98,9 @@ def state(times=1, ports=None, **interfaces):
     below them; RDMA ports with what they sent and their link layer."""
     keys, below = ("addresses", "sent", "lower"), (None,)
     told = {name: dict(zip(keys, (*its, *below))) for name, its in interfaces.items()}
-    rdma = {name: {"sent": sent, "link_layer": layer} for name, (sent, layer) in (ports or {}).items()}
+    rdma = {
+        name: {"sent": sent, "link_layer": layer} for name, (sent, layer) in (ports or {}).items()
+    }
     for counted in (*told.values(), *rdma.values()):
         counted.update(sent=times * counted["sent"], received=0, mtu=1500)
     return {"hostname": "n1", "interfaces": told, "rdma": rdma}

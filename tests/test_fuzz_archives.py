@@ -258,10 +258,10 @@ def test_recordings_are_read_as_they_were_kept(monkeypatch, tmp_path, counts):
     store.mkdir()
     file = Path(shutil.copy(source, store))
     monkeypatch.setattr(recording, "STORE", store)
-    whole, digest = recording.kept(program), recording.digest(program)
+    whole, digest = recording.by_ranks(program), recording.digest(program)
     for number, chance in cases("recording"):
         file.write_bytes(inside(chance, source.read_bytes()))
-        found = told(number, lambda: recording.kept(program), counts, whole)
+        found = told(number, lambda: recording.by_ranks(program), counts, whole)
         assert found in (None, whole) or recording.digest(program) != digest, number
 
 

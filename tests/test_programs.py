@@ -182,14 +182,14 @@ def computed_s(ranks):
 def test_the_stored_recordings_are_carried_on():
     """Both examples share out the same work: carried on to more ranks, these compute as much together as was recorded."""
     for program in ("stencil", "transpose"):
-        kept = recording.kept(program)
+        kept = recording.by_ranks(program)
         recorded = computed_s(kept[max(kept)])
         for ranks in (32, 64):
             found = recording.of(program, ranks)
             assert len(found) == ranks
             assert computed_s(found) == pytest.approx(recorded, rel=0.15)
     with pytest.raises(FalloffError, match="did you mean 'stencil'"):
-        recording.kept("stencill")
+        recording.by_ranks("stencill")
     with pytest.raises(FalloffError, match="cannot name a program"):
         recording.keep(TEXT, "../evil")
 

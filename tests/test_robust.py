@@ -247,10 +247,10 @@ def test_a_replay_takes_the_recordings_of_one_program(name, monkeypatch, tmp_pat
     for file in ("mine-x.txt.xz", "mine-2.txt.xz", "other-4.txt.xz", "mine-2-3.bak.txt.xz"):
         shutil.copy(min(recording.STORE.glob("*-2.txt.xz")), tmp_path / file)
     monkeypatch.setattr(recording, "STORE", tmp_path)
-    assert list(recording.kept("mine")) == [2]
+    assert list(recording.by_ranks("mine")) == [2]
     assert recording.programs() == ["mine", "other"]
     with pytest.raises(FalloffError, match="there is no recorded program"):
-        recording.kept(name)
+        recording.by_ranks(name)
     with pytest.raises(FalloffError, match="there is no recorded program"):
         recording.digest(name)
 

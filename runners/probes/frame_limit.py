@@ -62,16 +62,16 @@ def read(output: str, payload: int, mtu: int) -> Try:
     replies = _REPLY.findall(output)
     complaints = [line for line, size, _ in replies if int(size) != payload + _ICMP_HEADER]
     complaints += _COMPLAINT.findall(output)
-    said = complaints[0] if complaints else ""
+    message = complaints[0] if complaints else ""
     if not summary or not int(summary[1]):
-        raise Unusable(said or "ping's summary is missing")
+        raise Unusable(message or "ping's summary is missing")
     requests = int(summary[1])
     whole = len({sequence for _, size, sequence in replies if int(size) == payload + _ICMP_HEADER})
     if 2 * whole > requests:
         return Try(payload, requests, whole, CARRIED)
     faults = {_fault(complaint, mtu) for complaint in complaints}
     outcome = next((fault for fault in (UNCLEAR, ROUTER, LOCAL) if fault in faults), SILENT)
-    return Try(payload, requests, whole, UNCLEAR if whole else outcome, said)
+    return Try(payload, requests, whole, UNCLEAR if whole else outcome, message)
 
 
 def _fault(complaint: str, mtu: int) -> str:
@@ -136,13 +136,13 @@ def _ip(*words: str) -> list[dict[str, Any]]:
 
 def version() -> str:
     """ping's version; raises Unusable unless it is that of iputils, which can forbid fragments."""
-    said = _ping(["-V"])
-    if "iputils" not in said:
-        first = (said.strip().splitlines() or ["nothing"])[0]
+    answer = _ping(["-V"])
+    if "iputils" not in answer:
+        first = (answer.strip().splitlines() or ["nothing"])[0]
         raise Unusable(
             f"this needs the ping of iputils, which can forbid fragments; `ping -V` says: {first}"
         )
-    return said.splitlines()[0].split(",")[-1].replace("ping from", "").strip()
+    return answer.splitlines()[0].split(",")[-1].replace("ping from", "").strip()
 
 
 def _ping(arguments: list[str]) -> str:
@@ -158,7 +158,7 @@ def _ping(arguments: list[str]) -> str:
 def table(tries: list[Try]) -> str:
     """The lines of a table, including headings."""
     row = "{:7} {:9} {:8}  {:7}  {}"
-    rows = [row.format(*one).rstrip() for one in tries]
+    rows = [row.format(*entry).rstrip() for entry in tries]
     return "\n".join(["payload  requests  replies  outcome  said", *rows])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from runners.record import FalloffError
 from runners.testbeds.graph import Buffer
-from runners.testbeds.programs import Started
+from runners.testbeds.programs import RunningProgram
 
 PROGRAM = "buffered_switch"
 # A trial's `switch`, unless frames arrived later than computed by more than a full frame's time on the wire, on average.
@@ -86,14 +86,14 @@ def settings(buffer: Buffer, rates: Sequence[float]) -> dict[str, Any]:
 def words(file: Path, buffer: Buffer, ports: Sequence[tuple[Path, str, str, float]]) -> list[str]:
     """The program's arguments. Each port has the file of its node's network namespace, the name and
     the hardware address of the interface there, and its rate [bit/s]."""
-    own = buffer.bytes, buffer.alpha, buffer.pause_bytes, buffer.mark_bytes, buffer.delay_s
-    found = [str(file), *map(repr, own)]
+    fields = buffer.bytes, buffer.alpha, buffer.pause_bytes, buffer.mark_bytes, buffer.delay_s
+    arguments = [str(file), *map(repr, fields)]
     for space, interface, address, rate in ports:
-        found += [str(space), interface, address, repr(float(rate))]
-    return found
+        arguments += [str(space), interface, address, repr(float(rate))]
+    return arguments
 
 
-def ask(switch: Started, file: Path) -> Report:
+def ask(switch: RunningProgram, file: Path) -> Report:
     """What a switch has counted since it was asked before; `file` is the one that it writes to.
 
     Raises FalloffError if it does not answer.

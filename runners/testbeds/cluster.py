@@ -244,18 +244,18 @@ class OnCluster:
         Counters are `bytes_sent` and `bytes_received` [B] on the trial's network, over all hosts,
         NaN for hosts that took no part. The testbed's own failures become the transcript's `fault`.
         """
-        found, needed = programs.Found(), max(command.nodes for command in commands)
+        collected, needed = programs.TrialState(), max(command.nodes for command in commands)
         files = {name: text for command in commands for name, text in command.files.items()}
         before = self._first_to_answer(needed, files)
         hosts = list(before)
         if len(hosts) < needed:
             left = f"{len(hosts)} of {len(self.description['hosts'])} are left: {self.losses()}"
             reason = f"{needed} nodes are needed, {left}"
-            return replace(found.transcript(self, trial), unavailable=reason)
-        with found.faults():
+            return replace(collected.transcript(self, trial), unavailable=reason)
+        with collected.faults():
             network = trial.point["interconnect"]
-            found.requested = self._stated(network)
-            self._execute(commands, hosts, network, found.ran)
+            collected.requested = self._stated(network)
+            self._execute(commands, hosts, network, collected.ran)
             after = self.states(hosts)
             if len(after) < needed:
                 raise FalloffError(self.losses())
@@ -265,15 +265,15 @@ class OnCluster:
                 bytes_of[host] = carried(before[host], state, self.networks[network], where)
                 mtu = state["interfaces"][where.interface]["mtu"]
                 settings[host] = {"mtu": mtu, **state["tcp"]}
-            found.effective = {key: agreed(settings, key) for key in settings[hosts[0]]}
+            collected.effective = {key: agreed(settings, key) for key in settings[hosts[0]]}
             unknown = dict.fromkeys(("sent", "received"), math.nan)
             for way in unknown:
-                known = (bytes_of.get(host, unknown)[way] for host in self.description["hosts"])
-                found.counters[f"bytes_{way}"] = list(known)
+                counts = (bytes_of.get(host, unknown)[way] for host in self.description["hosts"])
+                collected.counters[f"bytes_{way}"] = list(counts)
             used_network = used(network, list(bytes_of.values())) if needed > 1 else None
             if used_network:
-                found.requested["fabric"], found.effective["fabric"] = network, used_network
-        return found.transcript(self, trial)
+                collected.requested["fabric"], collected.effective["fabric"] = network, used_network
+        return collected.transcript(self, trial)
 
     def argv(self, command: Command, hosts: Sequence[str], network: str) -> list[str]:
         """A command's whole line on this machine: mpirun under a guard, or the program's own guard
@@ -318,13 +318,13 @@ class OnCluster:
         commands: Sequence[Command],
         hosts: Sequence[str],
         network: str,
-        ran: list[programs.Ran],
+        ran: list[programs.ExecutedCommand],
     ) -> None:
         """Run commands, each under runners/probes/guard.py, which ends it with this program, its
         connection and its trial."""
         with remote.Heartbeat() as heart:
 
-            def start(command: Command) -> programs.Started:
+            def start(command: Command) -> programs.RunningProgram:
                 words, pipe = self.argv(command, hosts, network), subprocess.PIPE
                 started = programs.start(command.argv[0], words, Path("/"), os.environ, stdin=pipe)
                 heart.keep(started.process.stdin)
@@ -332,16 +332,16 @@ class OnCluster:
                 started.hang_up = partial(heart.close, started.process.stdin)
                 return started
 
-            def listens(_: Command, started: programs.Started) -> bool:
+            def listens(_: Command, started: programs.RunningProgram) -> bool:
                 return LISTENS in started.complaints
 
             programs.run(commands, start, listens, ran, _SECONDS_TO_SERVE)
 
     def _mpirun(self, command: Command, hosts: Sequence[str], network: Description) -> list[str]:
         """mpirun by its path, so that it finds its own daemons on the hosts in the same place."""
-        each, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
+        ranks, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
         # All programs use the same cores of a node, however many processes share these.
-        threads = max(self.description.get("threads", 1) * usual // each, 1)
+        threads = max(self.description.get("threads", 1) * usual // ranks, 1)
         variables = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
         variables.update(network.get("environment", {}))
         exported = [f"{name}={value}" for name, value in variables.items()]
@@ -354,8 +354,8 @@ class OnCluster:
         if "mpi" not in network:  # use TCP there, even if Open MPI would find a faster transport
             where = network.get("subnet", network.get("interface"))
             parameters.update(pml="ob1", btl="self,vader,tcp", btl_tcp_if_include=where)
-        binding = self.description.get("binding", []) if each == usual else ["--bind-to", "none"]
-        slots = ",".join(f"{host}:{each}" for host in hosts[: command.nodes])
+        binding = self.description.get("binding", []) if ranks == usual else ["--bind-to", "none"]
+        slots = ",".join(f"{host}:{ranks}" for host in hosts[: command.nodes])
         return [
             self.mpirun,
             *(word for name, value in parameters.items() for word in ("--mca", name, value)),
@@ -419,9 +419,9 @@ def carried(before: State, after: State, network: Description, at: Place) -> dic
     interfaces, ports = _grown(before, after, "interfaces"), _grown(before, after, "rdma")
     port = network.get("rdma")
     if port is not None and port not in ports:
-        known = ", ".join(ports) or "none"
+        names = ", ".join(ports) or "none"
         raise FalloffError(
-            f"{after['hostname']} has no counters of RDMA port {port}; there are {known}"
+            f"{after['hostname']} has no counters of RDMA port {port}; there are {names}"
         )
     counts = [ports[port]] if port else []
     if not port or after["rdma"][port]["link_layer"] != "InfiniBand":

@@ -239,12 +239,12 @@ class Emulated:
         `_shares` on a testbed that accounts for CPU time; and pace_... on paced nodes. The
         testbed's own failures become the transcript's `fault`.
         """
-        found, point = programs.Found(), trial.point
-        with found.faults():
+        state, point = programs.TrialState(), trial.point
+        with state.faults():
             way, slowness = graph.way(point, self._rails), self._slowness(point)
             buffer = self._buffer(point, slowness)
             net = self.use(point.get("path") or point["interconnect"], way, slowness, buffer)
-            found.requested = self._configure(net, point, way, trial.block, slowness)
+            state.requested = self._configure(net, point, way, trial.block, slowness)
             pacing = self._pacing(point, trial.block, slowness)
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             ranks = max((command.ranks for command in commands), default=0)
@@ -252,7 +252,7 @@ class Emulated:
             is_probed = "scale" in self.description or self._is_stretched
             if is_probed and ranks > 1:
                 probed = link_probe.probe(net, around, ranks)
-                found.requested["link"], found.effective["link"] = (
+                state.requested["link"], state.effective["link"] = (
                     link_probe.KEPT,
                     link_probe.verdict(probed, net.graph.has_taps),
                 )
@@ -262,40 +262,40 @@ class Emulated:
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
             waiting = net.waiting_times()
             with host.precedence() if baseline_s else nullcontext():
-                nodes.execute(commands, net, around, found.ran)
+                nodes.execute(commands, net, around, state.ran)
             waiting = {
                 thread: end - waiting[thread]
                 for thread, end in net.waiting_times().items()
                 if thread in waiting
             }
-            found.counters = net.bytes_between(bytes_before, net.byte_counts())
-            after, worked = _clocks(net), nodes.cpu_times(found.ran, net.graph.nodes)
+            state.counters = net.bytes_between(bytes_before, net.byte_counts())
+            after, worked = _clocks(net), nodes.cpu_times(state.ran, net.graph.nodes)
             times = zip(receiving, net.receiving_times(), worked)
-            used = [end - begin + own for begin, end, own in times]
-            found.counters["cpu_time"] = used
+            used = [end - begin + programs_s for begin, end, programs_s in times]
+            state.counters["cpu_time"] = used
             if baseline_s:
                 grown = {key: after[key] - before[key] for key in after}
-                found.counters.update(_shares(grown, sum(used), idle))
-            found.counters.update(probed)
-            found.effective.update(net.effective())
+                state.counters.update(_shares(grown, sum(used), idle))
+            state.counters.update(probed)
+            state.effective.update(net.effective())
             if report := net.switch_report():
-                found.counters.update(report.counters())
-                found.effective.update(report.settings(point.get("mtu", net.table["mtu"])))
-            if "window_bytes" in found.requested:
+                state.counters.update(report.counters())
+                state.effective.update(report.settings(point.get("mtu", net.table["mtu"])))
+            if "window_bytes" in state.requested:
                 # The kernel silently limits a socket to the machine's limit.
-                asked = found.requested["window_bytes"]
-                found.effective["window_bytes"] = min(asked, _largest_window() or asked)
-            self._judge_ranks(found, net)
+                asked = state.requested["window_bytes"]
+                state.effective["window_bytes"] = min(asked, _largest_window() or asked)
+            self._judge_ranks(state, net)
             if self.load(trial) >= 1 and not self._is_stretched:
                 disturbed = busy.verdict(
                     _waits(
-                        found,
+                        state,
                         (*nodes.waited_s(net), *waiting.values()),
                         after["elapsed"] - before["elapsed"],
                     )
                 )
-                found.effective.update({"busy": disturbed} if disturbed else {})
-        return found.transcript(self, trial)
+                state.effective.update({"busy": disturbed} if disturbed else {})
+        return state.transcript(self, trial)
 
     def provenance(self) -> dict[str, Any]:
         """Whether it ran as root of the machine or of a namespace, and the largest window [B] that
@@ -372,13 +372,13 @@ class Emulated:
     def _timers(self, point: Settings) -> dict[str, Any]:
         """TCP's settings of a point that concern its timers: `rto_min_s` is on the cluster's scale
         of time, so it is as much longer here as everything else."""
-        found: dict[str, Any] = {}
+        timers: dict[str, Any] = {}
         if "rto_min_s" in point:
             dilation = point.get("dilation", self.description.get("node", {}).get("dilation", 1))
-            found["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
+            timers["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
         if "loss_recovery" in point:
-            found.update(LOSS_RECOVERY[point["loss_recovery"]])
-        return found
+            timers.update(LOSS_RECOVERY[point["loss_recovery"]])
+        return timers
 
     def _burst_s(self, rate_bit_s: Optional[float], slowness: float) -> Optional[float]:
         """How long a link may send after a pause before its rate holds [s]; None if the testbed
@@ -410,19 +410,19 @@ class Emulated:
             )
         return {}
 
-    def _judge_ranks(self, found: programs.Found, net: Network) -> None:
+    def _judge_ranks(self, state: programs.TrialState, net: Network) -> None:
         """Whether every node that should have a rank had one, and kept its pace if it has one."""
-        mpi = [(command, execution) for command, execution, *_ in found.ran if command.ranks]
+        mpi = [(command, execution) for command, execution, *_ in state.ran if command.ranks]
         if not mpi:
             return
-        found.requested["nodes"] = max(command.nodes for command, _ in mpi)
-        found.effective["nodes"] = nodes.occupied(net)
+        state.requested["nodes"] = max(command.nodes for command, _ in mpi)
+        state.effective["nodes"] = nodes.occupied(net)
         if not _is_paced(self.description):
             return
         nodes_there = len(net.graph.nodes)
-        found.requested["pace"], found.effective["pace"] = pace.KEPT, pace.kept(mpi, nodes_there)
-        found.effective["realtime"] = self.real_time
-        found.counters.update(pace.counters(mpi, nodes_there))
+        state.requested["pace"], state.effective["pace"] = pace.KEPT, pace.verdict(mpi, nodes_there)
+        state.effective["realtime"] = self.real_time
+        state.counters.update(pace.counters(mpi, nodes_there))
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.
@@ -433,11 +433,11 @@ def _clocks(net: Network) -> dict[str, float]:
     return {"network_cpu_time": net.carrying_time(), **host.clock()}
 
 
-def _waits(found: programs.Found, others: Iterable[float], elapsed_s: float) -> list[float]:
+def _waits(state: programs.TrialState, others: Iterable[float], elapsed_s: float) -> list[float]:
     """The share of a trial's time [1] for which each of its programs, but not mpirun, and each of `others` was kept waiting
     for a processor."""
-    own = [program.delayed_s for program in found.ran if not program.command.ranks]
-    return [delay / elapsed_s for delay in (*own, *others)]
+    delays = [program.delayed_s for program in state.ran if not program.command.ranks]
+    return [delay / elapsed_s for delay in (*delays, *others)]
 
 
 def _largest_window() -> Optional[int]:
@@ -460,5 +460,5 @@ def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> dict[str
         "network_cpu_time": grown["network_cpu_time"],
         "baseline_cpu_time": idle * grown["elapsed"],
     }
-    known = nodes_s + shares["network_cpu_time"] + shares["baseline_cpu_time"]
-    return {**shares, "unattributed_cpu_time": shares["host_cpu_time"] - known}
+    attributed = nodes_s + shares["network_cpu_time"] + shares["baseline_cpu_time"]
+    return {**shares, "unattributed_cpu_time": shares["host_cpu_time"] - attributed}

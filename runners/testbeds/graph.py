@@ -309,22 +309,22 @@ def star(
     delay_s = interconnect.get("delay_s", 0.0) / 2  # on each of two links
     numbers = [str(number) for number in range(1, nodes + 1)]
     switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
-    kept = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
+    keys = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
     if buffer:  # its program carries frames, not packets of several
-        kept = kept[:-1]
+        keys = keys[:-1]
         kinds: dict[str, Any] = {"buffers": dict.fromkeys(switches, buffer)}
     else:
         kinds = {"switches": dict.fromkeys(switches, interconnect["mtu"])}
 
     def link(node: str) -> dict[str, Any]:
-        own = rates.get(node, {})
+        slowed = rates.get(node, {})
         if not delay_s:
-            return own
-        carried = own.get("rate_bit_s", rate)
+            return slowed
+        carried = slowed.get("rate_bit_s", rate)
         return {"delay_s": delay_s, "rate_bit_s": None, "carried_bit_s": carried}
 
     return {
-        **{key: interconnect[key] for key in kept if key in interconnect},
+        **{key: interconnect[key] for key in keys if key in interconnect},
         **kinds,
         "links": [
             {"from": int(node), "to": switch, **link(node)}

@@ -64,13 +64,13 @@ def thread_time(thread: int) -> float:
 def kernel_threads(prefix: str) -> dict[str, list[int]]:
     """The ids of the kernel's threads with this prefix of their name; the kernel keeps only 15
     letters."""
-    found: dict[str, list[int]] = {}
+    threads: dict[str, list[int]] = {}
     for process in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
             thread = Path(f"/proc/{process}/comm").read_text().strip()
             if thread.startswith(prefix):
-                found.setdefault(thread[:15], []).append(int(process))
-    return found
+                threads.setdefault(thread[:15], []).append(int(process))
+    return threads
 
 
 @contextmanager

@@ -107,12 +107,12 @@ def processes(spaces: Sequence[Path]) -> set[int]:
     """The ids of all processes in these namespaces, except this one; those that have ended are not
     listed."""
     inodes = {os.stat(space / "net").st_ino for space in spaces}
-    found = set()
+    numbers = set()
     for process in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
             if os.stat(f"/proc/{process}/ns/net").st_ino in inodes:
-                found.add(int(process))
-    return found - {os.getpid()}
+                numbers.add(int(process))
+    return numbers - {os.getpid()}
 
 
 def kill(spaces: Sequence[Path], spared: Collection[int] = ()) -> None:
@@ -128,18 +128,18 @@ def kill_all(left: Callable[[], Collection[int]]) -> None:
     Raises FalloffError if one does not die.
     """
     deadline = time.monotonic() + _PATIENCE_S
-    while found := left():
+    while alive := left():
         if time.monotonic() > deadline:
             raise FalloffError(
-                f"processes {sorted(found)} of the testbed survive SIGKILL: restart the machine"
+                f"processes {sorted(alive)} of the testbed survive SIGKILL: restart the machine"
             )
-        for process in found:
+        for process in alive:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.002)
 
 
-def kept(folder: Path) -> list[Path]:
+def with_namespaces(folder: Path) -> list[Path]:
     """The folders below `folder`, at any depth, that keep a namespace alive, even an incomplete
     one."""
     return [Path(mount).parent for mount in _mounts(folder) if mount.endswith("/net")]
@@ -148,7 +148,7 @@ def kept(folder: Path) -> list[Path]:
 def release(folder: Path) -> None:
     """End the programs in the namespaces that are kept below `folder`, and unmount everything
     there, which ends the namespaces."""
-    kill(kept(folder))
+    kill(with_namespaces(folder))
     for mount in reversed(_mounts(folder)):
         # umount(8) reads the list of all mounts each time, which took a minute for the 36 nodes of a dozen trials side by side.
         if _libc.umount2(os.fsencode(mount), 0) and ctypes.get_errno() != errno.EINVAL:

@@ -85,8 +85,8 @@ class Network:
     tool: Callable[[str], str]
     threaded: bool = False
     real_time: bool = False
-    carriers: list[programs.Started] = field(default_factory=list)
-    switch: Optional[programs.Started] = None
+    carriers: list[programs.RunningProgram] = field(default_factory=list)
+    switch: Optional[programs.RunningProgram] = None
     threads: dict[str, list[int]] = field(default_factory=dict)
     shapers: dict[End, settings.Shaper] = field(default_factory=dict)
 
@@ -148,11 +148,11 @@ class Network:
         between = {**self.graph.switches, **self.graph.routers}
         for place in self.graph.places:
             # A port silently drops any frame above its own MTU.
-            own = between.get(place, mtu)
+            limit = between.get(place, mtu)
             for end in self.graph.ends(place):
                 link = self.graph.links[end.link]
                 rate, largest = link.rates[end.side], min(mtu, link.mtu or mtu)
-                mtus[end] = min(own, link.mtu or own)
+                mtus[end] = min(limit, link.mtu or limit)
                 if self.graph.peer(end) in self.graph.buffers:
                     rate = None  # the switch's program lets frames take their time
                 self.shapers[end] = settings.Shaper(rate, largest, large, burst_s)
@@ -183,11 +183,11 @@ class Network:
 
     def _switch_settings(self) -> dict[str, Any]:
         """The settings that the switch with a buffer should have; empty without one."""
-        found: dict[str, Any] = {}
+        wanted: dict[str, Any] = {}
         for switch, buffer in self.graph.buffers.items():
             rates = [self._port_rate(end) for end in self.graph.stations(switch)]
-            found = {**buffered.settings(buffer, rates), "switch": buffered.KEPT}
-        return found
+            wanted = {**buffered.settings(buffer, rates), "switch": buffered.KEPT}
+        return wanted
 
     def switch_report(self) -> Optional[buffered.Report]:
         """What the switch with a buffer has counted since it was asked before; None without one."""
@@ -207,10 +207,12 @@ class Network:
         """The settings read back: a value if all ends agree, else a list of which ends have
         which."""
         places = self.graph.places
-        found = settings.interfaces([(self.space(place), self.devices(place)) for place in places])
+        interfaces = settings.interfaces(
+            [(self.space(place), self.devices(place)) for place in places]
+        )
         ends = {}
         for end, shaper in self.shapers.items():
-            values = dict(found[self.graph.place(end), self.device(end)])
+            values = dict(interfaces[self.graph.place(end), self.device(end)])
             if "largest_packet_bytes" not in self.table:
                 del values["largest_packet_bytes"]
             shaped = shaper.effective(values.pop("rate_bit_s"), values.pop("burst_bytes"))
@@ -312,8 +314,8 @@ class Network:
             for other in sorted(others)
         }
         return [
-            f"neigh replace {one} lladdr {hardware} dev {outlet} nud permanent"
-            for one, hardware in addresses.items()
+            f"neigh replace {address} lladdr {hardware} dev {outlet} nud permanent"
+            for address, hardware in addresses.items()
         ]
 
     def _hops(self, place: str, rails: Sequence[int]) -> dict[int, list[Route]]:

@@ -70,8 +70,8 @@ def argv(description: Description, host: str, words: Sequence[str]) -> list[str]
     if description["launcher"] == "slurm":
         # It shares cores and memory with other steps of the job: a server and its client are two steps.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
-        one = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
-        return ["srun", *one, *beside, "--", *program]
+        task = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
+        return ["srun", *task, *beside, "--", *program]
     # ssh joins its words and the user's shell there splits them again, so each word is quoted.
     return [*ssh(description), "--", host, shlex.join(program)]
 

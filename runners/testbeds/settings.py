@@ -98,13 +98,13 @@ class Shaper:
     def effective(self, rate_bit_s: Any, burst_bytes: Any) -> dict[str, Any]:
         """The settings found, under the names of `settings`. The burst is the one asked for if tc
         can show no difference."""
-        found = {"tbf_rate_bit_s": rate_bit_s}
+        shaping = {"tbf_rate_bit_s": rate_bit_s}
         if self.burst_s is None:
-            return found
+            return shaping
         shaped = rate_bit_s == self.tbf_rate_bit_s != UNSHAPED
         if shaped and abs(burst_bytes - self.burst_bytes) <= max(1, _SHOWN_S * rate_bit_s / 8):
             burst_bytes = self.burst_bytes
-        return {**found, "tbf_burst_bytes": burst_bytes}
+        return {**shaping, "tbf_burst_bytes": burst_bytes}
 
 
 def is_known(key: str) -> bool:
@@ -165,7 +165,7 @@ def interfaces(
     offloading = netns.run(
         [netns.Invocation(space, ["ethtool", "--json", "-k", "*"]) for space in spaces]
     )
-    found = {}
+    settings = {}
     for (space, devices), ip, tc, ethtool in zip(ends, addressing, queueing, offloading):
         rows = {row["ifname"]: row for row in json.loads(ip)}
         features = {row["ifname"]: row for row in json.loads(ethtool)}
@@ -173,8 +173,10 @@ def interfaces(
         for qdisc in json.loads(tc):
             qdiscs[qdisc["dev"]].append(qdisc)
         for device in devices:
-            found[space.name, device] = _interface(rows[device], qdiscs[device], features[device])
-    return found
+            settings[space.name, device] = _interface(
+                rows[device], qdiscs[device], features[device]
+            )
+    return settings
 
 
 def _interface(row: Settings, qdiscs: Sequence[Settings], features: Settings) -> dict[str, Any]:
@@ -204,7 +206,7 @@ def tcp(spaces: Sequence[Path]) -> dict[str, dict[str, Any]]:
     listings = netns.run(
         [netns.Invocation(space, ["ip", "-json", "route", "show"]) for space in spaces]
     )
-    found = {}
+    settings = {}
     for space, listing in zip(spaces, listings):
         routes = {route["dst"]: route for route in json.loads(listing)}
         controls = {}
@@ -216,21 +218,21 @@ def tcp(spaces: Sequence[Path]) -> dict[str, dict[str, Any]]:
             if "ecn" in of_route:
                 controls[to]["ecn"] = True
         with netns.entered(space):
-            known = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
-        found[space.name] = {
+            texts = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
+        settings[space.name] = {
             "congestion_control": agreed(controls, ""),
             **{
                 key: agreed(controls, key)
                 for key in ("rto_min_ms", "ecn")
                 if any(key in control for control in controls.values())
             },
-            **{key: _SYSCTLS[key](text) for key, text in known.items()},
+            **{key: _SYSCTLS[key](text) for key, text in texts.items()},
             "routes": {
                 to: [hop["dev"] for hop in route.get("nexthops", [route])]
                 for to, route in routes.items()
             },
         }
-    return found
+    return settings
 
 
 def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
@@ -246,10 +248,10 @@ def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
     )
 
 
-def agreed(found: Mapping[str, Settings], key: str) -> Any:
+def agreed(settings: Mapping[str, Settings], key: str) -> Any:
     """The value of a setting if all agree, else a sentence that says who has which."""
     holders: dict[Any, list[str]] = {}
-    for holder, values in found.items():
+    for holder, values in settings.items():
         if key in values:
             holders.setdefault(values[key], []).append(holder)
     if len(holders) == 1:

@@ -142,21 +142,23 @@ class Simulated:
         `placement` says, and share its rates. Counters are the
         bytes that the ranks of the last program sent, `bytes_sent` [B], by node.
         """
-        found, point = programs.Found(), trial.point
-        with found.faults():
+        state, point = programs.TrialState(), trial.point
+        with state.faults():
             vary = point.get("vary", "none")
             rates, network = smpi.model(self.description, point["interconnect"], vary)
             for command in commands:
                 placed = point.get("placement", "in_order"), str(point.get("random_seed"))
-                each = command.ranks_per_node
-                nodes = placement.order(-(-command.ranks // each), *placed)
-                order = [node for node in nodes for _ in range(each)][: command.ranks]
-                execution = self._simulate(command, smpi.of_rank(rates, each), network, order)
-                found.ran.append(programs.Ran(command, execution, math.nan))
-                found.counters = _counters(execution.stdout, self.description["nodes"], order)
+                ranks_per_node = command.ranks_per_node
+                nodes = placement.order(-(-command.ranks // ranks_per_node), *placed)
+                order = [node for node in nodes for _ in range(ranks_per_node)][: command.ranks]
+                execution = self._simulate(
+                    command, smpi.of_rank(rates, ranks_per_node), network, order
+                )
+                state.ran.append(programs.ExecutedCommand(command, execution, math.nan))
+                state.counters = _counters(execution.stdout, self.description["nodes"], order)
                 if execution.exit_code != 0:
                     break
-        return found.transcript(self, trial)
+        return state.transcript(self, trial)
 
     def provenance(self) -> dict[str, Any]:
         """The simulator's version."""

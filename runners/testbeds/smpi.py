@@ -70,13 +70,13 @@ def model(
     """
     rates, network = dict(description["rates"]), dict(description["network"][interconnect])
     network.setdefault("eager_bytes", {"value": EAGER_BYTES})
-    known = [name for name in (*rates, *network) if name not in _NO_NUMBER]
+    names = [name for name in (*rates, *network) if name not in _NO_NUMBER]
     changes = [change.partition("=")[::2] for change in vary.split(",")] if vary != "none" else []
     if len(dict(changes)) < len(changes):
         raise FalloffError(f"vary {vary!r} names something twice")
     for name, value in changes:
-        if name not in known:
-            raise FalloffError(f"vary {vary!r}: {name!r} is none of {', '.join(known)}")
+        if name not in names:
+            raise FalloffError(f"vary {vary!r}: {name!r} is none of {', '.join(names)}")
         table = rates if name in rates else network
         try:
             table[name] = {

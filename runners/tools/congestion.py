@@ -36,13 +36,13 @@ def commands(point: Settings) -> list[Command]:
     With one rank a node the victims are on odd nodes and the congestors on even ones; with two,
     each node has one of both, which share its link.
     """
-    each = point.get("ranks_per_node", 1)
+    ranks_per_node = point.get("ranks_per_node", 1)
     words = (point["victim"], point["congestor"], point["flood_bytes"], point["window_s"])
     return [
         Command(
             ("congestion", *map(str, words)),
-            ranks=each * point["nodes"],
-            ranks_per_node=each,
+            ranks=ranks_per_node * point["nodes"],
+            ranks_per_node=ranks_per_node,
             timeout_s=point["timeout_s"],
         )
     ]

@@ -92,13 +92,15 @@ def commands(point: Settings) -> list[Command]:
 def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
-    (text,) = (each.stdout for each in transcript.executions if each.tool == "fanout")
+    (text,) = (
+        execution.stdout for execution in transcript.executions if execution.tool == "fanout"
+    )
     asked = {key: point[key] for key in ("duration_s", *_DEFAULTS) if key in point}
-    found = flows(text, {**_DEFAULTS, **asked})
+    of_report = flows(text, {**_DEFAULTS, **asked})
     far = nodes(point)
-    if len(found) != len(far):
-        raise InvalidRun(f"receivers is {len(found)}, {len(far)} was asked for")
-    goodput, *others = readings(found)
+    if len(of_report) != len(far):
+        raise InvalidRun(f"receivers is {len(of_report)}, {len(far)} was asked for")
+    goodput, *others = readings(of_report)
     on_nodes: list[Optional[float]] = [None] * max(*far, point["sender"])
     for node, rate in zip(far, goodput.value):
         on_nodes[node - 1] = rate
@@ -107,23 +109,23 @@ def parse(transcript: Transcript) -> list[Reading]:
 
 def results(text: str) -> list[Result]:
     """The one result in an output, with its number of `receivers`; raises as `flows` and `readings`."""
-    found = flows(text, {})
-    return [Result(tuple(readings(found)), {"receivers": len(found)})]
+    started = flows(text, {})
+    return [Result(tuple(readings(started)), {"receivers": len(started)})]
 
 
-def readings(found: Sequence[Flow]) -> list[Reading]:
+def readings(all_flows: Sequence[Flow]) -> list[Reading]:
     """flow_goodput (a list in the flows' order) and aggregate_goodput in bit/s, fairness, start_skew in s.
 
     fairness is Jain's index, (sum x)^2 / (n sum x^2) of the flows' goodputs: 1 when all are equal, 1/n when
     one has everything (Jain, Chiu and Hawe 1984, DEC-TR-301). start_skew is between the first client's
     start and the last's. Raises InvalidRun when the flows had less than half of the time in common.
     """
-    starts = [flow.start for flow in found]
-    begin, end = max(starts), min(flow.start + flow.times[-1] for flow in found)
-    longest = max(flow.times[-1] for flow in found)
+    starts = [flow.start for flow in all_flows]
+    begin, end = max(starts), min(flow.start + flow.times[-1] for flow in all_flows)
+    longest = max(flow.times[-1] for flow in all_flows)
     if end - begin < _LEAST_IN_COMMON * longest:
         raise InvalidRun(f"flows had only {max(end - begin, 0):.2f} of {longest:.2f} s in common")
-    rates = [8 * flow.received(begin, end) / (end - begin) for flow in found]
+    rates = [8 * flow.received(begin, end) / (end - begin) for flow in all_flows]
     if not sum(rates):
         raise Failed("the receivers counted no data")
     # Products, since a power beyond all floats raises where a product is infinite and then refused.
@@ -156,10 +158,10 @@ def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
         # Starts are not used: the one that iperf3 gives to the first interval after the warm-up lies before
         # it, though its bytes do not.
         for interval in receiver["intervals"]:
-            each = interval["sum"]
-            if not each["omitted"]:
-                times.append(float(each["end"]))
-                counts.append(counts[-1] + float(each["bytes"]))
+            sums = interval["sum"]
+            if not sums["omitted"]:
+                times.append(float(sums["end"]))
+                counts.append(counts[-1] + float(sums["bytes"]))
         start = started + float(made["omit_s"])
     except (KeyError, OverflowError, TypeError, ValueError):
         raise Cut(f"for {address}: iperf3's report lacks its receiver's intervals") from None

@@ -72,13 +72,13 @@ def pairs(point: Settings) -> list[Pairs]:
         raise FalloffError(f"pattern {pattern!r} is unknown; there are {', '.join(PATTERNS)}")
     if nodes < 2:
         raise FalloffError(f"flows need two nodes, not {nodes}: correct `nodes`")
-    found = []
+    runs = []
     for run in range(1, point["runs"] + 1):
         seed = f"{point['random_seed']}/{nodes}/{run}"
         node = placement.order(nodes, point["placement"], seed)
         ranks = PATTERNS[pattern](nodes, random.Random(f"{seed}/{pattern}"))
-        found.append([(node[source], node[sink]) for source, sink in ranks])
-    return found
+        runs.append([(node[source], node[sink]) for source, sink in ranks])
+    return runs
 
 
 def commands(point: Settings) -> list[Command]:

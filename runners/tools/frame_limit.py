@@ -43,23 +43,25 @@ def commands(point: Settings) -> list[Command]:
 
     With `load`, TCP from the sender to the receiver fills the path meanwhile.
     """
-    sender, receiver, found = point["sender"], point["receiver"], []
+    sender, receiver, listed = point["sender"], point["receiver"], []
     if point.get("load"):  # the client sends until the testbed ends it
         port = ("--port", str(PORT))
         server = ("iperf3", "--server", *port)
         client = ("iperf3", "--client", f"{{node{receiver}}}", *port, "--time", "0")
-        found.append(Command(server, node=receiver, background=True, listens=PORT))
-        found.append(Command(client, node=sender, background=True))
+        listed.append(Command(server, node=receiver, background=True, listens=PORT))
+        listed.append(Command(client, node=sender, background=True))
     numbers = [str(point["least_payload"]), str(point["most_payload"]), str(REQUESTS)]
     for source, target in ((sender, receiver), (receiver, sender)):
         argv = ("frame_limit", f"{{node{target}}}", *numbers)
-        found.append(Command(argv, node=source, timeout_s=_LIMIT_S))
-    return found
+        listed.append(Command(argv, node=source, timeout_s=_LIMIT_S))
+    return listed
 
 
 def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the probe; of the second one with `_reverse` behind their names."""
-    probes = [each.stdout for each in transcript.executions if each.tool == "frame_limit"]
+    probes = [
+        execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"
+    ]
     return [
         replace(reading, name=reading.name + suffix)
         for text, suffix in zip(probes, ("", "_reverse"))
@@ -81,18 +83,18 @@ def readings(text: str) -> list[Reading]:
     InvalidRun when the limit is undecided or no payload was carried, and Unreadable when the table is not whole.
     """
     tried = tries(text)
-    unclear = [each for each in tried if each.outcome == UNCLEAR]
+    unclear = [attempt for attempt in tried if attempt.outcome == UNCLEAR]
     if unclear:
-        one = unclear[0]
-        said = f" ({one.said})" if one.said else ""
+        undecided = unclear[0]
+        complaint = f" ({undecided.said})" if undecided.said else ""
         raise InvalidRun(
-            f"undecided: {one.replies} of {one.requests} requests of {one.payload} B "
-            f"were answered{said}"
+            f"undecided: {undecided.replies} of {undecided.requests} requests of {undecided.payload} B "
+            f"were answered{complaint}"
         )
     if tried[0].outcome != CARRIED:
         raise InvalidRun(f"not even {tried[0].payload} B were carried ({tried[0].outcome})")
-    payload = max(each.payload for each in tried if each.outcome == CARRIED)
-    fault = next((each.outcome for each in tried if each.payload == payload + 1), "none")
+    payload = max(attempt.payload for attempt in tried if attempt.outcome == CARRIED)
+    fault = next((attempt.outcome for attempt in tried if attempt.payload == payload + 1), "none")
     mtu = payload + ICMP_HEADER + IP_HEADER
     return [
         Reading("frame_payload", payload, "B"),

@@ -74,10 +74,10 @@ def results(text: str) -> list[Result]:
     """
     parts = _TITLE.split(text.replace("\r", ""))
     runs = [part for part in parts if _TITLE.match(part) or "\nEnd of Summary section." in part]
-    found = [_result(number, run) for number, run in enumerate(runs, start=1)]
-    if not found:
+    run_results = [_result(number, run) for number, run in enumerate(runs, start=1)]
+    if not run_results:
         raise absent("hpcc", text, "an output of HPCC")
-    return usable(found, "an output of HPCC without a usable result: ")
+    return usable(run_results, "an output of HPCC without a usable result: ")
 
 
 def _result(number: int, run: str) -> Result:
@@ -146,15 +146,15 @@ def _section(run: str, name: str) -> str:
 
 
 def _readings(numbers: dict[str, str]) -> list[Reading]:
-    found = []
+    readings = []
     for theirs, (ours, unit, power) in _QUANTITIES.items():
         value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))
         # HPCC prints -1, and for some parts 0, where it measured nothing.
         if value > 0:
-            found.append(Reading(ours, value, unit))
-    if not found:
+            readings.append(Reading(ours, value, unit))
+    if not readings:
         raise Failed("nothing was measured")
-    return found
+    return readings
 
 
 TOOL = only_read(

@@ -142,11 +142,11 @@ def commands(point: Settings) -> list[Command]:
     """
     blas, counted = point.get("blas", "openblas"), point.get("payload", False)
     if (blas, counted) not in _BINARIES:
-        known = ", ".join(f"{name!r} with payload {value}" for name, value in _BINARIES)
-        raise FalloffError(f"no xhpl of blas {blas!r} with payload {counted}, only {known}")
-    argv, each = (_BINARIES[blas, counted],), point.get("ranks_per_node", 1)
+        pairs = ", ".join(f"{name!r} with payload {value}" for name, value in _BINARIES)
+        raise FalloffError(f"no xhpl of blas {blas!r} with payload {counted}, only {pairs}")
+    argv, ranks = (_BINARIES[blas, counted],), point.get("ranks_per_node", 1)
     files, limit = {"HPL.dat": hpl_dat.render(point)}, point["timeout_s"]
-    return [Command(argv, point["nodes"] * each, each, files=files, timeout_s=limit)]
+    return [Command(argv, point["nodes"] * ranks, ranks, files=files, timeout_s=limit)]
 
 
 def parse(transcript: Transcript) -> list[Reading]:
@@ -154,10 +154,10 @@ def parse(transcript: Transcript) -> list[Reading]:
     in a simulation, what the simulator took.
     """
     text, point = transcript.executions[-1].stdout, transcript.trial.point
-    found = rows(text)
-    if len(found) != 1:
-        raise Contradictory(f"{len(found)} results where one was expected")
-    row = found[0]
+    printed = rows(text)
+    if len(printed) != 1:
+        raise Contradictory(f"{len(printed)} results where one was expected")
+    row = printed[0]
     for name, size in row.sizes.items():
         wanted = point.get(name, size)
         if size != wanted:
@@ -178,9 +178,9 @@ def phases(stdout: str) -> list[Reading]:
     hpl_update_time the trailing matrix's update with hpl_laswp_time, its row swaps; and hpl_ptrsv_time
     the triangular solution. With look-ahead they overlap other processes' phases and need not add up.
     """
-    found = dict(_TIMER.findall(stdout))
+    times = dict(_TIMER.findall(stdout))
     return [
-        Reading(ours, float(found[name]), "s") for name, ours in _PHASES.items() if name in found
+        Reading(ours, float(times[name]), "s") for name, ours in _PHASES.items() if name in times
     ]
 
 
@@ -192,18 +192,18 @@ def results(text: str) -> list[Result]:
     """
     if is_output_of("hpcc", text):
         raise Foreign("an output of HPCC, not of xhpl: it is read as hpcc")
-    found = runs(text)
-    if not found and _MIXED_RESULT in text:
+    printed = runs(text)
+    if not printed and _MIXED_RESULT in text:
         raise Unsupported("a result of HPL-MxP in NVIDIA's form, which has no time")
-    if not found:
+    if not printed:
         raise absent("hpl", text, "an output of HPL 2.x")
-    if not any(run.rows for run in found):
-        last, several = found[-1], f"{len(found)} runs, of which the last is one of"
-        what = several if len(found) > 1 else "an output of"
+    if not any(run.rows for run in printed):
+        last, several = printed[-1], f"{len(printed)} runs, of which the last is one of"
+        what = several if len(printed) > 1 else "an output of"
         why = last.fault or Cut("no row is here")
         raise KINDS[why.kind](f"{what} HPL {last.version or '2.x'} without a result: {why}")
     listed = []
-    for number, run in enumerate(found, start=1):
+    for number, run in enumerate(printed, start=1):
         origin = {"run": number, "version": run.version or "unknown"}
         for row in run.rows:
             settings = {**origin, "variant": row.variant, **row.sizes}
@@ -244,8 +244,8 @@ def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
         raise Contradictory(f"N = {order} in {seconds} s does not give the {rate} Gflop/s printed")
     if float(seconds) == 0:
         raise Failed(f"the time is printed as {seconds} s: N = {order} is too small to be timed")
-    found = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
-    return [*found, Reading("hpl_residual", row.residual, "1")] if checked else found
+    rates = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
+    return [*rates, Reading("hpl_residual", row.residual, "1")] if checked else rates
 
 
 def operations(order: int) -> float:
@@ -255,12 +255,12 @@ def operations(order: int) -> float:
 
 def rows(text: str) -> list[Row]:
     """All results in the complete output of one run of xhpl."""
-    found = runs(text)
-    if len(found) != 1:
-        if not found:
+    printed = runs(text)
+    if len(printed) != 1:
+        if not printed:
             raise absent("hpl", text, "an output of HPL 2.x")
-        raise Contradictory(f"{len(found)} runs of HPL in one output")
-    (run,) = found
+        raise Contradictory(f"{len(printed)} runs of HPL in one output")
+    (run,) = printed
     if run.fault or not run.version:
         raise run.fault or Cut("HPL's title is missing: the beginning of the output is cut off")
     return list(run.rows)
@@ -313,7 +313,7 @@ def _read(lines: list[str]) -> Optional[Run]:
         return Run(
             title, (), Unsupported("its three residual checks are not read, only those of 2.x")
         )
-    found: list[Row] = []
+    complete: list[Row] = []
     pending: Optional[Row] = None
     is_checked = not any(_UNCHECKED in line for line in lines)
     moments: list[str] = []
@@ -329,12 +329,12 @@ def _read(lines: list[str]) -> Optional[Run]:
         if residual and pending:
             doubt = Cut(f"{_NEIGHBOURS}: another table begins between them") if is_new else None
             checked = {"residual": float(residual["residual"]), "check": residual["check"]}
-            found.append(replace(pending, **checked, doubt=doubt, clock=_off(pending, moments)))
+            complete.append(replace(pending, **checked, doubt=doubt, clock=_off(pending, moments)))
             pending = None
         elif residual:
             orphans += 1
         elif pending and (row or line.startswith(_RULE) and not in_times):
-            found.append(pending)
+            complete.append(pending)
             pending = None
         in_times = line.startswith(_TIMES) or in_times and not line.startswith(_RULE)
         if row:
@@ -342,25 +342,27 @@ def _read(lines: list[str]) -> Optional[Run]:
             pending = Row(" ".join(row["variant"].split()), sizes, row["time"], row["rate"])
             moments, is_new = [], False
     if any(line.startswith(_MIXED) for line in lines):
-        found = [replace(row, variant=f"HPL_MxP {row.variant}") for row in found]
+        complete = [replace(row, variant=f"HPL_MxP {row.variant}") for row in complete]
     version, ended = _first(_VENDOR_TITLE, lines) or title, _ended(lines)
     if not (version or ended or any(map(_AROUND.match, lines))):
-        alone = [replace(row, doubt=Cut(_ONLY_ROWS)) for row in (*found, pending) if row]
+        alone = [replace(row, doubt=Cut(_ONLY_ROWS)) for row in (*complete, pending) if row]
         return Run("", tuple(alone), None) if alone else None
-    if not (version or found or pending or ended):
+    if not (version or complete or pending or ended):
         return None
-    fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
+    fault = _miscount(lines, len(complete)) if ended else _stop(complete, pending)
     finished = _first(_FINISHED, lines)
     # Whoever lost the count may have lost a row as well.
-    lost = fault if ended and (not finished or len(found) < int(finished)) else None
+    lost = fault if ended and (not finished or len(complete) < int(finished)) else None
     if orphans:
         lost = Cut(f"{orphans} residuals stand alone")
     # Only HPL's own count says that no row is missing, so that the clock was wrong and not the residual.
-    is_counted = ended and finished and len(found) == int(finished) and not orphans
+    is_counted = ended and finished and len(complete) == int(finished) and not orphans
     complaint = _first(_COMPLAINT, lines)
     if fault and complaint:
         fault = KINDS[fault.kind](f"{fault}: {complaint}")
-    return Run(version, tuple(_doubted(row, lost, is_counted, is_checked) for row in found), fault)
+    return Run(
+        version, tuple(_doubted(row, lost, is_counted, is_checked) for row in complete), fault
+    )
 
 
 def _doubted(row: Row, lost: Optional[Unreadable], is_counted: bool, is_checked: bool) -> Row:
@@ -378,12 +380,12 @@ def _doubted(row: Row, lost: Optional[Unreadable], is_counted: bool, is_checked:
 def _off(row: Row, moments: list[str]) -> str:
     """How the dates of a row's test contradict its time, or empty."""
     try:
-        began, ended = (timegm(time.strptime(each, "%b %d %H:%M:%S %Y")) for each in moments)
+        began, ended = (timegm(time.strptime(moment, "%b %d %H:%M:%S %Y")) for moment in moments)
     except (ValueError, OverflowError):
         return ""  # not both are there, or no dates
-    ran, said = ended - began, float(row.time_text)
+    ran, took = ended - began, float(row.time_text)
     # The clock may have gone from summer to winter or back.
-    if min(abs(ran - said + shift) for shift in (0, 3600, -3600)) <= _MOMENT_SLACK_S:
+    if min(abs(ran - took + shift) for shift in (0, 3600, -3600)) <= _MOMENT_SLACK_S:
         return ""
     return f"it ran for {ran:.0f} s by its dates, the row says {row.time_text} s"
 
@@ -402,17 +404,17 @@ def _miscount(lines: list[str], printed: int) -> Optional[Unreadable]:
     return None if printed else Failed(f"HPL skipped all of {finished} tests")
 
 
-def _stop(found: list[Row], pending: Optional[Row]) -> Cut:
+def _stop(complete: list[Row], pending: Optional[Row]) -> Cut:
     """Where a run without an end stopped."""
     stop = "HPL did not reach 'End of Tests.': the run was stopped or its output cut off"
     if pending:
         return Cut(f"{stop} before the check of N = {pending.sizes['N']}")
-    return Cut(stop if found else f"{stop} before its first result")
+    return Cut(stop if complete else f"{stop} before its first result")
 
 
 def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
     """The group of the first line that matches, or empty."""
-    return next((found[1] for found in map(pattern.match, lines) if found), "")
+    return next((match[1] for match in map(pattern.match, lines) if match), "")
 
 
 def seconds(point: Settings, testbed: Description) -> Optional[float]:

@@ -79,24 +79,24 @@ def results(text: str) -> list[Result]:
     if not titles and not sections:
         raise absent("imb", text, "an output of the Intel MPI Benchmarks")
     marks = sorted([*titles, *sections], key=lambda match: match.start())
-    found, sizes, version, head = [], [], "unknown", ""
+    tables, sizes, version, head = [], [], "unknown", ""
     for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)]):
         body = text[mark.end() : end]
         if mark.re is _TITLE:
             version, head = mark[1], body
         elif (test := mark[1].lower()) in _TABLES:
-            found.append(_result(test, version, head, body, has_ended=mark is not marks[-1]))
+            tables.append(_result(test, version, head, body, has_ended=mark is not marks[-1]))
             sizes.append([int(row[1]) for row in _TABLES[test][1].finditer(body)])
         if _ENDED.search(body):  # what follows is of another run
             version, head = "unknown", ""
-    if not found:
+    if not tables:
         if not sections:
             raise Cut("IMB did not reach its first benchmark: stopped or cut off")
         raise Unsupported(
             "an output of IMB without a PingPong, Sendrecv, Exchange or collective operation"
         )
-    found = without_interrupted(found, sizes)
-    return usable(found, "an output of IMB without a usable table: ")
+    tables = without_interrupted(tables, sizes)
+    return usable(tables, "an output of IMB without a usable table: ")
 
 
 def _result(test: str, version: str, head: str, body: str, has_ended: bool) -> Result:

@@ -70,7 +70,7 @@ def results(text: str) -> list[Result]:
     if not times or min(times) <= 0:
         raise Contradictory("no block took any time")
     timeouts, repeated = (
-        [None, *(int(one[place]) if int(one[place]) >= 0 else None for one in counts)]
+        [None, *(int(row[place]) if int(row[place]) >= 0 else None for row in counts)]
         for place in (1, 2)
     )
     readings = (

@@ -63,8 +63,8 @@ def _of_run(title: str, part: str) -> list[Result]:
             raise Contradictory(
                 f"rows of streams that did not connect: {', '.join(sorted(strange))}"
             )
-        found = _ends(listed)[1] if is_server else [_client(part, listed)]
-        if not found:
+        ends = _ends(listed)[1] if is_server else [_client(part, listed)]
+        if not ends:
             raise Cut(_CUT)
     except Unreadable as reason:
         return [refused(reason, {})]
@@ -80,7 +80,7 @@ def _of_run(title: str, part: str) -> list[Result]:
             {"stream": row.id, "duration_s": row.end, "test": tests.get(row.id, alone)},
             _note(row, is_alone=rows_of[row.id] == 1),
         )
-        for row in found
+        for row in ends
     ]
 
 

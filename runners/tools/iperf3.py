@@ -133,11 +133,11 @@ def parse(transcript: Transcript) -> list[Reading]:
     ways = ("reverse", "forward") if direction == "both" else (direction,)
     if len(clients) < len(ways):
         raise Cut("iperf3 did not run in every direction that was asked for")
-    found = {
+    by_way = {
         way: _of_test({**point, "direction": way}, clients[port], servers.get(port, ""))
         for way, port in zip(ways, sorted(clients))
     }
-    return _both_ways(**found) if direction == "both" else found[direction]
+    return _both_ways(**by_way) if direction == "both" else by_way[direction]
 
 
 def _of_test(point: Settings, client: str, server: str) -> list[Reading]:
@@ -145,13 +145,13 @@ def _of_test(point: Settings, client: str, server: str) -> list[Reading]:
     report, other = only_report(client), None
     with suppress(Unreadable):  # what is lost with it are readings that the client does not have
         other = reports(server)[0]
-    found = readings(report, other)
+    measured = readings(report, other)
     asked = {name: value for name, value in point.items() if name in _COMPARABLE}
     has = {"protocol": "TCP", "window_bytes": 0, **settings(report)}
     faults = mismatch({"protocol": "TCP", **asked}, has)
     if faults:
         raise InvalidRun("; ".join(faults))
-    return found
+    return measured
 
 
 def _both_ways(forward: list[Reading], reverse: list[Reading]) -> list[Reading]:
@@ -175,7 +175,7 @@ def results(text: str) -> list[Result]:
         begins = [run.start() for run in _RUN.finditer(text)] or [0]
         parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)])]
         return usable([_of_text(part) for part in parts])
-    return usable([attempt(lambda: readings(each), settings(each)) for each in reports(text)])
+    return usable([attempt(lambda: readings(report), settings(report)) for report in reports(text)])
 
 
 def _of_text(part: str) -> Result:
@@ -184,8 +184,8 @@ def _of_text(part: str) -> Result:
     named = {"protocol": "TCP", "streams": streams}
     if not part.startswith("Accepted"):  # a server prints the same for both
         named["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
-    known = {name: value for name, value in named.items() if value}
-    return attempt(lambda: _text_readings(part, streams), known, iperf_text.NOTE)
+    stated = {name: value for name, value in named.items() if value}
+    return attempt(lambda: _text_readings(part, streams), stated, iperf_text.NOTE)
 
 
 def _text_readings(part: str, streams: int) -> list[Reading]:
@@ -204,21 +204,21 @@ def _text_readings(part: str, streams: int) -> list[Reading]:
     received = iperf_text.total(ends["receiver"], streams)
     if any(row.end > received.end + _LATE_S for row in listed):
         raise Contradictory("the summary ends before its intervals: several runs are mixed")
-    found = [iperf_text.reading(received, "goodput")]
+    measured = [iperf_text.reading(received, "goodput")]
     sent = [row for row in ends["sender"] if row.id == received.id]
     counted = re.match(r"[ \t]+(\d{1,12})[ \t]+sender", sent[0].rest) if len(sent) == 1 else None
     if counted:
-        found.append(Reading("retransmits", int(counted[1]), "1"))
-    return found
+        measured.append(Reading("retransmits", int(counted[1]), "1"))
+    return measured
 
 
 def only_report(text: str) -> Report:
     """The one report in an output; raises Unreadable when there are more or it tells an error."""
-    found = reports(text)
-    if len(found) > 1:
+    listed = reports(text)
+    if len(listed) > 1:
         raise Contradictory("more than one iperf3 report in one output")
-    _refuse_an_error(found[0])
-    return found[0]
+    _refuse_an_error(listed[0])
+    return listed[0]
 
 
 def reports(text: str) -> list[Report]:
@@ -226,7 +226,7 @@ def reports(text: str) -> list[Report]:
     if not text.strip():
         raise Cut("iperf3 printed nothing")
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
-    found: list[Report] = []
+    objects: list[Report] = []
     begin = _BEGIN.search(text)
     while begin:
         try:
@@ -245,21 +245,21 @@ def reports(text: str) -> list[Report]:
             raise Contradictory("iperf3's report is not one that iperf3 writes") from None
         listed = report if isinstance(report, list) else [report]  # `jq --slurp` makes a list
         if _REPORT.match(text, begin.end()):
-            found += [each for each in listed if isinstance(each, dict)]
+            objects += [item for item in listed if isinstance(item, dict)]
         begin = _BEGIN.search(text, end)
-    if not found:
+    if not objects:
         _refuse_what_it_says(text)
         if iperf_text.has_rows(text):
             raise Unsupported("iperf3's report is not a JSON object: it is written by --json")
         raise absent("iperf3", text, "an output of iperf3")
-    return found
+    return objects
 
 
 def _refuse_what_it_says(text: str) -> None:
     """Raises Unreadable with iperf3's own complaint, where it printed one beside or instead of a report."""
-    said = _ERROR.search(text)
-    if said:
-        raise Failed(f"iperf3 says: {said[1]}")
+    complaint = _ERROR.search(text)
+    if complaint:
+        raise Failed(f"iperf3 says: {complaint[1]}")
 
 
 def _refuse_an_error(report: Report) -> None:
@@ -270,18 +270,18 @@ def _refuse_an_error(report: Report) -> None:
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> Report:
     """A JSON object; of --bidir iperf3 3.7 to 3.10 wrote the sums of both ways under one name."""
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    table = dict(pairs)
+    if len(table) == len(pairs):
+        return table
     sums = [name for name, _ in pairs if name.startswith("sum")]
     if len(set(sums)) < len(sums):
         raise Unsupported(
             "iperf3's report of --bidir gives both ways one name: "
             "use iperf3 3.12, or run each way by itself"
         )
-    if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
+    if any(value != table[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Contradictory("iperf3's report has two values for one name: reports are mixed")
-    return found
+    return table
 
 
 def settings(report: Report) -> dict[str, Any]:
@@ -319,15 +319,15 @@ def readings(report: Report, server: Optional[Report] = None) -> list[Reading]:
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         raise Unsupported(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
-    found = _goodput(report)
+    rates = _goodput(report)
     if _goes_both_ways(report):
         back = _goodput(report, "_bidir_reverse")
-        found += [replace(reading, name=f"{reading.name}_reverse") for reading in back]
+        rates += [replace(reading, name=f"{reading.name}_reverse") for reading in back]
     mss = start.get("tcp_mss", start.get("tcp_mss_default"))
     if is_number(mss) and mss >= 1:
-        found.append(Reading("mss", mss, "B"))
+        rates.append(Reading("mss", mss, "B"))
     return [
-        *found,
+        *rates,
         *_round_trip(sender or {}),
         *_intervals(receiver or {}),
         *(_cpu(report, bool(asked["reverse"])) if "reverse" in asked else []),
@@ -358,19 +358,19 @@ def _goodput(report: Report, way: str = "") -> list[Reading]:
         raise Contradictory(
             f"iperf3's end.sum_received{way} contradicts itself: bytes, time and rate"
         )
-    found = [Reading("goodput", rate, "bit/s")]
+    measured = [Reading("goodput", rate, "bit/s")]
     retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
     if is_number(retransmits) and retransmits >= 0:
-        found.append(Reading("retransmits", retransmits, "1"))
-    return found
+        measured.append(Reading("retransmits", retransmits, "1"))
+    return measured
 
 
 def _round_trip(report: Report) -> list[Reading]:
     """The mean over the streams that this end sent; of the others it does not know the sender's."""
     senders = [part(stream, "sender") for stream in _list(part(report, "end"), "streams")]
     means = [sender.get("mean_rtt") for sender in senders if sender.get("sender", True)]
-    known = [mean for mean in means if is_number(mean) and mean > 0]
-    return [Reading("rtt_mean", sum(known) / len(known) / 1e6, "s")] if known else []
+    positive = [mean for mean in means if is_number(mean) and mean > 0]
+    return [Reading("rtt_mean", sum(positive) / len(positive) / 1e6, "s")] if positive else []
 
 
 def _intervals(report: Report) -> list[Reading]:

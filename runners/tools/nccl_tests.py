@@ -49,13 +49,13 @@ def results(text: str) -> list[Result]:
     heads, tables = list(_HEAD.finditer(text)), parts(text, _HEAD)
     # What a run says of itself stands between the table before it and its own.
     begins = [0, *(head.end() for head in heads)]
-    found = [
+    table_results = [
         _result(text[begin : head.start()], head, table)
         for begin, (head, table) in zip(begins, tables)
     ]
-    if not found:
+    if not table_results:
         raise absent("nccl_tests", text, "an output of nccl-tests or rccl-tests")
-    return usable(found, "an output of nccl-tests without a usable table: ")
+    return usable(table_results, "an output of nccl-tests without a usable table: ")
 
 
 def _result(before: str, head: re.Match, table: str) -> Result:

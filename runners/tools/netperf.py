@@ -71,7 +71,7 @@ def results(text: str) -> list[Result]:
     """
     if not text.strip():
         raise Cut("netperf printed nothing")
-    found = []
+    tests = []
     # Complaints may precede the first banner, and with -P 0 there is none.
     for begin, test in parts(text, _BANNER, _SIZES_HEADING) or [(None, text)]:
         name = begin[1] if begin and begin.re is _BANNER else ""
@@ -82,18 +82,18 @@ def results(text: str) -> list[Result]:
             sizes = ((ours, fields.get(theirs, "").strip()) for theirs, ours in _SIZES.items())
             settings.update((ours, int(size)) for ours, size in sizes if size.isdecimal())
         note = warning[1] if warning else ""
-        found.append(attempt(lambda: [_reading(name, test)], settings, note))
-    return usable(found)
+        tests.append(attempt(lambda: [_reading(name, test)], settings, note))
+    return usable(tests)
 
 
 def _reading(name: str, text: str) -> Reading:
     """What one test measured."""
     if name.startswith("UDP") or re.search(r"^PROTOCOL=UDP", text, re.M):
         raise Unsupported("it is a test of UDP, whose throughput says nothing about TCP")
-    found = _keyval(text) or _table(text)
-    if not {"THROUGHPUT", "THROUGHPUT_UNITS"} <= set(found):
+    fields = _keyval(text) or _table(text)
+    if not {"THROUGHPUT", "THROUGHPUT_UNITS"} <= set(fields):
         raise _without_throughput(text)
-    printed, unit = found["THROUGHPUT"].strip(), found["THROUGHPUT_UNITS"].strip()
+    printed, unit = fields["THROUGHPUT"].strip(), fields["THROUGHPUT_UNITS"].strip()
     if not re.fullmatch(_NUMBER, printed):
         raise Contradictory(f"netperf's THROUGHPUT is not a number: {printed[:40]}")
     value, factor = float(printed), _UNITS.get(unit.replace("/s", ""))
@@ -105,8 +105,8 @@ def _reading(name: str, text: str) -> Reading:
         raise Unsupported(f"netperf's unit {unit} is not one that can be trusted: use -f m")
     if value < _LEAST:
         raise Unsupported(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
-    if "REQUEST/RESPONSE" in name or "Send|Recv" in found.get("DIRECTION", ""):
-        return Reading("transaction_rate", value * factor / _exchanged_bits(found), "1/s")
+    if "REQUEST/RESPONSE" in name or "Send|Recv" in fields.get("DIRECTION", ""):
+        return Reading("transaction_rate", value * factor / _exchanged_bits(fields), "1/s")
     return Reading("goodput", value * factor, "bit/s")
 
 
@@ -132,9 +132,9 @@ def _without_throughput(text: str) -> Unreadable:
     return Unsupported(_OTHER_FORM) if is_other and not _CLASSIC.search(text) else cut
 
 
-def _exchanged_bits(found: dict[str, str]) -> float:
+def _exchanged_bits(fields: dict[str, str]) -> float:
     """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
-    sizes = [found.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
+    sizes = [fields.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
     if not all(re.fullmatch(r"\d{1,12}", size) for size in sizes) or not sum(map(int, sizes)):
         raise Unsupported("the sizes of request and response are missing: leave out -f")
     return 8 * sum(map(int, sizes))
@@ -173,12 +173,12 @@ def _table(text: str) -> dict[str, str]:
         return {}
     cells = numbers[0].split()
     is_rate = headings[1].lower() == "per sec"
-    found = {
+    fields = {
         "THROUGHPUT": cells[sizes + 1],
         "THROUGHPUT_UNITS": "Trans/s" if is_rate else f"{headings[1].strip()}/s",
     }
     names = ("REQUEST_SIZE", "RESPONSE_SIZE") if sizes == 4 else ("LOCAL_SEND_SIZE",)
-    return {**found, **dict(zip(names, cells[2:]))}
+    return {**fields, **dict(zip(names, cells[2:]))}
 
 
 TOOL = only_read(

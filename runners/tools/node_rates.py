@@ -156,16 +156,18 @@ def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
                 f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
             )
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
-    found = list(turns.values())
-    measured = [{(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in found]
+    measured_turns = list(turns.values())
+    measured = [
+        {(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in measured_turns
+    ]
     is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
-    if not is_announced or any(len(each) != measurements for each in measured):
+    if not is_announced or any(len(of_turn) != measurements for of_turn in measured):
         raise Contradictory(
             f"node_rates announces {count} turns of {measurements} measurements, other rows follow"
         )
     try:
-        estimates = [_estimate(turn) for turn in found]
-        ((length, _, _),) = found[0]["triad"]
+        estimates = [_estimate(turn) for turn in measured_turns]
+        ((length, _, _),) = measured_turns[0]["triad"]
     except (KeyError, ValueError, ZeroDivisionError):
         needed = ", ".join(_WORK)
         raise Contradictory(f"node_rates did not measure all of {needed} in every turn") from None

@@ -63,15 +63,15 @@ def results(text: str) -> list[Result]:
     early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
     tables = parts(text, _TITLE, _OTHER_COLUMNS)
-    found = [
+    table_results = [
         _result(begin, table) if begin.re is _TITLE else refused(_NO_TITLE, {})
         for begin, table in tables
     ]
     if not _TITLE.search(text):
         raise absent("osu", text, "an output of the OSU Micro-Benchmarks")
     sizes = [[int(row[1]) for row in _ROW.finditer(table)] for _, table in tables]
-    found = without_interrupted(found, sizes)
-    return usable(found, "an output of OSU without a usable table: ")
+    table_results = without_interrupted(table_results, sizes)
+    return usable(table_results, "an output of OSU without a usable table: ")
 
 
 def _result(title: re.Match, body: str) -> Result:

@@ -40,9 +40,11 @@ def commands(point: Settings) -> list[Command]:
     if "folder" in point:
         argv = ["env", "-C", point["folder"], *argv]
     files = _inputs(point["inputs"]) if "inputs" in point else {}
-    each = point.get("ranks_per_node", 1)
+    ranks = point.get("ranks_per_node", 1)
     return [
-        Command(tuple(argv), point["nodes"] * each, each, files=files, timeout_s=point["timeout_s"])
+        Command(
+            tuple(argv), point["nodes"] * ranks, ranks, files=files, timeout_s=point["timeout_s"]
+        )
     ]
 
 
@@ -51,7 +53,7 @@ def _inputs(name: str) -> dict[str, str]:
     if not folder.is_dir() or DATA not in folder.resolve().parents:
         raise FalloffError(f"inputs = {name!r} is no folder of data/")
     texts = {}
-    for file in sorted(one for one in folder.iterdir() if one.is_file()):
+    for file in sorted(path for path in folder.iterdir() if path.is_file()):
         try:
             texts[file.name] = file.read_text("utf-8")
         except UnicodeDecodeError:

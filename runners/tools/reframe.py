@@ -48,7 +48,7 @@ def results(text: str) -> list[Result]:
     if not head:
         raise absent("reframe", text, "a performance log of ReFrame")
     columns = head[0].split("|")
-    found = []
+    listed = []
     for line in text[head.end() :].splitlines(keepends=True):
         cells = line.strip("\r\n").split("|")
         if _HEAD.match(line):
@@ -57,17 +57,17 @@ def results(text: str) -> list[Result]:
             continue
         if not line.endswith("\n"):
             reason = "the last row does not end: it is cut off"
-            found.append(Result((), {"test": _word(cells[0][:40])}, reason, Cut.kind))
+            listed.append(Result((), {"test": _word(cells[0][:40])}, reason, Cut.kind))
             continue
         if len(cells) != len(columns):
             test = cells[0][:40]
             reason = f"a row of {len(cells)} cells under {len(columns)} columns: cut off, or of another log"
-            found.append(Result((), {"test": _word(test)}, reason, Contradictory.kind))
+            listed.append(Result((), {"test": _word(test)}, reason, Contradictory.kind))
             continue
-        found += _of_row(dict(zip(columns, cells)))
-    if not found:
+        listed += _of_row(dict(zip(columns, cells)))
+    if not listed:
         raise Cut("the log has no row with a figure of merit")
-    return usable(found, "a performance log of ReFrame without a usable row: ")
+    return usable(listed, "a performance log of ReFrame without a usable row: ")
 
 
 def _of_row(row: dict[str, str]) -> Iterator[Result]:
@@ -92,8 +92,8 @@ def _of_row(row: dict[str, str]) -> Iterator[Result]:
                 (), settings, f"{metric} is {value[:40]!r}, which is no number", Contradictory.kind
             )
             continue
-        time, _, each = unit.lower().partition("/")
-        if time in _SECONDS and each not in _SECONDS:
+        time, _, divisor = unit.lower().partition("/")
+        if time in _SECONDS and divisor not in _SECONDS:
             reading = Reading("reported_time", number * _SECONDS[time], "s")
         else:
             reading = Reading("reported_rate", number, "1")
@@ -118,10 +118,10 @@ def _moment(text: str) -> Optional[float]:
         moment = float(text)
     except ValueError:
         try:
-            found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+            parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
         except ValueError:
             return None
-        moment = (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+        moment = (parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)).timestamp()
     return moment if 0 <= moment < _YEAR_10000 else None
 
 

@@ -67,15 +67,15 @@ def results(text: str) -> list[Result]:
     command line above it states them: the mean, three percentiles and the largest of half the
     round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
     text = without_labels(text)
-    found, above = [], 0
+    runs, above = [], 0
     for title, body in parts(text, _TITLE):
         settings = {"version": title[1], **dict(zip(("protocol",), _PROTOCOL.findall(body)))}
         settings.update(_stated(text[above : title.start()]))
         above = title.end()
-        found.append(attempt(lambda: _readings(body), settings))
-    if not found:
+        runs.append(attempt(lambda: _readings(body), settings))
+    if not runs:
         raise absent("sockperf", text, "an output of sockperf")
-    return usable(found, "an output of sockperf without a usable result: ")
+    return usable(runs, "an output of sockperf without a usable result: ")
 
 
 def _stated(above: str) -> Settings:
@@ -101,11 +101,11 @@ def _readings(run: str) -> list[Reading]:
         if error:
             raise Failed(f"sockperf says: {error[1].strip()[:100]}")
         raise Cut("sockperf's summary is missing: the run was stopped or its output cut off")
-    counts, lost, total = (found.findall(run) for found in (_COUNTS, _LOST, _TOTAL))
+    counts, lost, total = (pattern.findall(run) for pattern in (_COUNTS, _LOST, _TOTAL))
     places = _places(run)
     if "MIN" not in places:
         raise Cut("sockperf's last line, of the least observation, is missing")
-    if any(len(found) != 1 for found in (summary, mean, counts, lost, total)):
+    if any(len(matches) != 1 for matches in (summary, mean, counts, lost, total)):
         raise Contradictory("sockperf prints each of its counts once: lines are missing or mixed")
     if summary != mean:
         raise Contradictory(f"sockperf's mean is {mean[0]} and {summary[0]} us")

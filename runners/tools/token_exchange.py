@@ -59,15 +59,15 @@ def ends(point: Settings) -> list[tuple[int, int]]:
         producers, consumers = (list(map(int, nodes)) for nodes in listed)
     except ValueError:
         raise FalloffError("`producers` and `consumers` have to be nodes like 1,2,3") from None
-    found = list(zip(producers, consumers))[: point["pairs"]]
-    if not 1 <= point["pairs"] == len(found):
+    pairs = list(zip(producers, consumers))[: point["pairs"]]
+    if not 1 <= point["pairs"] == len(pairs):
         raise FalloffError(
-            f"{point['pairs']} pairs asked for, `producers` and `consumers` list {len(found)}"
+            f"{point['pairs']} pairs asked for, `producers` and `consumers` list {len(pairs)}"
         )
-    used = [node for pair in found for node in pair]
+    used = [node for pair in pairs for node in pair]
     if len(set(used)) < len(used):
         raise FalloffError("a node is in two pairs: correct `producers` or `consumers`")
-    return found
+    return pairs
 
 
 def commands(point: Settings) -> list[Command]:
@@ -88,14 +88,20 @@ def commands(point: Settings) -> list[Command]:
             "leave `real_time` out"
         )
     if transport == "mpi":
-        argv = ("token_mpi", *settings, *(f"{one - 1},{other - 1}" for one, other in pairs))
+        argv = (
+            "token_mpi",
+            *settings,
+            *(f"{producer - 1},{consumer - 1}" for producer, consumer in pairs),
+        )
         return [Command(argv, ranks=max(map(max, pairs)), timeout_s=limit)]
     roles = [("consume", consumer) for _, consumer in pairs]
     servers = []
     for role, node in [*roles, *(("produce", producer) for producer, _ in pairs)]:
         serve = ("token", role, str(PORT), *(["real-time"] if real_time else []))
         servers.append(Command(serve, node=node, timeout_s=limit, background=True, listens=PORT))
-    addresses = [f"{{node{one}}}:{PORT},{{node{other}}}:{PORT}" for one, other in pairs]
+    addresses = [
+        f"{{node{producer}}}:{PORT},{{node{consumer}}}:{PORT}" for producer, consumer in pairs
+    ]
     coordinator = ("token", "coordinate", *settings, *addresses)
     return [*servers, Command(coordinator, node=pairs[0][0], timeout_s=limit)]
 
@@ -137,13 +143,17 @@ def results(text: str) -> list[Result]:
 def table(text: str) -> tuple[Settings, list[Row]]:
     """The settings of an output by their names in a point, and its rows in the order of runs, then pairs; raises as
     `results` does."""
-    head, found = whole("token", text, _HEAD), list(_ROW.finditer(text))
+    head, matches = whole("token", text, _HEAD), list(_ROW.finditer(text))
     pairs, size, runs = map(int, head.groups()[:3])
     window = float(head[5])
-    listed = [(int(row[3]), int(row[1])) for row in found]
-    if not found or not window or listed != list(product(range(1, runs + 1), range(1, pairs + 1))):
-        raise Contradictory(f"token reports {len(found)} rows, not {pairs} pairs in {runs} runs")
-    rows = [_row(match) for match in found]
+    listed = [(int(row[3]), int(row[1])) for row in matches]
+    if (
+        not matches
+        or not window
+        or listed != list(product(range(1, runs + 1), range(1, pairs + 1)))
+    ):
+        raise Contradictory(f"token reports {len(matches)} rows, not {pairs} pairs in {runs} runs")
+    rows = [_row(match) for match in matches]
     for first in range(0, len(rows), pairs):
         _require_common(rows[first : first + pairs], window)
     settings = {

@@ -24,15 +24,15 @@ _LARGEST = 2**63 - 1
 def parsed(text: Union[str, bytes]) -> Any:
     """The JSON value of a text; raises ValueError if it is not JSON or not UTF-8."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
         # JSON can contain a lone surrogate (\ud800); no other file can.
         if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeEncodeError as error:
         raise ValueError(f"it has half a letter, {error.object[error.start]!a}") from None
-    return found
+    return value
 
 
 def record(kind: type[Record], value: Any) -> Record:
