@@ -27,19 +27,29 @@ from runners.record import FalloffError
     type=Number(0.01, 99.99),
     default=3,
     metavar="PERCENT",
-    help="What is smaller counts as no change.",
+    help="Changes below PERCENT count as the same.",
 )
-@option("--x", default="nodes", metavar="COLUMN", help="Of CSV files: what y depends on.")
-@option("--y", default="rate", metavar="COLUMN", help="Of CSV files: what is compared.")
-@option("--block", default="block", metavar="COLUMN", help="Of CSV files: measured together.")
-@option("--better", type=click.Choice(["higher", "lower"]), default="higher", help="Which y.")
+@option("--x", default="nodes", metavar="COLUMN", help="CSV files: the column that y depends on.")
+@option("--y", default="rate", metavar="COLUMN", help="CSV files: the column to compare.")
+@option(
+    "--block",
+    default="block",
+    metavar="COLUMN",
+    help="CSV files: the column that numbers the blocks.",
+)
+@option(
+    "--better",
+    type=click.Choice(["higher", "lower"]),
+    default="higher",
+    help="Whether a higher or a lower y is better.",
+)
 @option(
     "--figure",
     type=PATH,
     default=paths.BUILD / "compare.svg",
     show_default="build/compare.svg",
     metavar="FILE.svg",
-    help="Where the figure goes.",
+    help="The figure to write.",
 )
 @switch("--json", "as_json", help="Print JSON instead.")
 @option("--transcripts", "row", type=COUNT, metavar="N", help="Print the tools' output for row N.")

@@ -79,7 +79,11 @@ def report_here() -> int:
     remedy = (
         "`make setup` installs what it may. Until then reports are built from the stored reference."
     )
-    print(remedy if missing else "All is here: `make report` runs the experiments on this machine.")
+    print(
+        remedy
+        if missing
+        else "Nothing is missing: `make report` runs the experiments on this machine."
+    )
     print(
         "Your own cluster: "
         "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."

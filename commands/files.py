@@ -33,7 +33,7 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "tool",
     type=names.TOOL,
     metavar="[TOOL]",
-    help=f"Default: recognised by each file. {', '.join(tool_names())}.",
+    help=f"Default: recognised from each file. {', '.join(tool_names())}.",
 )
 @argument(
     "files",
@@ -46,7 +46,7 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "--out",
     type=PATH,
     metavar="FOLDER",
-    help="Where the import is kept, with its figures.  [default: data/raw]",
+    help="The folder for the import and its figures.  [default: data/raw]",
 )
 @option(
     "--set",
@@ -60,27 +60,27 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "table",
     type=PATH,
     metavar="FILE",
-    help="What is known of each file: a CSV with the column `file` (names or patterns).",
+    help="CSV with settings per file (column `file`: names or patterns).",
 )
 @option(
     "--write-map",
     "seen",
     type=PATH,
     metavar="FILE",
-    help="Only write what was seen of each file as FILE, to correct it.",
+    help="Write the detected settings to FILE for editing, and stop.",
 )
-@switch("--blocks", help="Runs of one number in the paths were made together, as blocks.")
+@switch("--blocks", help="Treat runs with the same number in their paths as one block.")
 @switch("--print", "printed", help="Only print the readings of each file as JSON.")
 def import_results(tool, files, out, words, table, seen, blocks, printed) -> None:
     """Import outputs of tools that you already have.
 
-    The outputs of one tool become a campaign of measured evidence, and what they show is said. Which
-    tool wrote a file is recognised; name the tool to read only its outputs. The tools are hpl,
+    The outputs of one tool become a campaign of measured evidence, and its findings are printed. The
+    tool is recognised from each file; name the tool to read only its outputs. The tools are hpl,
     hpcc, iperf3, iperf2, netperf, ping, sockperf, osu, imb, nccl_tests and reframe. Networks,
     numbers of nodes and of repeats are read from paths such as results/1gbe/n02/run1/HPL.out or
-    hpl_10g_8nodes_rep3.txt, and from headers. --write-map writes what was seen, with the columns
-    file, network, nodes, block, ranks_per_node and date; correct it and give it back by --map.
-    --set states what all files share: interconnect, nodes or ranks_per_node, rpeak (one node's
+    hpl_10g_8nodes_rep3.txt, and from headers. --write-map writes the detected settings, with the
+    columns file, network, nodes, block, ranks_per_node and date; edit them and pass the file to --map.
+    --set gives the settings of all files: interconnect, nodes or ranks_per_node, rpeak (one node's
     theoretical peak in flop/s, also as a product such as 16*2.5e9*16) and more.
 
     Runs of one point are blocks if the column `block`, the order of dates or --blocks says so. Else
@@ -133,7 +133,7 @@ def _import(tool, files, out, words, table, seen, blocks) -> None:
     if seen:
         importing.write_map(campaign, seen)
         print(
-            f"{importing.structure(campaign)}\n\nMap: {seen}; correct it, then give it back by --map {seen}"
+            f"{importing.structure(campaign)}\n\nMap: {seen}; edit it, then import with --map {seen}"
         )
         return
     print(own_import.kept(campaign, out))
@@ -167,16 +167,16 @@ def one_or_two(
     metavar="[MODEL] FILE",
     help="A model in analysis/models, and a CSV file; or only a file, or a campaign's folder.",
 )
-@option("--x", metavar="COLUMN", help="What y depends on; several with commas between.")
-@option("--y", metavar="COLUMN", help="What is fitted.")
-@option("--block", metavar="COLUMN", help="Which rows were measured together.")
+@option("--x", metavar="COLUMN", help="The column that y depends on; several, separated by commas.")
+@option("--y", metavar="COLUMN", help="The column to fit.")
+@option("--block", metavar="COLUMN", help="The column that numbers the blocks.")
 @option(
     "--figure",
     type=PATH,
     default=paths.BUILD / "fit.svg",
     show_default="build/fit.svg",
     metavar="FILE.svg",
-    help="Where the figure goes.",
+    help="The figure to write.",
 )
 @switch("--json", "as_json", help="Print JSON instead, with everything that was fitted.")
 def fit_table(source, x, y, block, figure, as_json) -> None:

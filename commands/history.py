@@ -35,26 +35,26 @@ class Moment(click.DateTime):
     type=PATH,
     nargs=-1,
     required=True,
-    help="Campaign folders, folders of them, CSV files, logs of ReFrame.",
+    help="Campaign folders, folders of campaigns, CSV files, ReFrame logs.",
 )
 @option(
     "--margin",
     type=Number(0.01, 99.99),
     default=3,
     metavar="PERCENT",
-    help="A loss that should be named in time.",
+    help="The smallest loss to detect.",
 )
 @option(
     "--better",
     type=click.Choice(["higher", "lower"]),
     default="higher",
-    help="Which rate of a CSV file.",
+    help="CSV files: whether a higher or a lower rate is better.",
 )
 @option(
     "--since",
     type=Moment(),
     metavar="DATE",
-    help="Only changes named since then count in the exit code.",
+    help="Only changes detected since then count in the exit code.",
 )
 @switch("--json", "as_json", help="Print JSON instead.")
 def show_history(sources, margin, better, since, as_json) -> int:

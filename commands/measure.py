@@ -21,16 +21,16 @@ from runners.record import FalloffError, unknown
 )
 @argument("campaign", type=names.CAMPAIGN, required=False, help="A name in data/campaigns.")
 @argument(
-    "argv", nargs=-1, metavar="[-- PROGRAM...]", help="Of `program`: the command line to run."
+    "argv", nargs=-1, metavar="[-- PROGRAM...]", help="`program` only: the command line to run."
 )
 @option(
-    "--keep", "kept_as", metavar="NAME", help="Of `program`: the name of your program's results."
+    "--keep", "kept_as", metavar="NAME", help="`program` only: a name for your program's results."
 )
 @option(
     "--minutes",
     type=Number(0, 1440),
     metavar="M",
-    help="Of `nightly`: how long a session takes, 5 by default.",
+    help="`nightly` only: the length of a session, 5 by default.",
 )
 @switch("--list", "listed", help="List the campaigns.")
 @switch(
@@ -75,10 +75,10 @@ def run(
     submit,
     packed,
 ) -> int:
-    """Run a campaign, or the trials that it still lacks.
+    """Run a campaign, or its missing trials.
 
-    Keep the transcripts and the dataset, and print what its notebook states of it. You may interrupt a
-    run at any time: the same command goes on.
+    Keep the transcripts and the dataset, and print its notebook's statements. You may interrupt a run
+    at any time; the same command continues it.
 
     `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on 2, 4
     and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on GigE, does
@@ -143,9 +143,9 @@ def run(
     except FalloffError as reason:  # the data are kept, whatever they say
         print(f"No statement: {reason}")
         if has_nothing and not is_busy:
-            print("Is the reason mended? The same command with --fresh runs it again.")
+            print("Once that is fixed, run the same command with --fresh.")
     if is_busy:
-        print("The same command tries again what a busy machine disturbed.")
+        print("Run the same command again to repeat the trials that a busy machine disturbed.")
     return int(has_nothing)
 
 

@@ -56,7 +56,7 @@ EXPLORER = "explorer.html"  # beside the report, which links it
     default=paths.REPORT,
     show_default="build/report, with --data build/own_report",
     metavar="FOLDER",
-    help="Where the report goes.",
+    help="The folder for the report.",
 )
 def report(preset, data, claims, design, out) -> int:
     """Run the experiments and write the report.

@@ -55,7 +55,7 @@ class Rates(click.ParamType):
     type=Rates(),
     default="",
     metavar="GBIT/S,...",
-    help="Ask what Ethernets of these rates would bring, such as 10,25,100.",
+    help="Predict HPL on Ethernets of these rates, such as 10,25,100.",
 )
 @option(
     "--out",
@@ -63,7 +63,7 @@ class Rates(click.ParamType):
     default=paths.RAW,
     show_default="data/raw",
     metavar="FOLDER",
-    help="Where the simulated runs are kept.",
+    help="The folder for the simulated runs.",
 )
 @switch("--fit-only", help="Write the description and simulate nothing.")
 @option(
@@ -72,7 +72,7 @@ class Rates(click.ParamType):
     default=paths.BUILD / "twin.svg",
     show_default="build/twin.svg",
     metavar="FILE.svg",
-    help="Where the figure goes.",
+    help="The figure to write.",
 )
 def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster, and ask what if.

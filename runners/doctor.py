@@ -76,7 +76,7 @@ def report(description: Description) -> int:
     Raises FalloffError if the testbed is not a cluster, or its nodes cannot be asked.
     """
     if description["kind"] != "cluster":
-        remedy = "`falloff doctor` alone tells what is here"
+        remedy = "run `falloff doctor` without --testbed for this machine"
         raise FalloffError(f"testbed {description['name']} is no cluster: {remedy}")
     by_slurm = description["launcher"] == "slurm"
     if by_slurm and "SLURM_JOB_ID" not in os.environ:
@@ -93,8 +93,8 @@ def report(description: Description) -> int:
         print(line, flush=True)
         bad = bad or line.mark in (DIFFERS, MISSING)
     print(
-        "Is one node, link or switch port slower than the others? "
-        f"`falloff run suspects --testbed {description['name']}{' --submit' * by_slurm}` tells."
+        "To find a slow node, link or switch port, run "
+        f"`falloff run suspects --testbed {description['name']}{' --submit' * by_slurm}`."
     )
     return int(bad)
 

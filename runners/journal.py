@@ -162,7 +162,7 @@ class Folder:
                 write_whole(aside, file.read_bytes())
                 write_whole(file, content)
                 messages.append(
-                    f"{file} was damaged: it is kept as {aside.name}, and its whole part is gone on from"
+                    f"{file} was damaged: it is kept as {aside.name}, and the run goes on from its intact part"
                 )
         return messages
 

@@ -90,7 +90,9 @@ def measuring(
                     way_out = (
                         "" if taken.is_ours else "; FALLOFF_LOCKS=FOLDER of your own ignores it"
                     )
-                    wait(f"{taken} is at work here: waiting for its end (Ctrl-C gives up{way_out})")
+                    wait(
+                        f"{taken} is measuring here: waiting for it to end (Ctrl-C gives up{way_out})"
+                    )
                 had_to_wait = True
                 time.sleep(_PATIENCE_S)
         yield had_to_wait

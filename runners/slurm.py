@@ -220,7 +220,9 @@ def allocation() -> Allocation:
     try:
         number, nodes = os.environ["SLURM_JOB_ID"], os.environ["SLURM_JOB_NODELIST"]
     except KeyError:
-        raise FalloffError("no job of Slurm's: `falloff run CAMPAIGN --submit` makes one") from None
+        raise FalloffError(
+            "not in a Slurm job: `falloff run CAMPAIGN --submit` submits one"
+        ) from None
     end = ask(
         ["squeue", "--noheader", f"--jobs={number}", "--format=%e"], {"SLURM_TIME_FORMAT": "%s"}
     )
@@ -258,7 +260,9 @@ def _run(argv: Sequence[str], settings: Mapping[str, str]) -> "subprocess.Comple
     except FileNotFoundError:
         raise FalloffError(f"{argv[0]} is not here: run it where Slurm's commands are") from None
     except subprocess.TimeoutExpired:
-        raise FalloffError(f"{argv[0]} is silent for {_LIMIT_S:.0f} s: is slurmctld up?") from None
+        raise FalloffError(
+            f"{argv[0]} did not answer within {_LIMIT_S:.0f} s: is slurmctld up?"
+        ) from None
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:

@@ -60,14 +60,14 @@ def _job(folder: Folder) -> list[str]:
     try:
         job = slurm.job(number)
     except FalloffError as error:
-        return [f"job {number}: its state cannot be had ({error})"]
+        return [f"job {number}: its state is unknown ({error})"]
     times = f", {job.elapsed} of {job.limit}" if job.limit else ""
     reason = f" ({job.reason})" if job.state == "PENDING" else ""
     lines = [f"job {job.id}: {job.state}{reason}{times}"]
     output = folder.path / f"job-{job.id}.out"
     if not job.is_active and output.exists():
         printed = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        lines += [f"it said last: {last[:200]}" for last in printed[-1:]]
+        lines += [f"its last output: {last[:200]}" for last in printed[-1:]]
     elif job.state == "FAILED":
-        lines.append("it printed nothing here: do its nodes see this folder?")
+        lines.append("it left no output here: do its nodes share this folder?")
     return lines

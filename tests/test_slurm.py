@@ -307,11 +307,11 @@ def test_status_tells_what_every_block_has(interrupted):
         ({"prints": queued("RUNNING")}, ["job 12: RUNNING, 0:12 of 5:00"]),
         (
             {"complains": "slurm_load_jobs error: Invalid job id specified\n", "code": 1},
-            ["job 12: UNKNOWN", "it said last: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***"],
+            ["job 12: UNKNOWN", "its last output: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***"],
         ),
         (
             {"complains": "slurm_load_jobs error: Connection refused", "code": 1},
-            ["job 12: its state cannot be had (squeue: slurm_load_jobs error: Connection refused)"],
+            ["job 12: its state is unknown (squeue: slurm_load_jobs error: Connection refused)"],
         ),
     ],
 )  # fmt: skip
