@@ -5,8 +5,7 @@ import shlex
 
 import click
 
-from analysis import paths
-from commands.grammar import COUNT, PATH, Number, argument, command, option, switch
+from commands.grammar import COUNT, PATH, Number, argument, command, figure_option, option, switch
 from runners.record import FalloffError
 
 
@@ -43,14 +42,7 @@ from runners.record import FalloffError
     default="higher",
     help="Whether a higher or a lower y is better.",
 )
-@option(
-    "--figure",
-    type=PATH,
-    default=paths.BUILD / "compare.svg",
-    show_default="build/compare.svg",
-    metavar="FILE.svg",
-    help="The figure to write.",
-)
+@figure_option("compare")
 @switch("--json", "as_json", help="Print JSON instead.")
 @option("--transcripts", "row", type=COUNT, metavar="N", help="Print the tools' output for row N.")
 def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row) -> int:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from analysis import paths
 from commands import names
-from commands.grammar import PATH, argument, command, option, switch
+from commands.grammar import PATH, argument, command, figure_option, option, switch
 from runners import outputs
 from runners.record import FalloffError, Unreadable
 from runners.tools import names as tool_names
@@ -170,14 +169,7 @@ def one_or_two(
 @option("--x", metavar="COLUMN", help="The column that y depends on; several, separated by commas.")
 @option("--y", metavar="COLUMN", help="The column to fit.")
 @option("--block", metavar="COLUMN", help="The column that numbers the blocks.")
-@option(
-    "--figure",
-    type=PATH,
-    default=paths.BUILD / "fit.svg",
-    show_default="build/fit.svg",
-    metavar="FILE.svg",
-    help="The figure to write.",
-)
+@figure_option("fit")
 @switch("--json", "as_json", help="Print JSON instead, with everything that was fitted.")
 def fit_table(source, x, y, block, figure, as_json) -> None:
     """Fit models to a CSV file, or scaling laws to a campaign.

@@ -6,7 +6,7 @@ import click
 
 from analysis import paths
 from commands import names
-from commands.grammar import PATH, argument, command, option, switch
+from commands.grammar import PATH, argument, command, figure_option, option, switch
 from runners.record import FalloffError
 
 
@@ -66,14 +66,7 @@ class Rates(click.ParamType):
     help="The folder for the simulated runs.",
 )
 @switch("--fit-only", help="Write the description and simulate nothing.")
-@option(
-    "--figure",
-    type=PATH,
-    default=paths.BUILD / "twin.svg",
-    show_default="build/twin.svg",
-    metavar="FILE.svg",
-    help="The figure to write.",
-)
+@figure_option("twin")
 def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster, and ask what if.
 

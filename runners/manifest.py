@@ -100,7 +100,12 @@ def differences(folder: Path) -> list[str]:
         present, messages = _files(folder), [str(error)]
         recorded = {name: value for name, value in recorded.items() if not name.startswith(_PACKED)}
     for name in sorted({*recorded, *present}, key=_by_number):
-        what, was, now = _described(name), recorded.get(name), present.get(name)
+        was, now, what = recorded.get(name), present.get(name), name
+        # As a reader would look for it: the transcript in the archive, the line of the journal.
+        file, _, part = name.partition(":")
+        if part:
+            is_packed = file == archive.NAME
+            what = f"transcript {part} in {file}" if is_packed else f"line {part} of {file}"
         if now is None:
             messages.append(f"{what} was recorded and is lost")
         elif was is None:
@@ -126,15 +131,6 @@ def _files(folder: Path) -> dict[str, str]:
             for number, line in enumerate(content.splitlines() if name == JOURNAL else (), 1):
                 digest_of[f"{name}:{number}"] = digest(line)[:LINE_DIGITS]
     return digest_of
-
-
-def _described(name: str) -> str:
-    """A name as a reader would look for it: the transcript in the archive, the line of the
-    journal."""
-    file, _, part = name.partition(":")
-    if not part:
-        return name
-    return f"transcript {part} in {file}" if file == archive.NAME else f"line {part} of {file}"
 
 
 def _by_number(name: str) -> tuple[str, int, str]:

@@ -275,9 +275,13 @@ def runs(text: str) -> list[Run]:
 
 
 def _split(text: str) -> Iterator[list[str]]:
-    """The lines of each run, and of what lies between runs."""
+    """The lines of each run, and of what lies between runs, without colours, labels and outer blanks."""
     run: list[str] = []
-    for line in _lines(text):
+    raw = without_labels(text).replace("\r", "\n").split("\n")
+    lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
+    if _ROW.match(lines[-1]):  # no newline ends it: it may be cut inside its last number
+        lines.pop()
+    for line in lines:
         # NVIDIA's title is part of the run whose HPL title follows within a few lines.
         if (
             _VENDOR_TITLE.match(line)
@@ -291,14 +295,6 @@ def _split(text: str) -> Iterator[list[str]]:
             yield run
             run = []
     yield run
-
-
-def _lines(text: str) -> list[str]:
-    """All lines without colours, labels and outer blanks."""
-    raw = without_labels(text).replace("\r", "\n").split("\n")
-    lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
-    # A row that no newline ends may be cut inside its last number.
-    return lines[:-1] if _ROW.match(lines[-1]) else lines
 
 
 def _ended(run: list[str]) -> bool:

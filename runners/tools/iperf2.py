@@ -63,14 +63,18 @@ def _of_run(title: str, part: str) -> list[Result]:
             raise Contradictory(
                 f"rows of streams that did not connect: {', '.join(sorted(strange))}"
             )
-        ends = _ends(listed)[1] if is_server else [_client(part, listed)]
+        streams, ends = _ends(listed)
+        if not is_server:
+            complaint = _COMPLAINT.search(part)
+            if complaint and not ends:
+                raise Failed(f"iperf says: {complaint[0]}")
+            ends = [iperf_text.total(ends, max(streams, len(connected)))]
         if not ends:
             raise Cut(_CUT)
     except Unreadable as reason:
         return [refused(reason, {})]
     rate = "goodput" if is_server else "sent_rate"
     rows_of = Counter(row.id for row in listed)
-    streams = len(rows_of.keys() - {"SUM"})
     # A server does not say which of its connections a sum is of: what is beside one may be a part of it.
     alone = "one of several streams" if "SUM" in rows_of else "one stream"
     tests = {"SUM": "sum of streams"} if is_server else {"SUM": f"{streams} streams"}
@@ -90,15 +94,6 @@ def _note(row: Row, is_alone: bool) -> str:
     return "; ".join(
         [iperf_text.NOTE, may_go_on] if row.is_round and is_alone else [iperf_text.NOTE]
     )
-
-
-def _client(part: str, listed: list[Row]) -> Row:
-    streams, ends = _ends(listed)
-    streams = max(streams, len(set(_CONNECTED.findall(part))))
-    complaint = _COMPLAINT.search(part)
-    if complaint and not ends:
-        raise Failed(f"iperf says: {complaint[0]}")
-    return iperf_text.total(ends, streams)
 
 
 def _ends(listed: list[Row]) -> tuple[int, list[Row]]:

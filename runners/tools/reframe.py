@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Optional
 
 from runners.outputs import absent
-from runners.parsing import PROCESSES, TEST, only_read, usable
+from runners.parsing import PROCESSES, TEST, only_read, refused, usable
 from runners.record import Contradictory, Cut, Mark, Quantity, Reading, Result
 
 _HEAD = re.compile(
@@ -55,14 +55,13 @@ def results(text: str) -> list[Result]:
             columns = cells
         if not line.strip() or cells == columns:
             continue
+        test = {"test": _word(cells[0][:40])}
         if not line.endswith("\n"):
-            reason = "the last row does not end: it is cut off"
-            listed.append(Result((), {"test": _word(cells[0][:40])}, reason, Cut.kind))
+            listed.append(refused(Cut("the last row does not end: it is cut off"), test))
             continue
         if len(cells) != len(columns):
-            test = cells[0][:40]
             reason = f"a row of {len(cells)} cells under {len(columns)} columns: cut off, or of another log"
-            listed.append(Result((), {"test": _word(test)}, reason, Contradictory.kind))
+            listed.append(refused(Contradictory(reason), test))
             continue
         listed += _of_row(dict(zip(columns, cells)))
     if not listed:
@@ -88,8 +87,8 @@ def _of_row(row: dict[str, str]) -> Iterator[Result]:
         try:
             number = float(value)
         except ValueError:
-            yield Result(
-                (), settings, f"{metric} is {value[:40]!r}, which is no number", Contradictory.kind
+            yield refused(
+                Contradictory(f"{metric} is {value[:40]!r}, which is no number"), settings
             )
             continue
         time, _, divisor = unit.lower().partition("/")
