@@ -236,7 +236,9 @@ def test_who_holds_the_name_and_says_nothing_is_waited_for_with_the_way_out(shar
         squatter.bind(f"\0falloff-measuring{lock._suffix(shared)}")
 
         def wait(message):
-            assert message.startswith("another run is measuring here") and "FALLOFF_LOCKS" in message
+            assert (
+                message.startswith("another run is measuring here") and "FALLOFF_LOCKS" in message
+            )
             squatter.close()
 
         with lock.measuring(shared, "mine", wait) as waited:
