@@ -118,7 +118,7 @@ def test_lost_trials_leave_statements_without_numbers():
     """Nothing is judged, and nothing is made up."""
     run = over_mtu(failed(planted.over_mtu(), "exit code 1"))
     assert {one.estimate for one in run.statements} == {None}
-    assert stated(run, "TCP fills").answer == "undecided" and "exit code 1" in words(run)
+    assert stated(run, "TCP fills links").answer == "undecided" and "exit code 1" in words(run)
 
 
 def test_the_figure_shows_every_run_and_what_nemo_printed():
