@@ -67,7 +67,7 @@ def judge(claim: Claim, kind: str, found: Statement | None) -> Verdict:
     """
     if kind in claim.not_testable or found is None:
         return Verdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
-    if found.words == REFUSED:
+    if found.answer == REFUSED:
         return Verdict(kind, NOT_TESTABLE, reason=found.reason)
     ends, about = (claim.at_least, claim.at_most), {"n": found.n, "n_of": found.n_of}
     about |= {"of": found.subject, "sessions": found.sessions}

@@ -6,7 +6,7 @@ import xarray as xr
 
 from analysis.attributes import names_in_text
 from analysis.efficiency import efficiency, rpeak
-from analysis.statements import Said, Statement, bullets, estimated, evidence_of, origin, say
+from analysis.statements import Said, Statement, bullets, evidence_of, say, value
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import REFUSED, judge_range
 
@@ -36,7 +36,7 @@ def quantity(
     values = np.ravel(np.asarray(values, float))
     values = values[np.isfinite(values)]
     if refused:
-        values, about = values[:0], {"words": REFUSED, "reason": refused}
+        values, about = values[:0], {"answer": REFUSED, "reason": refused}
     else:
         about = {}
     if evidence_of(dataset) == SIMULATED:
@@ -47,8 +47,8 @@ def quantity(
         judged = judge_range(values, -np.inf, np.inf, is_ratio)
         estimate = judged.estimate, *judged.interval_95
         about["kind"] = "95 % t interval"
-    return estimated(
-        origin(dataset),
+    return value(
+        dataset,
         of,
         "ratio" if is_ratio else "difference",
         estimate,
