@@ -88,8 +88,8 @@ def readings(text: str) -> list[Reading]:
         undecided = unclear[0]
         complaint = f" ({undecided.said})" if undecided.said else ""
         raise InvalidRun(
-            f"undecided: {undecided.replies} of {undecided.requests} requests of {undecided.payload} B "
-            f"were answered{complaint}"
+            f"undecided: {undecided.replies} of {undecided.requests} requests "
+            f"of {undecided.payload} B were answered{complaint}"
         )
     if tried[0].outcome != CARRIED:
         raise InvalidRun(f"not even {tried[0].payload} B were carried ({tried[0].outcome})")
