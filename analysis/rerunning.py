@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -101,7 +101,7 @@ def reproduce(
     about = {
         "archive": str(archive),
         "archive_sha256": digest,
-        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{host['hostname']} ({host['cpu_model'] or host['architecture']}, kernel {host['kernel']})",
         "minutes": took / 60,
         "described_otherwise": {

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -226,7 +226,7 @@ def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
     try:
         results = runner.results(transcript.executions[0].stdout)
     except Unreadable as reason:
-        return [(transcript, Outcome("unreadable", reason.told()))]
+        return [(transcript, Outcome("unreadable", reason.with_kind()))]
     return [_of_result(transcript, *numbered) for numbered in enumerate(results, 1)]
 
 
@@ -354,4 +354,4 @@ def _caveat(testbed: Mapping, factors: Mapping) -> str:
 
 
 def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,7 +1,7 @@
 """The history of a cluster: planted changes are found with their dates and places, and unchanged years stay quiet."""
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -279,7 +279,7 @@ def test_nights_of_a_csv(tmp_path):
     )
     history = reading.read([file])
     assert history.values.session.tolist() == [0, 0, 1, 2]
-    assert history.sessions[1].time == datetime(2026, 1, 2, 23, tzinfo=timezone.utc)
+    assert history.sessions[1].time == datetime(2026, 1, 2, 23, tzinfo=UTC)
 
 
 def test_the_stored_rates_keep_the_goal_and_are_the_codes():

@@ -319,9 +319,8 @@ def _elements(page: str) -> list[tuple]:
             given = dict(attributes)
             leads = given.get("href") or "#"
             handlers = [name for name in given if name.startswith("on")]
-            if tag in ("script", "img", "iframe", "object", "embed") or handlers:
-                found.append((tag, given))
-            elif not leads.startswith(("#", "https://", "http://")):
+            is_harmless = leads.startswith(("#", "https://", "http://")) and not handlers
+            if tag in ("script", "img", "iframe", "object", "embed") or not is_harmless:
                 found.append((tag, given))
 
     Parser().feed(page.split("<body>", 1)[1].rsplit("<dialog", 1)[0])

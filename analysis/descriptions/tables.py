@@ -269,7 +269,7 @@ def extended(
     if name in by:
         circle = " extends ".join((*by[by.index(name) :], name))
         raise FalloffError(f"{kind} {by[0]} never ends: {circle}; take out one `extends`")
-    mine = executables.own(folder) / f"{name}.toml"
+    mine = executables.users_folder(folder) / f"{name}.toml"
     own = read_toml(mine if mine.exists() else folder / f"{name}.toml", kind)
     base = own.get("extends")
     if not isinstance(base, (str, type(None))):

@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,7 @@ def _session(host: Mapping[str, Any]) -> str:
 def _executed(one: Execution) -> str:
     when = "when is not known"  # as of an imported output
     if math.isfinite(one.start):
-        start = datetime.fromtimestamp(one.start, timezone.utc).isoformat("T", "seconds")
+        start = datetime.fromtimestamp(one.start, UTC).isoformat("T", "seconds")
         when = f"{start}, {one.wall_s:.2f} s"
     return f"[{when}, exit code {_known(one.exit_code)}] {shlex.join(one.argv or (one.tool,))}"
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from runners import archive, manifest
-from runners import kept as kept_by
+from runners import archive, manifest, typed_json
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -56,7 +55,7 @@ def kept(folder: Path) -> Content:
         return {}
     try:
         lines = archive.decompressed(file.read_bytes()).decode().splitlines()
-        return _checked([kept_by.parsed(line) for line in lines])
+        return _checked([typed_json.parsed(line) for line in lines])
     except (lzma.LZMAError, ValueError) as error:
         raise FalloffError(f"{file} is damaged ({error}); restore it") from None
 
@@ -73,7 +72,7 @@ def _checked(lines: Sequence[Any]) -> Content:
     arrays do not fit together."""
     found: dict[str, Mapping[str, Any]] = {}
     for line in lines:
-        array = kept_by.record(_Array, line)
+        array = typed_json.record(_Array, line)
         if array.name in found or not _is_filled(line["values"], len(array.dims)):
             raise ValueError(f"{array.name[:40]!r} is there twice, or no array of its dims")
         found[array.name] = {"dims": line["dims"], "values": line["values"]}

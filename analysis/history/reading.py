@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -227,7 +227,7 @@ def _of_dataset(
         facts[number] = samples.facts(dataset, None if is_imported else int(number) - 1)
     table = pd.DataFrame(rows, columns=["session", "what", "node", "block", "log"])
     table = table[table.session.isin(times)]
-    moments = {number: datetime.fromtimestamp(at, timezone.utc) for number, at in times.items()}
+    moments = {number: datetime.fromtimestamp(at, UTC) for number, at in times.items()}
     named = attributes.sessions(dataset)[-1:] or [{}]
     above = named[0].get("slurm", {}).get("switches", {})
     switches = {host.split(".")[0]: names[0] for host, names in above.items() if names}
