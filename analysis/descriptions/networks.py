@@ -86,9 +86,14 @@ def network_paths() -> dict[str, Path]:
     return made_each(Path, read_toml(paths.PATHS, "paths"), str(paths.PATHS))
 
 
-def between(own: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
+def between(of_testbed: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
     """All described interconnects and paths as plain tables, and those of a testbed's `networks`."""
-    known = plain(interconnects() | network_paths())
-    for name, network in own.items():
-        known[name] = {"name": name, "short": name, **known.get(name, {}), **network.plain()}
-    return known
+    described = plain(interconnects() | network_paths())
+    for name, network in of_testbed.items():
+        described[name] = {
+            "name": name,
+            "short": name,
+            **described.get(name, {}),
+            **network.plain(),
+        }
+    return described

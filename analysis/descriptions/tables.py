@@ -120,15 +120,15 @@ def made(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) 
 
 def made_each(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
     """Tables as classes, by name; raises FalloffError naming every fault in all of them."""
-    found, wrong = {}, list[str]()
+    described, wrong = {}, list[str]()
     for name, table in tables.items():
         try:
-            found[name] = kind.model_validate(table)
+            described[name] = kind.model_validate(table)
         except ValidationError as error:
             wrong += _sentences(kind, error, name)
     if wrong:
         raise faulty(what, wrong)
-    return found
+    return described
 
 
 def plain(tables: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
@@ -146,7 +146,7 @@ def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
 
 
 def _sentences(kind: type[Table], error: ValidationError, *within: str) -> list[str]:
-    return list(dict.fromkeys(_sentence(kind, dict(one), within) for one in error.errors()))
+    return list(dict.fromkeys(_sentence(kind, dict(fault), within) for fault in error.errors()))
 
 
 def _sentence(kind: type[Table], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
@@ -182,10 +182,10 @@ def _shown(value: Any) -> str:
 
 def _dotted(parts: list[str | int]) -> str:
     """A place as TOML writes it; items of a list count from 1."""
-    found = ""
+    place = ""
     for part in parts:
-        found += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if found else str(part)
-    return found
+        place += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if place else str(part)
+    return place
 
 
 def _keys(kind: Any, parts: list[str | int]) -> list[str]:
@@ -195,13 +195,13 @@ def _keys(kind: Any, parts: list[str | int]) -> list[str]:
         return [
             field.alias or name for table in tables for name, field in table.model_fields.items()
         ]
-    found = []
+    keys = []
     for table in tables:
         named = {field.alias or name: field for name, field in table.model_fields.items()}
         if parts[0] in named:
-            found += _keys(named[parts[0]].annotation, parts[1:])
+            keys += _keys(named[parts[0]].annotation, parts[1:])
     # A list or a table of tables: the part is an index or any key.
-    return found or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
+    return keys or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
 
 
 def _tables(kind: Any) -> list[type[Table]]:
@@ -209,7 +209,7 @@ def _tables(kind: Any) -> list[type[Table]]:
     if isinstance(kind, type) and issubclass(kind, Table):
         return [kind]
     if typing.get_origin(kind) is Annotated or _is_union(kind):
-        return [table for one in typing.get_args(kind) for table in _tables(one)]
+        return [table for member in typing.get_args(kind) for table in _tables(member)]
     return []
 
 
@@ -230,9 +230,9 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
     """A description as a dict; raises FalloffError if there is none of that name, or it is not
     valid TOML."""
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-        json.dumps(found)
-        return found
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        json.dumps(table)
+        return table
     except TypeError:
         raise FalloffError(
             f"{file} has a date, which no description has: put it in quotes"
@@ -270,8 +270,8 @@ def extended(
         circle = " extends ".join((*by[by.index(name) :], name))
         raise FalloffError(f"{kind} {by[0]} never ends: {circle}; take out one `extends`")
     mine = executables.own(folder) / f"{name}.toml"
-    own = read_toml(mine if mine.exists() else folder / f"{name}.toml", kind)
-    base = own.get("extends")
+    table = read_toml(mine if mine.exists() else folder / f"{name}.toml", kind)
+    base = table.get("extends")
     if not isinstance(base, (str, type(None))):
         raise FalloffError(f"{kind} {name}: extends = {base!r} must be the name of a {kind}")
-    return joined(extended(folder, base, kind, joined, (*by, name)), own) if base else own
+    return joined(extended(folder, base, kind, joined, (*by, name)), table) if base else table

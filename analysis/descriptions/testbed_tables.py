@@ -139,15 +139,15 @@ class ClusterNetwork(Table):
 
     @model_validator(mode="after")
     def _can_be_found(self) -> Self:
-        found = []
+        lacking = []
         if not (self.subnet or self.interface):
-            found.append(
+            lacking.append(
                 "needs a subnet or an interface, to find its addresses and to count its bytes"
             )
         if self.rdma and self.mpi is None:
-            found.append("rdma needs mpi: the words for mpirun that make it use the port")
-        if found:
-            raise ValueError("; ".join(found))
+            lacking.append("rdma needs mpi: the words for mpirun that make it use the port")
+        if lacking:
+            raise ValueError("; ".join(lacking))
         return self
 
 
