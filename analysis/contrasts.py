@@ -14,7 +14,7 @@ from analysis.statistics.judgement import (
     REFUSED,
     Control,
     Judgement,
-    Outcome,
+    SequenceVerdict,
     in_sequence,
     judge,
     judge_control,
@@ -104,7 +104,7 @@ def _number_of(by_block: Mapping[int, Sequence[int]]) -> int:
     return len({session for sessions in by_block.values() for session in sessions})
 
 
-def _outcome(points: xr.Dataset, design: Design) -> Outcome:
+def _outcome(points: xr.Dataset, design: Design) -> SequenceVerdict:
     """The verdicts on the campaign's primary statements at its last look, whatever factor they
     compare."""
     falls = primary_differences(points).transpose("statement", "block").values

@@ -160,7 +160,7 @@ def _changed(path: Path) -> float:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class PlottedQuantity:
     """A quantity for the vertical axis, in its display unit."""
 
     name: str
@@ -192,7 +192,7 @@ class Trials:
 
     dataset: xr.Dataset
     frame: pd.DataFrame
-    quantities: dict[str, Quantity]
+    quantities: dict[str, PlottedQuantity]
     by_size: dict[str, pd.DataFrame]
     factors: dict[str, list[Hashable]]
     repeats: bool
@@ -313,7 +313,7 @@ def trials(dataset: xr.Dataset) -> Trials:
     if study is not None and study.efficiency is not None:
         frame["efficiency"] = 100 * frame.trial_id.map(study.runs.set_index("trial_id").y)
         label = RMAX_RPEAK if study.of == PEAK else f"HPL rate over {study.of}"
-        quantities["efficiency"] = Quantity("efficiency", label, "%")
+        quantities["efficiency"] = PlottedQuantity("efficiency", label, "%")
     ran = set(chosen.runner.values.tolist())
     of_tools = [name for tool in all_tools() if tool.name in ran for name in tool.readings]
     foremost = [name for name in (*FOREMOST, *of_tools) if name in quantities]
@@ -357,7 +357,7 @@ def _change(change: str) -> str:
 
 def _readings(
     chosen: xr.Dataset, frame: pd.DataFrame
-) -> tuple[dict[str, Quantity], dict[str, pd.DataFrame]]:
+) -> tuple[dict[str, PlottedQuantity], dict[str, pd.DataFrame]]:
     """Put into the table every reading with one value per trial, or that can be reduced to one; the
     others go by message size."""
     quantities, by_size = {}, {}
@@ -368,7 +368,7 @@ def _readings(
             continue
         array = chosen[name]
         unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
-        quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit)
+        quantity = PlottedQuantity(name, COMBINED.get(name, about["long_name"]), unit)
         if array.dims == ("trial",) or name in COMBINED:
             quantities[name] = quantity
             frame[name] = scale * _one_value(array).values
@@ -396,7 +396,7 @@ def _one_value(array: xr.DataArray) -> xr.DataArray:
     return array.mean([dim for dim in array.dims if dim != "trial"])
 
 
-def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]:
+def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, PlottedQuantity]:
     """Add to the table HPL's share of its nodes' known rate and of Rpeak [%], and mark what the
     design leaves out."""
     planned = design(dataset)
@@ -413,7 +413,7 @@ def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]
     frame["reason"] = frame.trial_id.map(rows.reason)
     frame["valid"] &= frame.reason == ""
     return {
-        name: Quantity(name, label, "%")
+        name: PlottedQuantity(name, label, "%")
         for name, label in labels.items()
         if frame[name].notna().any()
     }

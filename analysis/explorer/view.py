@@ -178,7 +178,7 @@ class Shown:
     trials: Trials
 
     @property
-    def quantity(self) -> data.Quantity:
+    def quantity(self) -> data.PlottedQuantity:
         """The quantity on the vertical axis."""
         return self.trials.quantities[self.view.y]
 

@@ -1,7 +1,7 @@
 """Read the sessions of a history: campaign folders, datasets, tools' logs, or a CSV file."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -158,17 +158,21 @@ def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
 
 
 def _nights(times: pd.Series, what: pd.Series) -> pd.Series:
-    """The number of each row's session, by its time: a new one begins where something comes again,
-    or after six hours."""
-    order = times.sort_values(kind="stable").index
-    number, begun, measured, numbers = -1, None, set(), {}
-    for moment, rows in times.loc[order].groupby(times.loc[order], sort=False):
-        names = set(what.loc[rows.index])
-        if begun is None or moment - begun >= TOGETHER or names & measured:
-            number, begun, measured = number + 1, moment, set()
-        measured |= names
-        numbers |= dict.fromkeys(rows.index, number)
-    return pd.Series(numbers).reindex(times.index)
+    """The number of each row's session, by its time."""
+    moments = what.groupby(times).agg(set)  # in the order of time
+    numbers = dict(zip(moments.index, _session_numbers(moments.items())))
+    return times.map(numbers)
+
+
+def _session_numbers(measured: Iterable[tuple[datetime, set]]) -> Iterator[int]:
+    """The number of each moment's session from 0: a new one begins where something is measured again, or after six
+    hours. `measured` are the moments in their order, each with what was measured then."""
+    number, start, present = -1, None, set()
+    for moment, names in measured:
+        if start is None or moment - start >= TOGETHER or names & present:
+            number, start, present = number + 1, moment, set()
+        present |= names
+        yield number
 
 
 def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_SourceValues]:
@@ -274,21 +278,18 @@ def _joined(parts: Sequence[_SourceValues], sources: tuple[str, ...]) -> History
         for place, part in enumerate(parts)
         for key, time in part.times.items()
     )
-    numbers, sessions = dict[tuple, int](), list[Session]()
-    start, present = None, set[tuple]()
     courses = [
         {key: {*zip(of.what, of.node)} for key, of in part.rows.groupby("session")}
         for part in parts
     ]
-    for time, name, place, key in begun:
-        measured = courses[place].get(key, {name})
-        if start is None or time - start >= TOGETHER or measured & present:
+    measured = [(time, courses[place].get(key, {name})) for time, name, place, key in begun]
+    numbers, sessions = dict[tuple, int](), list[Session]()
+    for number, (time, _, place, key) in zip(_session_numbers(measured), begun):
+        if number == len(sessions):
             sessions.append(Session(time, {}))
-            start, present = time, set()
-        present |= measured
-        numbers[place, key] = len(sessions) - 1
+        numbers[place, key] = number
         facts = {**sessions[-1].facts, **parts[place].facts.get(key, {})}
-        sessions[-1] = Session(sessions[-1].time, facts)
+        sessions[-1] = replace(sessions[-1], facts=facts)
     rows = [
         part.rows.assign(session=[numbers[place, key] for key in part.rows.session])
         for place, part in enumerate(parts)

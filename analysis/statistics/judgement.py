@@ -119,7 +119,7 @@ class InRange:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SequenceVerdict:
     """The verdicts on a fixed sequence of statements at its last look.
 
     Those of the `judgements` that do not count are `undecided` or `refused`. `judged` is a mask
@@ -306,7 +306,7 @@ def _at_level(alone: Judgement, one_sided: float, among: int) -> Judgement:
 
 def in_sequence(
     differences: np.ndarray, controls: np.ndarray | None, design: Design, evidence: str
-) -> Outcome:
+) -> SequenceVerdict:
     """Judge D of the design's primary statements, shape (statements, blocks), in their order.
 
     `controls`, of the same shape, are the log-ratios where no network is used; None: there are
@@ -332,7 +332,7 @@ def in_sequence(
         alone = tuple(replace(_not_counted(judgement, reason), blocks=valid) for judgement in alone)
     failed = next((gate.ratio for gate in gates if gate.kind == "violated"), None)
     ends = failed is None and all(judgement.decided for judgement in alone)
-    return Outcome(
+    return SequenceVerdict(
         judgements=_counted(alone, design) if failed is None else _refused(alone, failed),
         judged=judged,
         is_over=bool(looks) and valid >= looks[0] and (valid >= looks[-1] or ends),

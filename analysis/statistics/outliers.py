@@ -35,7 +35,7 @@ _LEFT = 0.75  # of the level: taking the farthest out makes the rest look more a
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PeerComparison:
     """The members of one family: `losses` over (blocks, members), the others over (members), all as
     shares of the speed.
 
@@ -127,7 +127,7 @@ def compare(
     level_of_reach: float,
     tolerance: float,
     smallest: float,
-) -> Comparison:
+) -> PeerComparison:
     """Judge one family, `losses` (log scale) over (blocks, members); `members` are the numbers of
     each member's nodes.
 
@@ -140,7 +140,9 @@ def compare(
     if blocks < 2:
         unknown = np.full(count, math.nan)
         answers = np.full(count, UNDECIDED)
-        return Comparison(share(losses), share(mean), unknown, unknown, answers, math.nan, math.nan)
+        return PeerComparison(
+            share(losses), share(mean), unknown, unknown, answers, math.nan, math.nan
+        )
     variances = losses.var(axis=0, ddof=1)
     of_nodes = np.asarray(members)
     sums = np.bincount(of_nodes.ravel(), np.repeat(variances, of_nodes.shape[1]))
@@ -159,7 +161,7 @@ def compare(
     inflated = math.sqrt(stats.chi2.isf(half_missed, blocks - 1) / (blocks - 1))
     error = math.sqrt(variances.mean() / blocks)
     findable = least + (quantile * inflated + stats.norm.isf(half_missed)) * error
-    return Comparison(
+    return PeerComparison(
         share(losses),
         share(mean),
         share(mean - half),
