@@ -67,8 +67,8 @@ class Reproduction:
 
     @property
     def ratio(self) -> float:
-        """Today's over the reference's; both are known."""
-        return self.today / self.reference
+        """Today's over the reference's; NaN if unknown."""
+        return self.today / self.reference if self.today and self.reference else math.nan
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,23 @@ def reproduction(
         limit = 0.0 if are_excluding(answers) else log_margin(margin)
         p = float(stats.t.sf((abs(difference) - limit) / error, freedom))
     kind, reason = _kind(interval, answers, margin)
-    ratios = (
+    ratio, other = (
         None if math.isnan(estimate.log) else math.exp(estimate.log)
         for estimate in (today, reference)
     )
     ends = interval and (math.exp(interval[0]), math.exp(interval[1]))
-    scatter = {"error": error or math.nan, "freedom": freedom}
-    return Reproduction(kind, reason, *ratios, ends, today.n, answers, p, **scatter)
+    return Reproduction(
+        kind,
+        reason,
+        ratio,
+        other,
+        ends,
+        today.n,
+        answers,
+        p,
+        error=error or math.nan,
+        freedom=freedom,
+    )
 
 
 def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
