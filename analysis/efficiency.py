@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.attributes import names_in_text, testbed
-from analysis.statements import Statement, judged_fall, origin, ratio_change
+from analysis.statements import Statement, evidence_of, judged_fall, ratio_change
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FLAT, judge
 from analysis.wording import fixed, listed, percent
@@ -66,20 +66,20 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
     `points` is from `derive.points`, at a single block. A network without a case on the fewest nodes and on more has no
     statement. Those in `primary` are primary.
     """
-    source, names, margin = origin(points), names_in_text(points), designs.read(points).margin
+    names, margin = names_in_text(points), designs.read(points).margin
     statements = []
     for cases in efficiency(points).sortby("nodes").transpose("interconnect", "nodes"):
         network, known = cases.interconnect.item(), cases.dropna("nodes")
         if known.size < 2 or np.isnan(cases[0]):
             continue
-        verdict = judge([math.log(known[-1] / known[0])], margin, source["evidence"])
+        verdict = judge([math.log(known[-1] / known[0])], margin, evidence_of(points))
         span = f"from {int(known.nodes[0])} to {int(known.nodes[-1])} nodes"
         about = {"primary": network in primary, "series": network}
         about["sentence"] = (
             f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}: **{verdict.answer}**."
         )
         subject = f"{names[network]} loses efficiency {span}"
-        statements.append(judged_fall(source, subject, verdict, **about))
+        statements.append(judged_fall(points, subject, verdict, **about))
     return statements
 
 

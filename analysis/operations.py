@@ -20,7 +20,7 @@ from analysis.imported_hpl import MARGIN
 from analysis.imported_network_shown import display_unit, in_words, label
 from analysis.own_data import NOTEBOOKS, OPERATIONS
 from analysis.quoting import as_written
-from analysis.statements import Statement, estimated, evidence_of, judged_fall, origin
+from analysis.statements import Statement, evidence_of, judged_fall, value
 from analysis.statistics.design import LEVEL
 from analysis.statistics.intervals import average
 from analysis.statistics.unordered import judge_unordered
@@ -101,7 +101,7 @@ def _level(dataset: xr.Dataset, own: pd.DataFrame, count: str) -> Statement:
     most = own[own["count"].isna() | (own["count"] == own["count"].max())].sort_values("size")
     first, last = most.iloc[0], most.iloc[-1]
     ends = last["mean"], last.low, last.high
-    value, interval = in_words(ends, last.unit)
+    speed, interval = in_words(ends, last.unit)
     _, factor, unit = display_unit(last["mean"], last.unit)
     at = f" at {byte_size(last['size'])}" if np.isfinite(last["size"]) else ""
     unit_of_count = count if last["count"] > 1 else _ONE[count]
@@ -111,8 +111,8 @@ def _level(dataset: xr.Dataset, own: pd.DataFrame, count: str) -> Statement:
     if last["size"] > first["size"]:
         words, _ = in_words((first["mean"],), first.unit)
         smallest = f"{words} at {byte_size(first['size'])}, "
-    return estimated(
-        origin(dataset),
+    return value(
+        dataset,
         f"{own.group.iloc[0]}{at}{where}",
         "time" if last.unit == "s" else "rate",
         tuple(factor * end for end in ends),
@@ -120,7 +120,7 @@ def _level(dataset: xr.Dataset, own: pd.DataFrame, count: str) -> Statement:
         "95 % t interval over the runs",
         unit=unit or "1",
         n_of="run",
-        sentence=f"**{own.group.iloc[0]}**{where}: {smallest}{value}{at}{basis}, {counted(int(last.runs), 'run')}.",
+        sentence=f"**{own.group.iloc[0]}**{where}: {smallest}{speed}{at}{basis}, {counted(int(last.runs), 'run')}.",
     )
 
 
@@ -134,7 +134,7 @@ def _fall(dataset: xr.Dataset, own: pd.DataFrame, count: str, one_sided: float) 
     at = f" at {byte_size(size)}" if np.isfinite(size) else ""
     subject = f"{own.group.iloc[0]}{at} loses speed from {ends[0]:g} to {ends[1]:g} {count}"
     kind = f"{100 * (judged.confidence or 0):.4g} % t interval over the runs"
-    return judged_fall(origin(dataset), subject, judged, kind=kind, n_of="run")
+    return judged_fall(dataset, subject, judged, kind=kind, n_of="run")
 
 
 def table(dataset: xr.Dataset, values: pd.DataFrame) -> Table:

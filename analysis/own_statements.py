@@ -54,7 +54,7 @@ def fall(
     elif sentence is None:
         sentence = f"**Whether {who} falls off {where} is open**: {what}. {judged.reason}"
     return statements.judged_fall(
-        statements.origin(dataset),
+        dataset,
         f"{subject} falls off {span}",
         judged,
         kind=f"{level_in_words(judged.confidence or 0)} t interval over the {_unit(dataset)}s",
@@ -83,8 +83,8 @@ def estimate(
         words = f" ({LEVEL_95} {' to '.join(map(number, ends))})"
         if unit == "1" and quantity in ("share", "error", "fall"):
             words = f" ({interval_in_words(ends).replace('interval', 't interval')})"
-    return statements.estimated(
-        statements.origin(dataset),
+    return statements.value(
+        dataset,
         subject,
         quantity,
         tuple(value),

@@ -15,9 +15,9 @@ from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
 from analysis.importing import UNORDERED
 from analysis.quoting import quoted
-from analysis.statements import T_INTERVAL, Statement, estimated, origin
+from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import average, mean_over
-from analysis.statistics.judgement import ACROSS, INSIDE, place
+from analysis.statistics.judgement import UNDECIDED
 from analysis.store import IMPORTED
 from analysis.subjects import twin as twins
 from analysis.subjects.twin import Job, Twin
@@ -25,7 +25,6 @@ from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
 from runners.record import FalloffError
 
 MARGIN = 0.03  # of a held-out rate, decided before the simulation
-WITHIN, BEYOND, OPEN = "within", "beyond", "open"
 # The model as fitted, and with every number at the end that is worse or better for HPL.
 VARIED = (
     "none",
@@ -70,9 +69,8 @@ class HeldOut:
 
     @property
     def answer(self) -> str:
-        """Whether the error is within the margin, beyond it, or neither can be said."""
-        placed = place(self.low, self.high, -MARGIN, MARGIN).item()
-        return {INSIDE: WITHIN, ACROSS: OPEN}.get(placed, BEYOND)
+        """Whether the error is within the margin."""
+        return range_answer((self.low, self.high), -MARGIN, MARGIN)
 
 
 @dataclass(frozen=True)
@@ -259,8 +257,8 @@ def accuracy(study: Study) -> str:
     answers = [point.answer for point in study.held_out]
     worst = max(study.held_out, key=lambda point: abs(point.error))
     at = f"{worst.predicted.words}, {counted(worst.predicted.nodes, 'node')}"
-    within = f"{answers.count(WITHIN)} of {counted(len(answers), 'held-out point')}"
-    still_open = f", {answers.count(OPEN)} are open" if OPEN in answers else ""
+    within = f"{answers.count(YES)} of {counted(len(answers), 'held-out point')}"
+    still_open = f", {answers.count(UNDECIDED)} are open" if UNDECIDED in answers else ""
     return (
         f"**The twin predicts HPL within {percent(MARGIN, 0)} at {within}**{still_open}. Its largest error is "
         f"{_signed(worst.error)} ({at}; {counted(worst.blocks, study.unit)}, {study.twin.evidence} evidence)."
@@ -269,16 +267,15 @@ def accuracy(study: Study) -> str:
 
 def is_right(study: Study) -> list[Statement]:
     """Is HPL's rate on the twin right within MARGIN, at each point held out? Primary is the largest error on each network."""
-    source = origin(study.dataset)
     by_error = sorted(study.held_out, key=lambda point: abs(point.error))
     largest = {point.predicted.network: point for point in by_error}
     statements = []
     for point in study.held_out:
         rate, error = point.predicted, (point.error, point.low, point.high)
         statement = f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {rate.words}, {rate.nodes} nodes"
-        about = {"words": point.answer, "primary": point is largest[rate.network]}
+        about = {"answer": point.answer, "primary": point is largest[rate.network]}
         n_of = f"{study.twin.evidence} {study.unit}"  # the twin itself has no scatter
-        one = estimated(source, statement, "error", error, point.blocks, n_of=n_of, **about)
+        one = value(study.dataset, statement, "error", error, point.blocks, n_of=n_of, **about)
         statements.append(one)
     return statements
 
@@ -324,15 +321,15 @@ def text(study: Study) -> str:
 def gains(study: Study) -> list[Statement]:
     """What HPL's rate gains [1] on each network that is not there, on the most nodes that were asked for, with the range that
     the fitted numbers leave it. The largest for each fitted network is primary."""
-    source, found = origin(study.dataset), []
+    found = []
     most = max((rate.nodes for rate in study.what_if), default=0)
     changed = [one for one in study.what_if if one.nodes == most and one.network != one.fitted]
     largest = {one.fitted: one for one in sorted(changed, key=study.gain)}
     # The fitted network that gains most comes first.
     for one in sorted(changed, key=lambda one: -study.gain(largest[one.fitted])):
         kind, on = "range of the fitted numbers", counted(most, "node")
-        made = estimated(
-            source,
+        made = value(
+            study.dataset,
             f"{one.words}: what HPL's rate gains on {on}",
             "gain",
             study.gain_range(one),
@@ -341,9 +338,9 @@ def gains(study: Study) -> list[Statement]:
             n_of="simulation",
             primary=one is largest[one.fitted],
         )
-        value, low, high = map(_signed, (made.estimate, *(made.interval or ())))
+        gain, low, high = map(_signed, (made.estimate, *(made.interval or ())))
         sentence = (
-            f"**{one.words}**: HPL's rate on {on} changes by {value} ({kind} {low} to {high})."
+            f"**{one.words}**: HPL's rate on {on} changes by {gain} ({kind} {low} to {high})."
         )
         found.append(replace(made, sentence=sentence))
     return found

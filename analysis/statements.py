@@ -1,8 +1,9 @@
 """Statements: what a notebook judged of its data, each as one value.
 
-A verb such as `planned_falls` or `estimated` makes a statement; shown, it words itself; the executed notebook keeps it
-as data. The first table, `summary.json`, `falloff run`, `reproduce` and the claims read that same value: nothing is judged
-twice. Every statement has one of five answers, and `words` says the answer in the words of its kind, such as "falls off".
+A verb makes a statement: `fall`, `ratio`, `share`, `difference`, `within` and `count` answer a question, `value` is a number
+that nothing was asked of. Shown, a statement words itself; the executed notebook keeps it as data. The first table,
+`summary.json`, `falloff run`, `reproduce` and the claims read that same value: nothing is judged twice. Every statement has
+one of five answers, and `words` says it as its verb does, such as "falls off".
 """
 
 import json
@@ -28,18 +29,17 @@ from analysis.contrasts import (
 from analysis.quoting import as_data, as_markdown, quoted
 from analysis.statistics.judgement import (
     ACROSS,
-    CONTRADICTED,
     FALLS_OFF,
     FLAT,
     INSIDE,
     REFUSED,
     RISES,
     SIZE_OPEN,
-    SUPPORTED,
     UNDECIDED,
     Control,
     Judgement,
     judge,
+    judge_control,
     place,
 )
 from analysis.wording import (
@@ -73,56 +73,29 @@ REASONS = {
     "link is window-bound": "a socket's buffer, and not the link, limited long messages",
     "switch is ": "the program that is the switch handed frames over too late",
 }
-CONTROL_ANSWERS = {"holds": "the same", "violated": "different", "undecided": "undecided"}
-
 YES, NO, SAME = "yes", "no", "same"
 ANSWERS = (YES, NO, SAME, UNDECIDED, REFUSED)
-# The answer that each wording stands for; a number that nothing was asked of has none.
-WORDS = {
-    "": "",
-    YES: YES,
-    NO: NO,
-    SAME: SAME,
-    UNDECIDED: UNDECIDED,
-    REFUSED: REFUSED,
-    FALLS_OFF: YES,
-    SIZE_OPEN: UNDECIDED,
-    FLAT: SAME,
-    RISES: NO,
-    "the same": SAME,
-    "different": NO,
-    "within": YES,
-    "beyond": NO,
-    "open": UNDECIDED,
-    SUPPORTED: YES,
-    CONTRADICTED: NO,
-    "as described": YES,
-    "differs": NO,
-    "found": YES,
-    "link-bound": YES,
-    "host-bound": NO,
-    "slower": YES,
-    "faster": NO,
-    "likely": UNDECIDED,
-}
+FALL_ANSWERS = {FALLS_OFF: YES, FLAT: SAME, RISES: NO, REFUSED: REFUSED}
+CONTROL_ANSWERS = {"holds": SAME, "violated": NO}
+RANGE_ANSWERS = {INSIDE: YES, ACROSS: UNDECIDED}
 
 
 @dataclass(frozen=True)
 class Statement:
     """One statement and what it rests on; unknown fields are None or empty.
 
-    `subject` is the sentence that was judged, without its result. `words` is the answer to it, and `answer` the one of
-    ANSWERS that it stands for; both are empty for a number that nothing was asked of. `estimate` and `interval` are of
+    `subject` is the sentence that was judged, without its result. `answer` is one of ANSWERS, empty for a number that nothing
+    was asked of. `estimate` and `interval` are of
     `quantity` in `unit`; falls, gains and shares are fractions. `interval_kind` is its level and method, and `n` counts
     `n_of`, which ran in this many `sessions` (None: not known, or of no interval). `values` are the quantity in each block, and `series` is what it is
     of in figures, such as a network. `primary` statements are those that a campaign was planned for. A claim of a source is
     judged by the quantity that has this `name` in its notebook.
     `campaign` and `digest` identify the trials. `sentence` is the statement with its result, in Markdown. Raises ValueError
-    for words that stand for no answer.
+    for any other answer.
     """
 
     subject: str
-    words: str
+    answer: str
     quantity: str
     unit: str
     estimate: float | None
@@ -143,18 +116,22 @@ class Statement:
     sessions: int | None = None
 
     def __post_init__(self) -> None:
-        if self.words not in WORDS:
-            raise ValueError(f"{self.words!r} is no answer; there are: {', '.join(WORDS)}")
+        if self.answer not in ("", *ANSWERS):
+            raise ValueError(f"{self.answer!r} is no answer; there are: {', '.join(ANSWERS)}")
 
     @property
-    def answer(self) -> str:
-        """One of ANSWERS, empty for a number that nothing was asked of."""
-        return WORDS[self.words]
+    def words(self) -> str:
+        """The answer as its verb says it."""
+        if self.quantity != "fall":
+            return "the same" if self.answer == SAME else self.answer
+        if self.answer == UNDECIDED and self.interval and self.interval[0] > 0:
+            return SIZE_OPEN
+        return {YES: FALLS_OFF, SAME: FLAT, NO: RISES}.get(self.answer, self.answer)
 
     def as_data(self) -> dict:
         """The statement as it is kept in the executed notebook and in `summary.json`."""
         # A comparison of arrays gives a bool that JSON does not know.
-        return {**asdict(self), "primary": bool(self.primary), "answer": self.answer}
+        return {**asdict(self), "primary": bool(self.primary), "words": self.words}
 
     @classmethod
     def from_data(cls, data: dict) -> "Statement":
@@ -238,11 +215,8 @@ def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
     looks are those of the campaign's design. A failed negative control refuses all. Raises FalloffError if the campaign
     planned none, or one of its networks was not run.
     """
-    judged, source = contrasts(points), origin(points)
-    return (
-        *_falls(source, judged, names_in_text(points)),
-        *_controls(source, judged, names_in_text(points)),
-    )
+    judged, names = contrasts(points), names_in_text(points)
+    return *_falls(points, judged, names), *_controls(points, judged, names)
 
 
 def fall(
@@ -272,17 +246,19 @@ def fall(
     verdict = judge(blocks.values, margin, evidence, (1 - level) / 2)
     judged = blocks.block.values[np.isfinite(blocks.values)].tolist()
     verdict = replace(verdict, sessions=sessions_of(points, evidence, judged))
-    one = Contrast(network, against, *nodes, primary, verdict, None, blocks)
-    (statement,) = _falls(origin(points), [one], names)
+    contrast = Contrast(network, against, *nodes, primary, verdict, None, blocks)
+    (statement,) = _falls(points, [contrast], names)
     return statement
 
 
-def _falls(source: dict, judged: Sequence[Contrast], names: dict[str, str]) -> Iterator[Statement]:
+def _falls(
+    points: xr.Dataset, judged: Sequence[Contrast], names: dict[str, str]
+) -> Iterator[Statement]:
     for order, one in enumerate(judged):
         name, against = names[one.network], names[one.reference]
         span = f"from {one.start} to {one.end} nodes"
         yield judged_fall(
-            source,
+            points,
             f"{name} loses rate against {against} {span}",
             one.verdict,
             primary=one.primary,
@@ -294,29 +270,19 @@ def _falls(source: dict, judged: Sequence[Contrast], names: dict[str, str]) -> I
 
 
 def _controls(
-    source: dict, judged: Sequence[Contrast], names: dict[str, str]
+    points: xr.Dataset, judged: Sequence[Contrast], names: dict[str, str]
 ) -> Iterator[Statement]:
     # A pair's control, on one node, is the same for all of its node counts.
     pairs = {(one.network, one.reference): one for one in judged if one.primary and one.control}
     for (network, reference), one in pairs.items():
         subject = f"{names[network]} is as fast as {names[reference]} without a network"
-        yield judged_ratio(source, subject, one.control, sessions=one.verdict.sessions)
+        yield _same(points, subject, one.control, sessions=one.verdict.sessions)
 
 
 def text(statements: Iterable[dict]) -> str:
     """The text of `summary.json`, from statements as dictionaries."""
     kept = {"version": VERSION, "statements": as_data(list(statements))}
     return json.dumps(kept, indent=1, allow_nan=False) + "\n"
-
-
-def origin(dataset: xr.Dataset) -> dict:
-    """The source of the trials: the fields that all statements on a dataset share, and the `sessions` of each of its blocks."""
-    return {
-        "sessions": sessions_by_block(dataset),
-        "evidence": evidence_of(dataset),
-        "campaign": dataset.attrs["campaign"],
-        "digest": dataset.attrs["campaign_hash"],
-    }
 
 
 def evidence_of(dataset: xr.Dataset) -> str:
@@ -366,50 +332,93 @@ def gave_nothing(dataset: xr.Dataset) -> bool:
     return bool(status.size) and not (status == "ok").any()
 
 
-def judged_fall(origin: dict, subject: str, found: Judgement, **further) -> Statement:
-    """The statement on a judged fall."""
-    about = {"words": found.answer, "reason": found.reason, "sessions": found.sessions, **further}
-    return _judged(origin, subject, "fall", found.fall, found, **about)
+def judged_fall(runs: xr.Dataset, subject: str, verdict: Judgement, **further) -> Statement:
+    """A fall that was judged, as one of several that are corrected for each other."""
+    further = {"reason": verdict.reason, "sessions": verdict.sessions, **further}
+    answer = FALL_ANSWERS.get(verdict.answer, UNDECIDED)
+    return _judged(runs, subject, "fall", verdict.fall, verdict, answer=answer, **further)
 
 
-def judged_ratio(origin: dict, subject: str, found: Control, **further) -> Statement:
-    """The statement on a ratio that is judged to be 1 or not."""
-    words = CONTROL_ANSWERS[found.kind]
-    return _judged(origin, subject, "ratio", found.ratio, found, words=words, **further)
-
-
-def _judged(origin: dict, subject: str, quantity: str, value, found, **further) -> Statement:
-    estimate = value, *(found.interval or NO_INTERVAL)
-    kind = f"{level_in_words(found.confidence or 0)} t interval over the blocks"
-    return estimated(
-        origin,
-        subject,
-        quantity,
-        estimate,
-        n=found.blocks,
-        **{"kind": kind, "margin": found.margin, **further},
-    )
-
-
-def estimated(
-    origin: dict, subject: str, quantity: str, estimate, n: int, kind: str = T_INTERVAL, **further
+def ratio(
+    runs: xr.Dataset, subject: str, log_ratios: Iterable[float], margin: float, **further
 ) -> Statement:
-    """The statement on an estimate (value, low, high), each None or NaN if unknown. It comes from `n`
-    blocks, or from n of what `n_of` says; `kind` is the kind of its interval. In how many `sessions` these ran is that of the
-    `origin`, unless it is given."""
-    value, *ends = map(known, estimate)
+    """Whether a ratio is 1 within a relative margin: its logarithms, one for each block, against two one-sided tests."""
+    return _same(runs, subject, judge_control(log_ratios, margin), **further)
+
+
+def _same(runs: xr.Dataset, subject: str, control: Control, **further) -> Statement:
+    answer = CONTROL_ANSWERS.get(control.kind, UNDECIDED)
+    return _judged(runs, subject, "ratio", control.ratio, control, answer=answer, **further)
+
+
+def _judged(
+    runs: xr.Dataset, subject: str, quantity: str, estimate, judged, **further
+) -> Statement:
+    ends = judged.interval or NO_INTERVAL
+    kind = f"{level_in_words(judged.confidence or 0)} t interval over the blocks"
+    about = {"kind": kind, "margin": judged.margin, **further}
+    return value(runs, subject, quantity, (estimate, *ends), judged.blocks, **about)
+
+
+def share(runs: xr.Dataset, subject: str, estimate, n: int, above: float, **further) -> Statement:
+    """Whether a share [1] lies above a value with its whole interval; the arguments are those of `value`."""
+    return difference(runs, subject, estimate, n, above, quantity="share", **further)
+
+
+def difference(
+    runs: xr.Dataset, subject: str, estimate, n: int, above: float = 0, **further
+) -> Statement:
+    """Whether a difference, or another `quantity`, lies above a value with its whole interval; the arguments are those of
+    `value`."""
+    return within(runs, subject, estimate, n, above, math.inf, **further)
+
+
+def within(
+    runs: xr.Dataset, subject: str, estimate, n: int, low: float, high: float, **further
+) -> Statement:
+    """Whether a whole interval lies from `low` to `high`; the arguments are those of `value`."""
+    quantity = further.pop("quantity", "difference")
+    answer = range_answer(estimate[1:], low, high)
+    return value(runs, subject, quantity, estimate, n, answer=answer, **further)
+
+
+def count(runs: xr.Dataset, subject: str, right: int, n: int, **further) -> Statement:
+    """Whether all of `n` are right; the estimate is the share of those that are."""
+    answer = UNDECIDED if not n else YES if right == n else NO
+    estimate = (right / n if n else None, *NO_INTERVAL)
+    return value(runs, subject, "share", estimate, n, answer=answer, **further)
+
+
+def value(
+    runs: xr.Dataset | xr.DataArray,
+    subject: str,
+    quantity: str,
+    estimate,
+    n: int,
+    kind: str = T_INTERVAL,
+    **further,
+) -> Statement:
+    """A number that nothing was asked of, or whose `answer` was found elsewhere.
+
+    `estimate` is (value, low, high), each None or NaN if unknown, from the trials of `runs`. It comes from `n` blocks, or
+    from n of what `n_of` says, and `kind` is the kind of its interval. In how many `sessions` these ran is asked of `runs`
+    unless it is given. `further` are fields of Statement.
+    """
+    middle, *ends = map(known, estimate)
     is_known = None not in ends
-    sessions = further.pop("sessions", None) or session_count(origin["sessions"], n)
+    sessions = further.pop("sessions", None) or session_count(sessions_by_block(runs), n)
     return Statement(
-        **{name: of for name, of in origin.items() if name != "sessions"},
-        sessions=sessions if is_known else None,
         subject=subject,
         quantity=quantity,
-        estimate=value,
+        estimate=middle,
         interval=tuple(ends) if is_known else None,
         interval_kind=kind if is_known else "",
         n=n,
-        **{"unit": "1", "words": "", "n_of": "block", **further},
+        evidence=evidence_of(runs),
+        campaign=runs.attrs["campaign"],
+        digest=runs.attrs["campaign_hash"],
+        sessions=sessions if is_known else None,
+        **{"unit": "1", "answer": "", "n_of": "block", **further},
     )
 
 
@@ -422,7 +431,7 @@ def of_every_point(one: Statement, read: xr.DataArray) -> Statement:
     places = points.point.values[~points.values].tolist()
     lacking = [", ".join(quoted(str(level)) for level in place) for place in places]
     reason = f"no reading at {few(lacking, 3)}"
-    one = replace(one, words=UNDECIDED, reason=reason)
+    one = replace(one, answer=UNDECIDED, reason=reason)
     return replace(one, sentence=f"{str(one).rstrip('.')}; {reason}.")
 
 
@@ -480,12 +489,6 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
     }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
 
 
-def within(interval: Sequence[float], low: float, high: float) -> str:
-    """Whether a whole interval lies from `low` to `high`: "within", "beyond" or "open", also where it is unknown (NaN)."""
-    where = place(*interval, low, high)
-    return "within" if where == INSIDE else "open" if where == ACROSS else "beyond"
-
-
 def bullets(statements: Iterable[Statement]) -> str:
     """A Markdown list of statements, each in its own words. The sessions are told once where the next statements rest on as many
     blocks of as many."""
@@ -497,18 +500,18 @@ def bullets(statements: Iterable[Statement]) -> str:
     return "\n".join(lines)
 
 
-def unless_across(words: str, interval: Sequence[float], low: float, high: float = math.inf) -> str:
-    """The `words`, but "undecided" if an interval that is known (no NaN) crosses an end of the range from `low` to `high`."""
+def range_answer(interval: Sequence[float | None], low: float, high: float) -> str:
+    """Whether a whole interval lies from `low` to `high`; undecided if it is unknown (None, NaN)."""
+    ends = [math.nan if end is None else float(end) for end in interval]
+    return RANGE_ANSWERS.get(place(*ends, low, high).item(), NO)
+
+
+def unless_across(
+    answer: str, interval: Sequence[float], low: float, high: float = math.inf
+) -> str:
+    """The answer, but "undecided" if an interval that is known (no NaN) crosses an end of the range from `low` to `high`."""
     is_known = bool(np.isfinite(interval).all())
-    return UNDECIDED if is_known and place(*interval, low, high) == ACROSS else words
-
-
-def above(interval: Sequence[float], value: float) -> str:
-    """Whether the whole interval lies above a value; empty if unknown (NaN)."""
-    low, high = interval
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    return "yes" if low > value else "no" if high < value else UNDECIDED
+    return UNDECIDED if is_known and place(*interval, low, high) == ACROSS else answer
 
 
 def known(value) -> float | None:

@@ -33,7 +33,7 @@ def claim(at_least=-math.inf, at_most=math.inf, source="nemo", scale="ratio", un
 
 def found(evidence, values=(), **more):
     """A quantity that a notebook stated."""
-    about = {"campaign": "mine", "digest": "0" * 64, "unit": "1", "words": "", "name": "gain"}
+    about = {"campaign": "mine", "digest": "0" * 64, "unit": "1", "answer": "", "name": "gain"}
     about |= {"estimate": None, "interval": None, "interval_kind": "", "subject": "one over two"}
     values = tuple(one for one in values if np.isfinite(one))
     about |= {"quantity": "ratio", "n": len(values), "n_of": "block", "values": values}

@@ -14,7 +14,7 @@ from synthetic import campaign, sequential_campaign
 
 from analysis.contrasts import contrasts, differences, is_over, log_ratios, primary_differences
 from analysis.derive import points
-from analysis.statements import bullets, estimated, origin, planned_falls
+from analysis.statements import bullets, planned_falls, value
 from analysis.statistics import design
 from analysis.statistics.judgement import (
     answers,
@@ -208,9 +208,9 @@ def test_sessions_are_told_where_they_are_known():
         made = planned_falls(found)
         assert {one.sessions for one in made} == {judged} and "session" in made[0].sentence
         for n, told in ((4, some), (9, every)):
-            one = estimated(origin(found), "It loses", "fall", (0.1, 0.0, 0.2), n)
+            one = value(found, "It loses", "fall", (0.1, 0.0, 0.2), n)
             assert one.sessions == told and ("session" in str(one)) == bool(told)
-        assert estimated(origin(found), "It loses", "fall", (0.1, None, None), 9).sessions is None
+        assert value(found, "It loses", "fall", (0.1, None, None), 9).sessions is None
     assert [line.count("session") for line in bullets([one, one]).splitlines()] == [1, 0]
     assert {one.sessions for one in planned_falls(points(dataset))} == {None}
 

@@ -53,7 +53,7 @@ def test_planted_knees_come_back(window_share):
     np.testing.assert_allclose(table.ratio, 1 / window_share, rtol=1e-6)
     planned = stated(made, PLANNED)
     product = table["product"].loc["long_5ms", "cubic", "forward"]
-    assert planned.primary and planned.words == "found" and planned.unit == "B"
+    assert planned.primary and planned.words == "yes" and planned.unit == "B"
     assert planned.estimate == pytest.approx(product / window_share, rel=1e-6)
     assert f"{1 / window_share:.2f} times payload rate × round trip" in words(made)
 

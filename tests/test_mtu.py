@@ -40,8 +40,10 @@ def test_stamps_follow_the_share(share, stamp, answer, filled):
     assert stated(run, "TCP fills links with a set rate").words == answer
     each = {one.subject: one for one in run.statements if not one.primary}
     ways = {name: one.words for name, one in each.items() if not name.endswith("both")}
-    assert len(ways) == 30 and sum(each == "link-bound" for each in ways.values()) == filled
-    assert {one for name, one in ways.items() if "8996 switch" in name} == {stamp}
+    assert len(ways) == 30 and sum(each == "yes" for each in ways.values()) == filled
+    assert {one for name, one in ways.items() if "8996 switch" in name} == {
+        "no" if stamp == "host-bound" else "refused" if stamp == "refused" else "yes"
+    }
     assert not any("unshaped" in name for name in each)  # no rate, no limit
     assert ("the machine is the limit" in text) == (stamp == "host-bound")
     assert ("The shaper lets too much pass" in text) == (stamp == "refused")
@@ -106,7 +108,9 @@ def test_a_cost_that_says_nothing_is_not_quoted():
         assert all(("misses its data" in one.reason) != follows for one in parts)
     run = over_mtu(cost=planted.cost(blocks=2, unattributed=0.3))
     costs = [one for one in run.statements if one.campaign == "mtu_cpu"]
-    assert len(costs) == 4 and all(one.estimate is None and not one.answer for one in costs)
+    assert len(costs) == 4 and all(
+        one.estimate is None and one.answer == "undecided" for one in costs
+    )
     assert "none of 2 blocks is complete" in words(run)
 
 
@@ -114,7 +118,7 @@ def test_lost_trials_leave_statements_without_numbers():
     """Nothing is judged, and nothing is made up."""
     run = over_mtu(failed(planted.over_mtu(), "exit code 1"))
     assert {one.estimate for one in run.statements} == {None}
-    assert stated(run, "TCP fills").answer == "undecided" and "exit code 1" in words(run)
+    assert stated(run, "TCP fills links").answer == "undecided" and "exit code 1" in words(run)
 
 
 def test_the_figure_shows_every_run_and_what_nemo_printed():
@@ -150,4 +154,4 @@ def test_todays_run_is_compared_by_the_lowest_share(share, verdict):
     told = todays_run.compare(file, {"mtu": planted.over_mtu()}, "mtu", today)
     kinds = {one.statement.subject: one.kind for one in told.verdicts}
     assert kinds["TCP fills links with a set rate, one way (lowest point)"] == verdict
-    assert kinds["TCP's share of the wire limit: router, MTU 1500, reverse"] == verdict
+    assert kinds["TCP fills the wire: router, MTU 1500, reverse"] == verdict

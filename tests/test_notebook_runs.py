@@ -23,7 +23,7 @@ from runners.record import FalloffError
 FILES = {file.stem: file for file in notebooks.of_experiments()}
 SMALLEST = 8  # points, in a figure of the report's width
 MOST_PANELS, MOST_COLUMNS = 4, 7
-OPEN = {"", "undecided", "refused", "open"}  # answers that leave a statement open
+OPEN = {"", "undecided", "refused"}  # answers that leave a statement open
 
 
 class Changed(Mapping):

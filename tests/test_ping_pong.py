@@ -23,7 +23,7 @@ def run(slope=1.0, added=40e-6, blocks=5, noise=2e-6):
 
 
 @pytest.mark.parametrize(
-    ("slope", "words"), [(1.0, "within"), (1.05, "beyond"), (0.9, "beyond"), (1.02, "open")]
+    ("slope", "words"), [(1.0, "yes"), (1.05, "no"), (0.9, "no"), (1.02, "undecided")]
 )
 def test_a_delay_that_is_not_as_set_is_told(slope, words):
     made = run(slope)
@@ -58,4 +58,4 @@ def test_one_delay_has_no_slope(blocks):
 
 def test_one_block_decides_nothing():
     (planned,) = (one for one in run(blocks=1).statements if one.primary)
-    assert planned.words == "open" and planned.interval is None
+    assert planned.words == "undecided" and planned.interval is None

@@ -31,7 +31,7 @@ FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
 def finding(quantity="ratio", estimate=0.9, interval=(0.89, 0.91), n=6, **further):
     """An archived finding."""
     values = {"quantity": quantity, "unit": "1", "estimate": estimate, "interval": interval, "n": n}
-    further = {"words": "", "interval_kind": T_INTERVAL, "n_of": "block", **further}
+    further = {"answer": "", "interval_kind": T_INTERVAL, "n_of": "block", **further}
     return Statement(**{**ORIGIN, **values, "subject": "it is so", **further})
 
 
@@ -55,7 +55,7 @@ def test_published_intervals_compare_as_the_blocks_do(quantity):
     assert found.kind == whole.kind and found.interval == pytest.approx(whole.interval, rel=1e-4)
 
 
-BARE = finding(interval=None, words="yes")
+BARE = finding(interval=None, answer="yes")
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,15 @@ BARE = finding(interval=None, words="yes")
         (finding(), {"estimate": 0.7, "interval": (0.69, 0.71)}, "not reproduced"),
         (finding(), {"estimate": 0.91, "interval": (0.5, 1.3)}, "too short to tell"),
         (finding(), {"estimate": 0.86, "interval": (0.85, 0.87)}, "too short to tell"),
-        (finding(words="falls off"), {"estimate": 0.91, "words": "refused"}, "too short to tell"),
-        (finding(words="falls off"), {"estimate": 0.91, "words": "undecided"}, "reproduced"),
+        (finding(answer="yes", quantity="fall"), {"estimate": 0.91, "answer": "refused", "quantity": "fall"}, "too short to tell"),
+        (finding("fall", 0.1, (0.09, 0.11), answer="yes"), {"quantity": "fall", "estimate": 0.105, "interval": (0.095, 0.115), "answer": "undecided"}, "reproduced"),
         (finding(), {"estimate": 0.91, "interval": None, "n": 1}, "reproduced"),
         (finding(), {"estimate": 0.7, "interval": None, "n": 1}, "not reproduced"),
-        (finding(words="falls off"), {"estimate": 0.93, "interval": (0.92, 0.94), "words": "flat"}, "not reproduced"),
+        (finding("fall", 0.1, (0.09, 0.11), answer="yes"), {"quantity": "fall", "estimate": 0.06, "interval": (0.055, 0.065), "answer": "same"}, "not reproduced"),
         # How much it scatters is not known: it differs only where the answers exclude each other.
-        (BARE, {"estimate": 0.91, "words": "yes"}, "reproduced"),
-        (BARE, {"estimate": 0.5, "interval": None, "words": "yes"}, "too short to tell"),
-        (BARE, {"estimate": 0.5, "interval": None, "words": "no"}, "not reproduced"),
+        (BARE, {"estimate": 0.91, "answer": "yes"}, "reproduced"),
+        (BARE, {"estimate": 0.5, "interval": None, "answer": "yes"}, "too short to tell"),
+        (BARE, {"estimate": 0.5, "interval": None, "answer": "no"}, "not reproduced"),
     ],
 )  # fmt: skip
 def test_each_kind_of_verdict(published, changed, kind):

@@ -72,22 +72,22 @@ def test_tokens_that_went_astray_are_left_out():
 def test_planted_ratios_have_their_answers():
     """Ratios inside and outside the ranges are told apart, at each rate."""
     local = stated(noisy(), f"{LOCAL} at 10 Mbit/s")
-    assert local.words == "supported" and local.primary and local.n == 3
+    assert local.words == "yes" and local.primary and local.n == 3
     assert local.estimate == pytest.approx(3.5, rel=0.03)
     switched = stated(noisy(), "Switched remote: about 2 times the dual net at 10 Mbit/s")
     assert switched.estimate == pytest.approx(1.75, rel=0.03)
-    assert stated(noisy(), "Switched and routed local wires").words == "supported"
-    assert stated(noisy(), "Bonded and switched").words == "contradicted"
+    assert stated(noisy(), "Switched and routed local wires").words == "yes"
+    assert stated(noisy(), "Bonded and switched").words == "no"
     fast = [one.subject for one in noisy().statements if "100 Mbit/s" in one.subject]
     assert fast == [f"{LOCAL} at 100 Mbit/s"]
     lossy = run(token_campaign(only=SLOW, use={"local_wire": 0.5, "bonded_switch": 0.6}))
-    assert stated(lossy, LOCAL).words == "contradicted"
-    assert stated(lossy, "Bonded and switched").words == "supported"
+    assert stated(lossy, LOCAL).words == "no"
+    assert stated(lossy, "Bonded and switched").words == "yes"
 
 
 @pytest.mark.parametrize(
     ("use", "busy_s", "answer"),
-    [(0.5, 5.8, "refused"), (0.5, 3.0, "contradicted"), (0.95, 5.8, "supported")],
+    [(0.5, 5.8, "refused"), (0.5, 3.0, "no"), (0.95, 5.8, "yes")],
 )
 def test_a_busy_machine_is_no_limit_of_wires(use, busy_s, answer):
     """Of two processors for three seconds nearly all taken, and half of what wires can: that says nothing of them."""

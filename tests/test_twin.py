@@ -119,14 +119,14 @@ def test_hpl_is_predicted_and_what_if_is_asked():
     """All of the stored points that the fit never saw are within 3 %; a change of the network does what it should."""
     made = executed("55", **{name: experiment.stored(name) for name in READ})
     study = made.names["study"]
-    assert len(study.held_out) == 12 and {point.answer for point in study.held_out} == {"within"}
+    assert len(study.held_out) == 12 and {point.answer for point in study.held_out} == {"yes"}
     for point in study.held_out:
         assert abs(point.error) < prediction.MARGIN
         assert point.predicted.low <= point.predicted.rate <= point.predicted.high
     rates = {(rate.network, rate.nodes): rate.rate for rate in study.what_if}
     assert 1.03 < rates["gige_twice_bandwidth", 16] / rates["gige", 16] < 1.5
     assert rates["gige_tree", 16] < rates["gige", 16] < rates["gige", 32]
-    assert {one.words for one in made.statements} == {"within"} and len(made.statements) == 12
+    assert {one.words for one in made.statements} == {"yes"} and len(made.statements) == 12
     assert sum(one.primary for one in made.statements) == 2 and words(made)
     assert "What HPL's rate would gain most from: " in words(made)
     assert "GigE, twice the bandwidth" in words(made)
@@ -147,7 +147,7 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     study = prediction.predict(
         found, points, *experiment.simulate_twin("copy", found, points, tmp_path / "raw")
     )
-    assert len(study.held_out) == 2 and {point.answer for point in study.held_out} == {"within"}
+    assert len(study.held_out) == 2 and {point.answer for point in study.held_out} == {"yes"}
     plan = experiment.plan_campaign("hpl_scaling", "copy")
     assert set(plan.interconnects) == {"gige", "10gige", "unshaped"}
     # With the matrix that its nodes had, not the campaign's own.

@@ -67,7 +67,7 @@ def judge(claim: Claim, kind: str, quantity: Statement | None) -> ClaimVerdict:
     """
     if kind in claim.not_testable or quantity is None:
         return ClaimVerdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
-    if quantity.words == REFUSED:
+    if quantity.answer == REFUSED:
         return ClaimVerdict(kind, NOT_TESTABLE, reason=quantity.reason)
     ends, about = (claim.at_least, claim.at_most), {"n": quantity.n, "n_of": quantity.n_of}
     about |= {"of": quantity.subject, "sessions": quantity.sessions}

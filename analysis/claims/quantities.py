@@ -6,7 +6,7 @@ import xarray as xr
 
 from analysis.attributes import names_in_text
 from analysis.efficiency import efficiency, rpeak
-from analysis.statements import Said, Statement, bullets, estimated, evidence_of, origin, say
+from analysis.statements import Said, Statement, bullets, evidence_of, say, value
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import REFUSED, judge_range
 
@@ -35,7 +35,7 @@ def quantity(
     values = values[np.isfinite(values)]
     about = {}
     if refused:
-        values, about = values[:0], {"words": REFUSED, "reason": refused}
+        values, about = values[:0], {"answer": REFUSED, "reason": refused}
     if evidence_of(dataset) == SIMULATED:
         nothing = (np.nan,) * 3
         estimate = (np.median(values), values.min(), values.max()) if len(values) else nothing
@@ -44,8 +44,8 @@ def quantity(
         judged = judge_range(values, -np.inf, np.inf, is_ratio)
         estimate = judged.estimate, *judged.interval_95
         about["kind"] = "95 % t interval"
-    return estimated(
-        origin(dataset),
+    return value(
+        dataset,
         of,
         "ratio" if is_ratio else "difference",
         estimate,

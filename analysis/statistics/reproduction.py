@@ -39,7 +39,7 @@ CONFIDENCE = 1 - 2 * LEVEL  # of the interval of a ratio
 _EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
 _FALLS = {FLAT, FALLS_OFF, RISES, SIZE_OPEN}
 # Answers of other statements that leave them open.
-_OPEN = {"", UNDECIDED, REFUSED, "open"}
+_OPEN = {"", UNDECIDED, REFUSED}
 
 
 @dataclass(frozen=True)

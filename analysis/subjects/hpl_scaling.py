@@ -9,7 +9,7 @@ import xarray as xr
 from analysis import exhibit
 from analysis.attributes import UNLIMITED, interconnects, names_in_text, testbed
 from analysis.fitting.scaling_laws import Law, Laws, fit_each, held_out, with_settings
-from analysis.statements import Statement, estimated, origin, within
+from analysis.statements import Statement, within
 from analysis.wire import wire_limit
 from analysis.wording import UNKNOWN, fixed, listed, number, percent
 from runners.record import FalloffError
@@ -68,21 +68,21 @@ def predictions(points: xr.Dataset, laws: Laws) -> pd.DataFrame:
 def foretold(runs: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
     """Is the law that a network follows right within GOOD on nodes that it was not fitted to? `predicted` is from
     `predictions`."""
-    source, names = origin(runs), names_in_text(runs)
+    names = names_in_text(runs)
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
             row = predicted.loc[network, law.model.name]
             called = CALLED[law.model.name]
             subject = f"{called[0].upper()}{called[1:]}, fitted to {row.seen} nodes or fewer, foretells {names[network]} on {row.most}"
             error = (row.error, row.low, row.high)
-            about = {"words": within(error[1:], -GOOD, GOOD), "primary": network != UNLIMITED}
-            yield estimated(source, subject, "error", error, int(row.blocks), margin=GOOD, **about)
+            about = {"quantity": "error", "margin": GOOD, "primary": network != UNLIMITED}
+            yield within(runs, subject, error, int(row.blocks), -GOOD, GOOD, **about)
 
 
 def recovered_link_rates(runs: xr.Dataset, laws: Laws) -> Iterator[Statement]:
     """Do HPL's times alone tell the rate of each network's links within GOOD? By the law of HPL's messages, over the rate of
     payload that was set; networks without a set rate, or whose times do not follow the law, are left out."""
-    source, names = origin(runs), names_in_text(runs)
+    names = names_in_text(runs)
     for network, described in interconnects(runs).items():
         law = laws[network, OF_MESSAGES] if network in laws.by_level else None
         beta = law.parameters().get("beta") if law and law.follows else None
@@ -93,8 +93,9 @@ def recovered_link_rates(runs: xr.Dataset, laws: Laws) -> Iterator[Statement]:
         (estimate, low, high), blocks = beta, law.blocks.blocks
         ends = (byte / high, byte / low) if blocks > 1 and low > 0 else (np.nan, np.nan)
         subject = f"HPL's times alone tell the rate of {names[network]}'s links"
-        about = {"words": within(ends, 1 - GOOD, 1 + GOOD), "margin": GOOD}
-        yield estimated(source, subject, "ratio", (byte / estimate, *ends), blocks, **about)
+        rate = byte / estimate, *ends
+        about = {"quantity": "ratio", "margin": GOOD}
+        yield within(runs, subject, rate, blocks, 1 - GOOD, 1 + GOOD, **about)
 
 
 def followed_in_words(runs: xr.Dataset, best: Mapping[str, Law]) -> str:

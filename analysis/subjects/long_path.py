@@ -12,7 +12,7 @@ from analysis import capacity
 from analysis.attributes import interconnects, settings
 from analysis.fitting.block_fit import attempt
 from analysis.models import bandwidth_delay
-from analysis.statements import Statement, estimated, origin
+from analysis.statements import Statement, value
 from analysis.statistics.intervals import average
 from analysis.statistics.repeats import Reproducibility, variation_interval
 from analysis.wire import wire_limit
@@ -74,14 +74,14 @@ def scatter(
 ) -> list[Statement]:
     """The coefficient of variation of a path's goodput in each direction, and the share of all transfers that are much
     slower than the fastest of their kind, as quantities; `judged` is by place."""
-    source, quantities = origin(dataset), []
+    quantities = []
     for direction in ("forward", "reverse"):
         if series := judged.get((path, control, direction)):
             text = f"coefficient of variation of goodput, {control}, {direction}"
             about = {"kind": MCKAY, "n_of": "transfer", "name": f"scatter_{direction}"}
             variation = series.variation, *variation_interval(series.variation, series.n, 0.95)
             quantities.append(
-                estimated(source, text, "coefficient of variation", variation, series.n, **about)
+                value(dataset, text, "coefficient of variation", variation, series.n, **about)
             )
     known = [np.array(series.values) for series in judged.values() if series.values]
     if not known:
@@ -92,4 +92,4 @@ def scatter(
     text = "share of transfers below two thirds of the fastest of their kind"
     about = {"kind": "95 % Clopper-Pearson interval", "n_of": "transfer", "name": "much_slower"}
     share = slow / test.n, *test.proportion_ci(0.95)
-    return [*quantities, estimated(source, text, "share", share, test.n, **about)]
+    return [*quantities, value(dataset, text, "share", share, test.n, **about)]

@@ -19,10 +19,10 @@ from analysis.derive import over_factors
 from analysis.statements import (
     Statement,
     at_place,
-    estimated,
+    evidence_of,
     judged_fall,
     of_every_point,
-    origin,
+    value,
 )
 from analysis.statistics import design as designs
 from analysis.statistics.intervals import over_blocks
@@ -118,8 +118,8 @@ def shares(factors: xr.Dataset) -> xr.Dataset:
 def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     """What each program's transfer efficiency loses on each network from the fewest nodes to the most; primary is the largest
     fall of a program. The `times` are those of the runs."""
-    source, names, margin = origin(runs), short_names(runs), designs.read(runs).margin
-    kind = "Program" if source["evidence"] == "simulated" else "The emulated program"
+    names, margin = short_names(runs), designs.read(runs).margin
+    kind = "Program" if evidence_of(runs) == "simulated" else "The emulated program"
     statements = []
     for program in times.program.values.tolist():
         time = times.time.sel(program=program)
@@ -129,13 +129,13 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
         transfer = np.log(time.sel(interconnect=IDEAL, drop=True) / time)
         change = differences(transfer, first, last).drop_sel(interconnect=IDEAL)
         judged = {
-            network: judge(change.sel(interconnect=network).values, margin, source["evidence"])
+            network: judge(change.sel(interconnect=network).values, margin, evidence_of(runs))
             for network in change.interconnect.values.tolist()
         }
         largest = max(judged, key=lambda network: judged[network].fall or 0.0, default="")
         statements += [
             judged_fall(
-                source,
+                runs,
                 f"{kind} {program} loses efficiency on {names[network]} {span}",
                 judgement,
                 primary=network == largest,
@@ -150,8 +150,8 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
 def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     """What each faster network saves of a program's time on the slowest one, on the most nodes: means over the blocks with
     their intervals. The `times` are those of the runs."""
-    source, names, nodes = origin(runs), short_names(runs), int(times.nodes.max())
-    kind = "replayed" if source["evidence"] == "simulated" else "emulated"
+    names, nodes = short_names(runs), int(times.nodes.max())
+    kind = "replayed" if evidence_of(runs) == "simulated" else "emulated"
     statements = []
     for program in times.program.values.tolist():
         time = times.time.sel(program=program, nodes=nodes).drop_sel(interconnect=IDEAL)
@@ -161,8 +161,8 @@ def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
         saved = over_blocks(1 - time / time.sel(interconnect=slowest), "cost", LEVEL)
         for network in saved.drop_sel(interconnect=slowest).interconnect.values.tolist():
             at = saved.sel(interconnect=network)
-            statement = estimated(
-                source,
+            statement = value(
+                runs,
                 f"{names[network]} saves time of the {kind} program {program} against {names[slowest]} on {nodes} nodes",
                 "share",
                 at_place(at, "mean"),
@@ -180,14 +180,14 @@ def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[
         off = off_by(times, replays).sel(program=program, drop=True)
         points, most = int(off.notnull().sum()), float(abs(off).max())
         if points:
-            statement = estimated(
-                origin(runs),
+            statement = value(
+                runs,
                 f"A replay of {program} takes as long as the emulated program",
                 "error",
                 (most, None, None),
                 points,
                 n_of="point",
-                words="within" if most <= MOST_OFF else "beyond",
+                answer="yes" if most <= MOST_OFF else "no",
                 margin=MOST_OFF,
             )
             statements.append(of_every_point(statement, off.notnull()))
