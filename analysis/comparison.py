@@ -222,7 +222,7 @@ def text(comparison: Comparison) -> str:
     if both := comparison.old.digests & comparison.new.digests:
         lines.append(f"OLD and NEW share {counted(len(both), 'file')}: these are the same runs.")
     if undecided := [change.what for change in comparison.with_answer(UNDECIDED)]:
-        lines.append(f"Undecided: {few(undecided)}. More {comparison.old.repeats}s would tell.")
+        lines.append(f"Undecided: {few(undecided)}. More {comparison.old.repeats}s would decide.")
     lines.append(rule(comparison))
     for name, lacking in (("OLD", comparison.only_old), ("NEW", comparison.only_new)):
         if lacking:

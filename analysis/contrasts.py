@@ -61,22 +61,22 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     outcome, primary, level = _outcome(points, design), len(design.primary), design.one_sided
     judged, evidence = points.isel(block=outcome.judged), points.evidence.item()
     statements = (*design.primary, *design.secondary)
-    falls = [_fall(judged, one) for one in statements]
+    falls = [_fall(judged, statement) for statement in statements]
     others = within_campaign(
         [judge(fall, design.margin, evidence, level) for fall in falls[primary:]], level
     )
-    refused = [one.reason for one in outcome.judgements if one.answer == REFUSED]
-    if refused:
-        others = tuple(replace(one, answer=REFUSED, reason=refused[0]) for one in others)
+    refusals = [verdict.reason for verdict in outcome.judgements if verdict.answer == REFUSED]
+    if refusals:
+        others = tuple(replace(verdict, answer=REFUSED, reason=refusals[0]) for verdict in others)
     ratios = _controls(judged, design, statements)
     controls = [None] * len(statements)
     if ratios is not None:
         controls = [judge_control(log_ratios, design.margin, level) for log_ratios in ratios]
     sessions = sessions_of(points, evidence, judged.block.values.tolist())
-    verdicts = [replace(one, sessions=sessions) for one in (*outcome.judgements, *others)]
+    verdicts = [replace(verdict, sessions=sessions) for verdict in (*outcome.judgements, *others)]
     return tuple(
-        Contrast(one.of, one.against, one.start, one.end, one in design.primary, *found)
-        for one, *found in zip(statements, verdicts, controls, falls)
+        Contrast(s.of, s.against, s.start, s.end, s in design.primary, *results)
+        for s, *results in zip(statements, verdicts, controls, falls)
     )
 
 
@@ -95,7 +95,7 @@ def sessions_by_block(dataset: xr.Dataset) -> dict[int, list[int]]:
 
 
 def session_count(by_block: Mapping[int, Sequence[int]], blocks: int) -> int | None:
-    """In how many sessions so many of the `known` blocks ran; None if that depends on which they are."""
+    """Number of sessions in which `blocks` blocks ran; None if it depends on which."""
     every = _number_of(by_block)
     return every if every == 1 or every and blocks == len(by_block) else None
 

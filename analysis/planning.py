@@ -23,7 +23,7 @@ from runners.tools import tool_named
 RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
 RUNS_IN_D = 4  # a block's D is of four runs, so that its standard deviation is twice a run's
 CAMPAIGNS, SEED = 20_000, 20261122
-# Whose falls are assumed, the first that has them.
+# Simulations whose falls are assumed; the first that has them is used.
 AT_THE_SAME_RATES = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
 SIMULATED = paths.REFERENCE / "hpl_paper_simulated-smith"
 
@@ -98,7 +98,7 @@ def _simulated_fall(statement: PlannedFall, plan: Plan) -> float | None:
 
 
 def _planned(plan: Plan) -> tuple[float, float]:
-    """What the preamble and a block take by the rates of the testbed [s]; NaN where these do not say."""
+    """The time of the preamble and of a block [s], by the rates of the testbed; NaN if these do not say."""
     seconds = {
         trial.id: planned_s(trial, plan, tool_named(trial.runner)) for trial in plan.trials()
     }
@@ -114,7 +114,7 @@ def length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) ->
 
 
 def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
-    """What the plan's preamble and one valid block take [s], that of invalid ones included, and a run's scatter (log
+    """The time of the plan's preamble and of one valid block [s], with what invalid blocks cost, and a run's scatter (log
     scale; None of a single block)."""
     run, took = Folder(folder), dict[tuple, list[float]]()
     kinds = {trial.id: kind_of(trial) for trial in run.plan().trials()}

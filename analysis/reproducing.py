@@ -2,8 +2,8 @@
 and a file.
 
 Only like is compared with like. The archive's dataset is first cut to the points that were run
-again, and judged again. If this cut does not give a statement again, the statement rests on more points
-and the run is too short to tell. The comparison uses a ratio on the log scale (for a fall, loss or
+again, and judged again. If the cut data do not reproduce a statement, the statement needs more points, and
+the run is too short to tell. The comparison uses a ratio on the log scale (for a fall, loss or
 gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is that of
 the campaign's design, else 5 %. Among hundreds of statements some differ by chance, so Holm's
 correction over all statements with scatter keeps the probability of one false "not reproduced" at 5

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 import xarray as xr
 from pydantic import Field, model_validator
 
-from analysis.descriptions.tables import Name, Table, made, read_toml, said
+from analysis.descriptions.tables import Name, Table, must_be, parse, read_toml
 from analysis.paths import SCHEMA
 from runners.record import FalloffError, Quantity
 from runners.tools import all_tools
@@ -34,9 +34,9 @@ class Row(Table):
     """What data/schema.toml says of a coordinate or a variable."""
 
     dims: Annotated[
-        list[Dimension], Field(min_length=1), said(f"a list of {', '.join(DIMENSIONS)}")
+        list[Dimension], Field(min_length=1), must_be(f"a list of {', '.join(DIMENSIONS)}")
     ]
-    type: Annotated[Literal["text", "whole", "number"], said("one of text, whole, number")]
+    type: Annotated[Literal["text", "whole", "number"], must_be("one of text, whole, number")]
     long_name: Name
     units: Name | None = None
     values: list[str] | None = None
@@ -53,7 +53,9 @@ class Rows(Table):
 
     coordinates: dict[str, Row]
     variables: dict[str, Row]
-    attributes: dict[str, Annotated[Name, said("a text: rows stand above, in their own sections")]]
+    attributes: dict[
+        str, Annotated[Name, must_be("a text: rows stand above, in their own sections")]
+    ]
 
 
 @cache
@@ -67,7 +69,7 @@ def schema() -> dict:
 
 def read(file: Path) -> dict:
     """As `schema`, of a file."""
-    described = made(Rows, read_toml(file, "schema"), str(file)).plain()
+    described = parse(Rows, read_toml(file, "schema"), str(file)).plain()
     for tool in all_tools():
         for section, quantities in (("coordinates", tool.factors), ("variables", tool.readings)):
             for name, quantity in quantities.items():

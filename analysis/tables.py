@@ -42,7 +42,7 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
 def rows(file: Path) -> tuple[list[str], dict[int, list[str]]]:
     """The headings of a table, and the cells of each line by its number, one for each heading.
 
-    Blank lines are left out, and comments: what begins with # and is no row. Raises FalloffError if the file cannot be read or a line has
+    Blank lines and comments are left out; a comment begins with # and is no row. Raises FalloffError if the file cannot be read or a line has
     more or fewer cells; empty ones at its end do not count.
     """
     text = outputs.read(file)

@@ -1,4 +1,4 @@
-"""Whether a shorter run of today gives a notebook's statements again. It agrees only where it could have disagreed.
+"""Whether today's shorter run reproduces a notebook's statements. It agrees only where it could have disagreed.
 
 The engine is that of `falloff reproduce`: the reference is cut to today's points, the notebook's own cells judge both, and
 `reproducing.verdict` compares each statement with its twin.

@@ -14,17 +14,17 @@ from analysis.descriptions.tables import (
     Name,
     Table,
     fault,
-    made,
+    must_be,
+    parse,
     read_toml,
     refuse,
-    said,
 )
 from runners.record import unknown, unknown_key
 
 FILE = paths.PUBLISHED / "claims.toml"
 _Kind = Literal["published", "emulated", "simulated", "measured"]
 EVIDENCE = get_args(_Kind)
-Kind = Annotated[_Kind, said(f"one of {', '.join(EVIDENCE)}")]
+Kind = Annotated[_Kind, must_be(f"one of {', '.join(EVIDENCE)}")]
 
 
 class Confound(Table):
@@ -53,7 +53,7 @@ class Claim(Table):
     where: Name
     statement: Name
     unit: Name
-    scale: Annotated[Literal["ratio", "difference"], said("ratio or difference")]
+    scale: Annotated[Literal["ratio", "difference"], must_be("ratio or difference")]
     why: Name
     printed: Limit = math.nan
     rounding: Limit = math.nan
@@ -110,7 +110,7 @@ class Ledger:
 def load(source: str = "", file: Path = FILE) -> Ledger:
     """The claims of one source, or of all if it is ""; raises FalloffError if there are none or the
     file is invalid."""
-    rows = made(Rows, read_toml(file, "claims"), str(file))
+    rows = parse(Rows, read_toml(file, "claims"), str(file))
     chosen = tuple(claim for claim in rows.claim if source in ("", claim.source))
     if not chosen:
         raise unknown("source", source, {claim.source for claim in rows.claim})

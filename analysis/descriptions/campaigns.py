@@ -43,9 +43,9 @@ from analysis.descriptions.tables import (
     extended,
     extending,
     fault,
-    made,
+    must_be,
+    parse,
     refuse,
-    said,
 )
 from runners.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
 from runners.record import FalloffError, unknown_key
@@ -81,7 +81,7 @@ Levels = Annotated[
     list[Setting],
     Field(min_length=1),
     AfterValidator(_distinct),
-    said("a list of distinct levels"),
+    must_be("a list of distinct levels"),
 ]
 Factors = Annotated[dict[str, Levels], AfterValidator(_counted)]
 _Two = Field(min_length=2, max_length=2)
@@ -89,21 +89,21 @@ Link = Annotated[list[Count], _Two]
 Looks = Annotated[
     list[Annotated[int, Field(ge=LEAST_BLOCKS)]],
     AfterValidator(_ascending),
-    said(f"looks that ascend from {LEAST_BLOCKS}"),
+    must_be(f"looks that ascend from {LEAST_BLOCKS}"),
 ]
-Level = Annotated[float, Field(gt=0, lt=0.5), said("a level above 0 and below 0.5")]
+Level = Annotated[float, Field(gt=0, lt=0.5), must_be("a level above 0 and below 0.5")]
 
 
 class Statement(Table):
     """A statement about the change of a rate from few nodes to many."""
 
-    networks: Annotated[list[Name], _Two, said("two networks")]
+    networks: Annotated[list[Name], _Two, must_be("two networks")]
     """the rate on the first is compared with that on the second"""
     start: Count = Field(alias="from")
     """the fewer nodes"""
     to: Count
     """the more nodes"""
-    expected: Annotated[Expected, said("one of falls off, flat, rises")] = "falls off"
+    expected: Annotated[Expected, must_be("one of falls off, flat, rises")] = "falls off"
 
     @model_validator(mode="after")
     def _grows(self) -> Self:
@@ -142,9 +142,9 @@ class Design(Table):
     """the nodes at which no network is used"""
     without_messages: dict[str, Positive] | None = None
     """by nodes: what HPL reaches where messages take no time, of the nodes' rate"""
-    baseline: Annotated[Setting | Settings, said("a level, or the settings of a point")] | None = (
-        None
-    )
+    baseline: (
+        Annotated[Setting | Settings, must_be("a level, or the settings of a point")] | None
+    ) = None
     """the level, or the point, that the others are compared with"""
     changes: dict[str, Settings] | None = None
     """by name: how a point differs from the baseline"""
@@ -171,7 +171,7 @@ class Rules(Table):
 
     blocks: Blocks | None = None
     """the largest number of blocks"""
-    time_budget_s: Annotated[NotNegative, said("seconds, 0 for any")] | None = None
+    time_budget_s: Annotated[NotNegative, must_be("seconds, 0 for any")] | None = None
     looks: Looks | None = None
     """the numbers of valid blocks after which the campaign is judged"""
     one_sided: Level | None = None
@@ -213,7 +213,7 @@ class Survey(Table, extra="allow"):
 
     __pydantic_extra__: dict[str, Setting]
     runner: Name
-    links: Annotated[list[Link], said("pairs of nodes")]
+    links: Annotated[list[Link], must_be("pairs of nodes")]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class Campaign(Table):
     """the benchmark tool, a file in runners/tools"""
     testbed: Name = "emulated"
     """the testbed that it is for, a file in data/testbeds"""
-    seed: Annotated[int, said("a whole number")]
+    seed: Annotated[int, must_be("a whole number")]
     """of the order of the trials in each block"""
     grouped_by: Name | None = None
     """the factor whose levels stay together in a block"""
@@ -335,7 +335,7 @@ def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] =
     """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the known
     tools; without them any name is accepted."""
     what = f"campaign {file or table.get('name', '?')}{extending(table)}"
-    return made(Campaign, table, what, runners=runners)
+    return parse(Campaign, table, what, runners=runners)
 
 
 def read(name: str) -> Campaign:

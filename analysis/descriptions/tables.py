@@ -15,7 +15,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from runners import executables
 from runners.record import FalloffError, faulty, unknown, unknown_key
 
-_SAID = "said"  # the type of an error whose message is ours
+_OURS = "ours"  # the type of an error whose message is ours
 _KEY = "[key]"  # of a place: a key is meant, and not its value
 MEMBERS = ("(statement)", "(level)")  # of a place: the kind of an item, which no file names
 
@@ -46,52 +46,52 @@ class Table(BaseModel):
 Kind = TypeVar("Kind", bound=Table)
 
 
-def said(meaning: str) -> WrapValidator:
-    """Let a value of the wrong kind be refused with one sentence: it must be `meaning`."""
+def must_be(meaning: str) -> WrapValidator:
+    """Refuse a value of the wrong kind with one sentence: it must be `meaning`."""
 
     def check(value: Any, handler: Callable[[Any], Any]) -> Any:
         try:
             return handler(value)
         except ValidationError:
-            raise PydanticCustomError(_SAID, "must be {meaning}", {"meaning": meaning}) from None
+            raise PydanticCustomError(_OURS, "must be {meaning}", {"meaning": meaning}) from None
 
     return WrapValidator(check)
 
 
 def text(pattern: str, meaning: str) -> Any:
     """The type of a text that matches the whole pattern."""
-    return Annotated[str, Field(pattern=f"^(?:{pattern})$"), said(meaning)]
+    return Annotated[str, Field(pattern=f"^(?:{pattern})$"), must_be(meaning)]
 
 
 def _number(meaning: str, **bounds: Any) -> Any:
     """The type of a whole number, or of another, within bounds."""
     finite = Annotated[float, Field(allow_inf_nan=False, **bounds)]
-    return Annotated[Annotated[int, Field(**bounds)] | finite, said(meaning)]
+    return Annotated[Annotated[int, Field(**bounds)] | finite, must_be(meaning)]
 
 
-Name = Annotated[str, Field(min_length=1), said("a name")]
-Count = Annotated[int, Field(ge=1), said("a whole number from 1")]
-Whole = Annotated[int, Field(ge=0), said("a whole number from 0")]
+Name = Annotated[str, Field(min_length=1), must_be("a name")]
+Count = Annotated[int, Field(ge=1), must_be("a whole number from 1")]
+Whole = Annotated[int, Field(ge=0), must_be("a whole number from 0")]
 
 
 def _up_to(most: int) -> Any:
     """The type of a count that something is listed or tried by, so that a slip does not take all memory or time."""
-    return Annotated[int, Field(ge=1, le=most), said(f"a whole number from 1 to {most}")]
+    return Annotated[int, Field(ge=1, le=most), must_be(f"a whole number from 1 to {most}")]
 
 
 Blocks = _up_to(1000)
 Nodes = _up_to(65536)
 Ranks = _up_to(65536)
-YesOrNo = Annotated[bool, said("true or false")]
+YesOrNo = Annotated[bool, must_be("true or false")]
 Positive = _number("a number above 0", gt=0)
 NotNegative = _number("a number from 0", ge=0)
 Share = _number("a share between 0 and 1", gt=0, lt=1)
 Real = _number("a number")
 # Any number, also an infinite one, which is none in JSON.
-Limit = Annotated[int | float, said("a number"), WithJsonSchema({"type": ["number", "null"]})]
+Limit = Annotated[int | float, must_be("a number"), WithJsonSchema({"type": ["number", "null"]})]
 Setting = Annotated[
     bool | int | Annotated[float, Field(allow_inf_nan=False)] | str,
-    said("a number, a text, true or false"),
+    must_be("a number, a text, true or false"),
 ]
 Settings = dict[str, Setting]
 Word = text(r"[A-Za-z0-9_]+", "a name of letters, digits and _")
@@ -100,7 +100,7 @@ Line = text(r"[ -~]+", "a line of text")
 
 def fault(place: tuple[str | int, ...], value: Any, words: str) -> InitErrorDetails:
     """A fault at a place below the value that a validator is given, for `refuse`."""
-    return {"type": PydanticCustomError(_SAID, words), "loc": place, "input": value}  # type: ignore[typeddict-item]
+    return {"type": PydanticCustomError(_OURS, words), "loc": place, "input": value}  # type: ignore[typeddict-item]
 
 
 def refuse(faults: list[InitErrorDetails]) -> None:
@@ -109,7 +109,7 @@ def refuse(faults: list[InitErrorDetails]) -> None:
         raise ValidationError.from_exception_data("description", faults)
 
 
-def made(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) -> Kind:
+def parse(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) -> Kind:
     """A table as a class; raises FalloffError naming every fault. `what` is the description, and
     `context` what its validators need to know."""
     try:
@@ -118,7 +118,7 @@ def made(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) 
         raise faulty(what, _sentences(kind, error)) from None
 
 
-def made_each(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
+def parse_all(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
     """Tables as classes, by name; raises FalloffError naming every fault in all of them."""
     described, wrong = {}, list[str]()
     for name, table in tables.items():

@@ -22,9 +22,9 @@ from analysis.descriptions.tables import (
     extending,
     fault,
     faults,
-    made,
+    must_be,
+    parse,
     refuse,
-    said,
     text,
 )
 from analysis.descriptions.testbed_tables import (
@@ -175,11 +175,11 @@ class Cluster(Testbed):
     """The reader's own cluster."""
 
     kind: Literal["cluster"]
-    launcher: Annotated[Literal["ssh", "slurm"], said("one of ssh, slurm")]
-    hosts: Annotated[list[Host], said("a list of host names")] = []
+    launcher: Annotated[Literal["ssh", "slurm"], must_be("one of ssh, slurm")]
+    hosts: Annotated[list[Host], must_be("a list of host names")] = []
     """as ssh and mpirun know them, node 1 first"""
     python: Program = "python3"
-    modules: Annotated[list[Program], said("a list of names of environment modules")] = []
+    modules: Annotated[list[Program], must_be("a list of names of environment modules")] = []
     scratch: text(r"/[A-Za-z0-9_/.-]*", "the absolute path of a folder for temporary files") = (
         "/tmp"
     )
@@ -242,7 +242,7 @@ def checked(table: Mapping[str, Any], file: str = "") -> Testbed:
     what = f"testbed {file or table.get('name', '?')}{extending(table)}"
     kind = str(table.get("kind", ""))
     if kind in KINDS:
-        return made(KINDS[kind], table, what)
+        return parse(KINDS[kind], table, what)
     near = nearest(kind, KINDS)
     wrong = unknown_key("kind = ", kind, KINDS) if kind else f"kind is missing: {', '.join(KINDS)}"
     raise faulty(what, [wrong, *(faults(KINDS[near], {**table, "kind": near}) if near else [])])

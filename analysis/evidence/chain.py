@@ -136,10 +136,16 @@ def printed(figure: str, wanted: str, folders: Sequence[Path]) -> str:
 def raw(transcript: Transcript) -> str:
     """The output of a trial's tools, each under its command line."""
     parts = []
-    for one in transcript.executions:
-        end = "stopped at its limit" if one.timed_out else f"exit code {_known(one.exit_code)}"
-        parts.append(f"$ {shlex.join(one.argv or (one.tool,))}    [{end}]")
-        parts += [output.rstrip("\n") for output in (one.stdout, one.stderr) if output.strip()]
+    for execution in transcript.executions:
+        end = (
+            "stopped at its limit"
+            if execution.timed_out
+            else f"exit code {_known(execution.exit_code)}"
+        )
+        parts.append(f"$ {shlex.join(execution.argv or (execution.tool,))}    [{end}]")
+        parts += [
+            output.rstrip("\n") for output in (execution.stdout, execution.stderr) if output.strip()
+        ]
     return "\n".join(parts)
 
 
@@ -155,12 +161,12 @@ def _session(host: Mapping[str, Any]) -> str:
     return ", ".join([*(host[name] for name in names if host.get(name)), code(host)])
 
 
-def _executed(one: Execution) -> str:
+def _executed(execution: Execution) -> str:
     when = "when is not known"  # as of an imported output
-    if math.isfinite(one.start):
-        start = datetime.fromtimestamp(one.start, timezone.utc).isoformat("T", "seconds")
-        when = f"{start}, {one.wall_s:.2f} s"
-    return f"[{when}, exit code {_known(one.exit_code)}] {shlex.join(one.argv or (one.tool,))}"
+    if math.isfinite(execution.start):
+        start = datetime.fromtimestamp(execution.start, timezone.utc).isoformat("T", "seconds")
+        when = f"{start}, {execution.wall_s:.2f} s"
+    return f"[{when}, exit code {_known(execution.exit_code)}] {shlex.join(execution.argv or (execution.tool,))}"
 
 
 def _known(exit_code: int | None) -> str:

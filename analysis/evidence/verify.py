@@ -22,7 +22,7 @@ class Check:
     """The result of checking one campaign's folder.
 
     `differences` are one line each, empty if everything agrees. `unknown` says why the check cannot
-    decide, if so. `trials` is the number of rows of the rebuilt dataset, 0 if it cannot be rebuilt.
+    decide, empty if it can. `trials` is the number of rows of the rebuilt dataset, 0 if it cannot be rebuilt.
     `unreadable` are the differences about files that could not be read.
     """
 
@@ -61,7 +61,7 @@ def check(folder: Path) -> Check:
     with _noting(unreadable):
         if not manifest.read(folder):
             remedy = "(--renew records it)"
-            unknown = f"no {manifest.NAME}: whether a file was changed cannot be told {remedy}"
+            unknown = f"no {manifest.NAME}: nothing shows whether a file was changed {remedy}"
     with _noting(unreadable):
         rebuilt = content.of(store.assemble(folder))
         trials = len(rebuilt["trial_id"]["values"])

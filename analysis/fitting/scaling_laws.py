@@ -174,7 +174,7 @@ def held_out(
     """
     _require(efficiency, over)
     if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
-        raise FalloffError(f"there is nothing to foretell {at} nodes from, at most {up_to}")
+        raise FalloffError(f"no node count up to {up_to} from which to predict {at} nodes")
     seen = efficiency.sel(nodes=[n for n in efficiency.nodes.values if n <= up_to or n == at])
     rows = []
     for level in efficiency[over].values.tolist():
@@ -267,8 +267,9 @@ def _fitted(model: Model, measured: xr.DataArray) -> Law:
 
 
 def _akaike_weights(fits: Sequence[Fit | None]) -> list[float]:
-    """The weight of each fit among those with an AICc, NaN of the others, and of all where a single one of several has it. An exact fit
-    has all the weight, the one with the fewest parameters of several."""
+    """Akaike's weight of each fit; NaN without an AICc, or if only one of several fits has one.
+
+    If fits are exact, the one with the fewest parameters has all the weight."""
     exact = [fit for fit in fits if fit and fit.aicc_refused == IS_EXACT]
     if exact:
         best = min(exact, key=lambda fit: len(fit.estimates))

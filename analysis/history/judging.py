@@ -23,10 +23,10 @@ NO_CHANGE = "no change"
 EXIT_CODES = {NO_CHANGE: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 LEAST_NODES = 4  # with fewer there is no median to compare with: each node is a course of its own
 LEAST_BEHIND = 2  # nodes behind a switch that has a course of its own
-MARGIN = 0.03  # relative; a loss that should be named in time
-IN_TIME = 30  # sessions in which it should be
-LEAST_KNOWN = 10  # sessions, before which nothing is called unchanged
-_NEAR = 20  # sessions on each side of a change that tell where it is
+MARGIN = 0.03  # relative: the smallest loss that should be named in time
+IN_TIME = 30  # sessions within which it should be named
+LEAST_KNOWN = 10  # with fewer sessions nothing is called unchanged
+_NEAR = 20  # sessions on each side of a change that decide which nodes changed
 _ECHO = 5  # how much larger a change is than its echo in the median
 _MOST_OF_ALL = 0.8  # the share of the nodes that are called all
 
@@ -291,7 +291,7 @@ def _groups(parts: Sequence[_Part], courses: int) -> Iterator[_Group]:
 
 
 def _placed(course: Course, part: _Part, shift: Shift) -> Iterator[ClusterChange]:
-    """The change with the nodes whose own courses changed so; none if it is only the other nodes' change seen from here."""
+    """The change on the nodes whose own courses show it; nothing if it only reflects a change of the other nodes."""
     size, ends, chosen = shift.size, shift.ends, [*part.nodes]
     if len(course.nodes) >= LEAST_NODES:
         steps = _steps(course.values, shift)

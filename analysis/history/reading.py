@@ -98,8 +98,8 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
 def of_csv(file: Path, better: str) -> _SourceValues:
     """The values of a CSV file with the columns `time` and `rate`, and perhaps `block`, `node` and `switch`.
 
-    A further column that is a setting, such as direction, tells courses apart if it differs within a day; any other is a
-    fact about the session, such as its kernel. Raises FalloffError, with
+    A further column that is a setting, such as direction, makes separate courses if it differs within a day; any other is
+    a fact about the session, such as its kernel. Raises FalloffError, with
     the line, if a time or a rate cannot be read, or a value stands twice.
     """
     table = tables.read(file, "time", "rate", whole=True)
@@ -147,7 +147,7 @@ def of_csv(file: Path, better: str) -> _SourceValues:
 
 
 def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
-    """What the rate of each row is of: a setting that differs within a day makes another course, any other is a fact."""
+    """The course of each row. A setting that differs within a day makes another course; any other is a fact."""
     apart = [
         name
         for name in setting_columns(table, *_NO_FACTS)
@@ -205,7 +205,7 @@ def _of_dataset(
         raise FalloffError(f"{source} does not say when it was measured: {remedy}")
     is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
     rows, units = [], {}
-    # Of a campaign's own trials the journal knows the session; of imported ones the time tells it.
+    # The journal has the session of a campaign's own trials; that of imported ones follows from their time.
     numbers = [str((blocks.get(block) or [1])[-1]) for block in dataset.block.values.tolist()]
     if is_imported and sample is not None:
         what = dataset.trial_id.to_series().map(sample.trials.groupby("trial").point.agg(tuple))
@@ -266,8 +266,8 @@ def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> It
 
 
 def _joined(parts: Sequence[_SourceValues], sources: tuple[str, ...]) -> History:
-    """The sessions of all parts in the order of time. Those that begin together are one, but of one campaign or of one
-    course."""
+    """The sessions of all sources in order of time. Measurements that begin together are one session, unless they are of
+    one campaign or course."""
     distinct: dict[tuple, _SourceValues] = {}
     for part in parts:
         distinct.setdefault((*part.times.values(), *part.rows.log), part)

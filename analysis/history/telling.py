@@ -105,7 +105,7 @@ def bad_sentence(verdict: HistoryVerdict, night: BadNight) -> str:
     which = "bad" if night.size < 0 else "good"
     where = f" on {few(night.nodes, 3)}" if night.nodes else ""
     is_recent = night.session >= len(verdict.history.sessions) - 2
-    open_yet = " Whether it is a change, the next two sessions tell." * is_recent
+    open_yet = " The next two sessions will show whether it is a change." * is_recent
     what = f" in {few(night.whats, 2)}" if len(verdict.courses) > 1 else ""
     return f"One {which} night, no change: {date(verdict.time(night.session))}, {_signed(night.size)}{what}{where}.{open_yet}"
 
@@ -122,7 +122,7 @@ def _courses(verdict: HistoryVerdict) -> Iterator[str]:
 
 
 def promise(verdict: HistoryVerdict) -> str:
-    """How often an unchanged cluster is called changed at most, as measured at this correlation."""
+    """The most false alarms to expect on an unchanged cluster, as measured at this correlation."""
     among = f" among all {counted(verdict.tests, 'course')} together" if verdict.tests > 1 else ""
     most = sessions.promised(verdict.alike)
     if most is None:
