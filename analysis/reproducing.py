@@ -314,9 +314,3 @@ def first_page_text(records: Sequence[Mapping]) -> str:
         ]
         paragraphs.append("\n".join(shown))
     return "\n\n".join(filter(None, paragraphs))
-
-
-def summary_text(records: Sequence[Mapping]) -> str:
-    """`first_page_text`, or how to begin if nothing was run again (Markdown)."""
-    nothing = "Nothing was run again for this report: `falloff reproduce data/reference --minutes 15` does it."
-    return first_page_text(records) or nothing
