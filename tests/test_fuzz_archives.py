@@ -238,12 +238,12 @@ def inside(chance, packed):
 def test_values_are_compared_as_they_were_kept(tmp_path, counts):
     """A damaged record of a dataset's values is refused, or every difference is told."""
     source = (REFERENCE / manifest.DATASET).read_bytes()
-    whole = content.kept(REFERENCE)
+    whole = content.stored(REFERENCE)
     for number, chance in cases("values"):
         (tmp_path / manifest.DATASET).write_bytes(inside(chance, source))
 
         def read():
-            kept = content.kept(tmp_path)
+            kept = content.stored(tmp_path)
             return kept, content.differences(kept, whole)
 
         found = told(number, read, counts, (whole, []))

@@ -58,7 +58,8 @@ def todays(falls, **changed):
     """A run of today that says the same of each statement."""
     run = campaign(blocks=3)
     verdicts = [
-        reproducing.Verdict("40_scaling", one, "reproduced", "", replace(one, n=3)) for one in falls
+        reproducing.StatementVerdict("40_scaling", one, "reproduced", "", replace(one, n=3))
+        for one in falls
     ]
     return todays_run.TodaysRun(run, tuple(verdicts), "")
 

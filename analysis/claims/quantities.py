@@ -11,10 +11,8 @@ from analysis.statistics import design as designs
 from analysis.statistics.judgement import REFUSED, judge_range
 
 SIMULATED = "simulated"
-FEWEST, PLATEAU = (
-    2,
-    8,
-)  # nodes: where the HPL paper's cases begin, and where its decline is over or goes on
+# Nodes: where the HPL paper's cases begin, and where its decline is over or goes on.
+FEWEST, PLATEAU = 2, 8
 
 
 def quantity(
@@ -35,10 +33,9 @@ def quantity(
     """
     values = np.ravel(np.asarray(values, float))
     values = values[np.isfinite(values)]
+    about = {}
     if refused:
         values, about = values[:0], {"answer": REFUSED, "reason": refused}
-    else:
-        about = {}
     if evidence_of(dataset) == SIMULATED:
         nothing = (np.nan,) * 3
         estimate = (np.median(values), values.min(), values.max()) if len(values) else nothing
@@ -69,10 +66,11 @@ def at(values: xr.DataArray, **levels) -> xr.DataArray:
 
 def claimed(*quantities: Statement) -> Said:
     """Show the quantities that claims are judged by; those that were not run are left out."""
-    known = [one for one in quantities if one.n or one.reason]
-    if not known:
+    stated = [quantity for quantity in quantities if quantity.n or quantity.reason]
+    if not stated:
         return say("")
-    return say(f"Claims of the sources are judged by these quantities.\n\n{bullets(known)}", known)
+    text = f"Claims of the sources are judged by these quantities.\n\n{bullets(stated)}"
+    return say(text, stated)
 
 
 def over_nodes(

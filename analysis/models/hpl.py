@@ -29,9 +29,9 @@ def hpl(x, alpha, beta, gamma):
     return operations(np.asarray(x)[0]) / longest(counts(x), alpha, beta, gamma)
 
 
-def counts(x, panels: int = PANELS) -> np.ndarray:
+def counts(x) -> np.ndarray:
     """Messages, bytes and flops on the paths of each run, shape (points, paths, 3); see
-    `hpl_steps.paths`.
+    `_hpl_steps.paths`.
 
     Raises FalloffError if x does not have the four rows, or they are not valid settings of HPL.
     """
@@ -40,26 +40,26 @@ def counts(x, panels: int = PANELS) -> np.ndarray:
         raise FalloffError("HPL's law needs an x of four rows: N, NB, P and Q.")
     if not (np.rint(x) >= 1).all():
         raise FalloffError("HPL's law needs N, NB, P and Q of at least 1.")
-    return _stacked(tuple(map(tuple, np.rint(x.T).astype(int).tolist())), panels)
+    return _stacked(tuple(map(tuple, np.rint(x.T).astype(int).tolist())))
 
 
 @lru_cache(64)  # a fit needs the same runs again and again
-def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.ndarray:
-    return np.stack([_paths(*run, panels) for run in runs])
+def _stacked(runs: tuple[tuple[int, int, int, int], ...]) -> np.ndarray:
+    return np.stack([_paths(*run) for run in runs])
 
 
 @lru_cache(256)
-def _paths(N: int, NB: int, P: int, Q: int, panels: int) -> np.ndarray:
-    """`hpl_steps.paths`, kept in build/: they take up to half a second, and every figure and fit of the same run needs them."""
-    file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
+def _paths(N: int, NB: int, P: int, Q: int) -> np.ndarray:
+    """`_hpl_steps.paths`, kept in build/: they take up to half a second, and every figure and fit of the same run needs them."""
+    file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{PANELS}-{_digest_of_code()}.npy"
     with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged
         return np.load(file, allow_pickle=False)
-    found, kept = _hpl_steps.paths(N, NB, P, Q, panels), io.BytesIO()
-    np.save(kept, found)
+    paths, file_content = _hpl_steps.paths(N, NB, P, Q), io.BytesIO()
+    np.save(file_content, paths)
     with suppress(OSError):  # it is only quicker
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, kept.getvalue())
-    return found
+        write_whole(file, file_content.getvalue())
+    return paths
 
 
 @cache
@@ -84,13 +84,13 @@ def guess(x, rate):
     """Along given paths the time is linear in the parameters; these give new paths, and so on until
     the paths stay the same."""
     counted = counts(x)
-    found = np.array([0.0, 0.0, 1.0])
+    costs = np.array([0.0, 0.0, 1.0])
     for _ in range(TRIES):
-        columns = at_longest(counted, *found)
-        found, before = _linear.reciprocal(operations(np.asarray(x)[0]), columns, rate), found
-        if np.allclose(found, before, rtol=1e-9):
+        columns = at_longest(counted, *costs)
+        costs, before = _linear.reciprocal(operations(np.asarray(x)[0]), columns, rate), costs
+        if np.allclose(costs, before, rtol=1e-9):
             break
-    return dict(zip(("alpha", "beta", "gamma"), found))
+    return dict(zip(("alpha", "beta", "gamma"), costs))
 
 
 MODEL = Model(
