@@ -229,7 +229,7 @@ def test_paths_are_kept_and_made_again_where_the_file_is_damaged(tmp_path, monke
 
     def found():
         hpl_law._paths.cache_clear()
-        return hpl_law._paths(240, 24, 2, 2)
+        return hpl_law._paths(240, 24, 2, 2, hpl_steps.PANELS)
 
     np.testing.assert_array_equal(found(), computed)
     (file,) = (tmp_path / "build" / "hpl_paths").iterdir()

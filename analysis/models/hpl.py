@@ -29,9 +29,9 @@ def hpl(x, alpha, beta, gamma):
     return operations(np.asarray(x)[0]) / longest(counts(x), alpha, beta, gamma)
 
 
-def counts(x) -> np.ndarray:
+def counts(x, panels: int = PANELS) -> np.ndarray:
     """Messages, bytes and flops on the paths of each run, shape (points, paths, 3); see
-    `_hpl_steps.paths`.
+    `hpl_steps.paths`.
 
     Raises FalloffError if x does not have the four rows, or they are not valid settings of HPL.
     """
@@ -40,26 +40,26 @@ def counts(x) -> np.ndarray:
         raise FalloffError("HPL's law needs an x of four rows: N, NB, P and Q.")
     if not (np.rint(x) >= 1).all():
         raise FalloffError("HPL's law needs N, NB, P and Q of at least 1.")
-    return _stacked(tuple(map(tuple, np.rint(x.T).astype(int).tolist())))
+    return _stacked(tuple(map(tuple, np.rint(x.T).astype(int).tolist())), panels)
 
 
 @lru_cache(64)  # a fit needs the same runs again and again
-def _stacked(runs: tuple[tuple[int, int, int, int], ...]) -> np.ndarray:
-    return np.stack([_paths(*run) for run in runs])
+def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.ndarray:
+    return np.stack([_paths(*run, panels) for run in runs])
 
 
 @lru_cache(256)
-def _paths(N: int, NB: int, P: int, Q: int) -> np.ndarray:
-    """`_hpl_steps.paths`, kept in build/: they take up to half a second, and every figure and fit of the same run needs them."""
-    file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{PANELS}-{_digest_of_code()}.npy"
+def _paths(N: int, NB: int, P: int, Q: int, panels: int) -> np.ndarray:
+    """`hpl_steps.paths`, kept in build/: they take up to half a second, and every figure and fit of the same run needs them."""
+    file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
     with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged
         return np.load(file, allow_pickle=False)
-    paths, file_content = _hpl_steps.paths(N, NB, P, Q), io.BytesIO()
-    np.save(file_content, paths)
+    found, kept = _hpl_steps.paths(N, NB, P, Q, panels), io.BytesIO()
+    np.save(kept, found)
     with suppress(OSError):  # it is only quicker
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, file_content.getvalue())
-    return paths
+        write_whole(file, kept.getvalue())
+    return found
 
 
 @cache

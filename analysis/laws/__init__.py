@@ -1,0 +1,1 @@
+"""Laws of efficiency and what they predict."""
