@@ -1,15 +1,13 @@
 # make report   set up if necessary, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
-# make test-more   the remaining cases, as CI runs them
-# make test-all all of these, whole campaigns, and tests that need the machine to themselves
-# make test-processors   the tests with another processor's rounding
-# make test-pythons   the tests on each further Python that pyproject.toml names, where it is there
+# make test-all    these, the remaining cases and the long ones: all that needs neither root nor another machine
+# make test-system   as root: real ssh servers, a real Slurm, two users, and a run that is killed again and again
+# make test-processors, make test-pythons   `make test` with another processor's rounding, and on later Pythons
 # make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
 # make bench    time the parts           make reference  run and pack the reference campaigns again
 # make explore  the explorer in the browser
 # make schemas  what editors check the files of data/ with, into build/schemas
 # make setup    only set up              make lock       update the lock files from pyproject.toml
-# make test-cluster   the tests on real ssh servers and a real Slurm between emulated nodes, as root
 # make calibrate   the verdict's error rates in thousands of synthetic campaigns, kept in data/calibration
 #
 # PRESET=quick (default), full or stored: PRESET=full make report
@@ -29,7 +27,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-more test-all test-processors test-pythons lint test-cluster fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
+.PHONY: help report test test-all test-system test-processors test-pythons lint fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # Print the lines at the top without their comment marks.
@@ -43,14 +41,8 @@ test: setup
 	@./install-packages debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 4 -m "not alone and not long and not more"
 
-test-more: setup
-	@./install-packages debian-packages-browser.txt build/apt-browser.log
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "more and not alone and not long"
-
-test-all: setup
-	@./install-packages debian-packages-browser.txt build/apt-browser.log
-	@./install-packages debian-packages-programs.txt build/apt-programs.log
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3
+test-all: test
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "more or alone or long"
 
 # With the rules of pyproject.toml.
 lint: $(VENV)/.installed
@@ -72,9 +64,11 @@ test-python%:
 	  if $$python -c "" 2>/dev/null; then exec $(MAKE) test PYTHON=$$python VENV=build/python$*; fi; \
 	done; echo "left out: Python $* is not here"
 
-test-cluster: setup
+test-system: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
+	@./install-packages debian-packages-programs.txt build/apt-programs.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
+	@FALLOFF_USERS=1 FALLOFF_KILLS=40 $(BIN)/python -m pytest tests/test_two_users.py tests/test_session.py
 
 # Damaged inputs for every parser and every reader of folders, descriptions and archives.
 # FALLOFF_FUZZ=100000 make fuzz takes a night.

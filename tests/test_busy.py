@@ -95,11 +95,12 @@ def test_all_that_a_trial_waits_for_counts():
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "waited_s"),
-    [("while :; do :; done", -signal.SIGXCPU, 1.0), ("exit 3", 3, 0.0)],
+    ("script", "code", "least_s"),
+    [("while :; do :; done", -signal.SIGXCPU, 0.3), ("exit 3", 3, 0.0)],
 )
-def test_a_rank_says_how_long_it_waited_and_ends_as_its_program(tmp_path, script, code, waited_s):
-    """Two that want one processor wait half of the time. Only a rank that is killed itself says nothing."""
+def test_a_rank_says_how_long_it_waited_and_ends_as_its_program(tmp_path, script, code, least_s):
+    """Two that want one processor for a second wait half of the time, and longer beside other work. Only a rank that is
+    killed itself says nothing."""
     if math.isnan(busy.waited_s(os.getpid())):
         pytest.skip("this kernel does not say how long a program waits")
     node = tmp_path / os.uname().nodename
@@ -118,7 +119,7 @@ def test_a_rank_says_how_long_it_waited_and_ends_as_its_program(tmp_path, script
     assert [rank.wait() for rank in both] == [code, code]
     net = SimpleNamespace(graph=SimpleNamespace(nodes=[1]), space=lambda _: node)
     waited = nodes.waited_s(net)
-    assert len(waited) == 2 and min(waited) == pytest.approx(waited_s, abs=0.7)
+    assert len(waited) == 2 and min(waited) >= least_s
     (node / "waited").write_text("1000000000\n")
     assert nodes.waited_s(net) == pytest.approx([1, math.nan], nan_ok=True)
 
