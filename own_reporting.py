@@ -46,8 +46,8 @@ def make(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
             file = paths.NOTEBOOKS / f"{notebook}.ipynb"
             made = place / f"{notebook}-{folder.name}" / file.name
             data_of = folder if notebook in own_data.NOTEBOOKS else data
-            about = {"campaign": dataset.attrs["campaign"]} if own_program.is_one(dataset) else {}
-            if error := kernel.execute(file, made, data=str(data_of.resolve()), **about):
+            about = {"data": str(data_of.resolve()), "campaign": dataset.attrs["campaign"]}
+            if error := kernel.execute(file, made, **about):
                 lines.append(f"{folder.name}: {notebook} is left out: {error.splitlines()[0]}")
                 shown = [*(part.dataset for part in parts), *(further[2] for further in wanted)]
                 if notebook not in own_data.NOTEBOOKS and all(one is not dataset for one in shown):
@@ -99,7 +99,7 @@ def _sections(
     chosen = of(_shown_by) or of(own_data.sections)
     chosen.sort(key=lambda one: notebooks.by_weight(one[0]))
     of_each = {
-        (notebook, folder if notebook in own_data.NOTEBOOKS else dataset.attrs["campaign"]): (
+        (notebook, folder if own_methods.is_import(dataset) else dataset.attrs["campaign"]): (
             notebook,
             folder,
             dataset,

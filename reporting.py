@@ -16,13 +16,13 @@ from papermill.exceptions import PapermillExecutionError
 
 import experiment
 from analysis import paths, report, store
-from analysis.notebooks import LESSON, OF_OWN_FILES
+from analysis.notebooks import COLLECTIVES, LESSON, OF_OWN_FILES
 from runners.record import FalloffError
 
 # A notebook may leave `data` out of its parameters, which papermill would call unknown.
 logging.getLogger("papermill").setLevel(logging.ERROR)
 # A tour, a lesson, a page and what shows a user's own files, which are not sections of the report.
-NO_SECTIONS = ("00_start_here", LESSON, "80_explore", *OF_OWN_FILES)
+NO_SECTIONS = ("00_start_here", LESSON, "80_explore", *OF_OWN_FILES, COLLECTIVES)
 # A kernel interrupted by Ctrl+C would log a traceback of its sockets. Errors in cells arrive by another way.
 QUIET = ["--IPKernelApp.log_level=50"]
 

@@ -216,6 +216,12 @@ def _axes_without_unit(figure: Figure) -> list[str]:
     ]
 
 
+def label(dataset: xr.Dataset, name: str) -> str:
+    """A label of a figure or table that no other dataset has."""
+    campaign = anchor(dataset.attrs["campaign"]).replace("-", "_")
+    return f"{campaign}_{dataset.attrs['campaign_hash'][:8]}_{name}"
+
+
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
     """A small table of what a campaign varies, measures and repeats; `titles` replace the names of
     levels."""

@@ -27,14 +27,17 @@ SUMMARY = "90_summary"  # gathers what all others state
 # What shows a user's own files; as long as none are named, an example.
 OF_OWN_FILES = (
     "05_your_own_data",
-    "06_your_own_messages",
-    "07_your_own_streams",
     "08_faster_networks",
-    "09_your_own_operations",
+)
+COLLECTIVES = (
+    "13_collectives"  # shows campaigns that others ran; until one is named, that of a program
 )
 # These state nothing of an experiment's data.
 LESSON = "02_lesson"
-FRAME = ("00_start_here", LESSON, *OF_OWN_FILES, "80_explore", "85_claims", SUMMARY, "95_methods")
+FRAME = (
+    *("00_start_here", LESSON, *OF_OWN_FILES, COLLECTIVES),
+    *("80_explore", "85_claims", SUMMARY, "95_methods"),
+)
 MAIN = "40_hpl_scaling"  # the main question
 CLAIMS = "85_claims"
 # These test the tools, and not a network: they are in the supplement alone, at its end.
@@ -48,7 +51,7 @@ BY_WEIGHT = (
     *("57_switch_buffers", "56_incast", "58_congestion", "47_hpl_larger"),
     # The other sources
     *("10_mtu", "11_frame_size", "20_token_exchange", "30_link_bonding", "43_hpl_blas"),
-    *("50_long_path", "51_fan_out", "52_parallel_streams"),
+    *("50_long_path", "51_fan_out", "52_parallel_streams", COLLECTIVES),
     # Other programs, and the design of a network
     *("59_program", "62_program_others", "54_replay", "55_twin"),
     *("60_oversubscription", "70_top500"),

@@ -5,18 +5,19 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from analysis import importing, paths, store
+from analysis import attributes, exhibit, paths, store
 from analysis.evidence import verify
 from analysis.exhibit import Table
 from analysis.imported_hpl import networks
-from analysis.notebooks import OF_OWN_FILES
+from analysis.notebooks import COLLECTIVES, OF_OWN_FILES
 from analysis.quoting import quoted
 from analysis.schema import settings
 from analysis.wording import UNKNOWN, counted, number
 from runners.journal import Folder
 from runners.record import FalloffError
 
-HPL, MESSAGES, STREAMS, TWIN, OPERATIONS = OF_OWN_FILES
+HPL, TWIN = OF_OWN_FILES
+MESSAGES, STREAMS = "12_ping_pong", "52_parallel_streams"
 # What `falloff twin` simulates: points that were run, and networks that are not there.
 FORETOLD = ("twin_held_out", "twin_what_if")
 _OF_TWIN = ("twin_tokens", "twin_load", "suspects", "twin_hpl")  # of the example
@@ -28,18 +29,13 @@ NOTEBOOKS = {
         "goodput", "goodput_reverse", "transaction_rate", "round_trip_time", "half_round_trip",
         "ping_pong_latency_mean", "ping_pong_bandwidth_mean",
     ),
-    OPERATIONS: (
+    COLLECTIVES: (
         "collective_time", "bus_bandwidth", "reported_rate", "reported_time", "dgemm_star_rate",
         "ptrans_bandwidth", "random_access_rate", "stream_triad_star_bandwidth", "fft_rate", "program_time",
     ),
 }  # fmt: skip
-# What a notebook shows as long as no data are named: a shipped campaign, and recorded outputs of tools.
-EXAMPLES = {
-    HPL: paths.REFERENCE / "hpl_scaling-fortinet_model",
-    MESSAGES: paths.ROOT / "tests" / "transcripts" / "osu",
-    STREAMS: paths.ROOT / "tests" / "transcripts" / "netperf",
-    OPERATIONS: paths.ROOT / "tests" / "transcripts" / "osu" / "5.6.3-collectives.txt",
-}
+# What a notebook shows as long as no data are named: a shipped campaign.
+EXAMPLES = {HPL: paths.REFERENCE / "hpl_scaling-fortinet_model"}
 _NOT_SHOWN = ("start", "wall_time", "in_quota", "dilation")
 
 
@@ -60,7 +56,7 @@ def opened(data: str, notebook: str) -> xr.Dataset:
     A relative folder is looked for here, then below the repository. Raises FalloffError if there is none, or more than one.
     """
     if not data:
-        return _example(notebook)
+        return store.read(EXAMPLES[notebook])
     folder = Path(data) if Path(data).exists() else paths.ROOT / data
     found = {}
     for one in verify.folders([folder]):
@@ -131,15 +127,6 @@ def twin(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
     return [store.read(Path(one)) for one in measured_in(str(folder))], held_out, what_if
 
 
-def _example(notebook: str) -> xr.Dataset:
-    source = EXAMPLES[notebook]
-    if (source / "trials.json").exists():
-        return store.read(source)
-    tool = source.name if source.is_dir() else source.parent.name
-    found = importing.read(tool, [source], {"interconnect": "example"})
-    return store.read(importing.keep(found, paths.BUILD / "example"))
-
-
 def tidy(dataset: xr.Dataset) -> xr.Dataset:
     """A dataset by trial without what it does not have: no empty variable, no dim of length 0, no
     setting that is the same everywhere or unknown. Units are in the attributes."""
@@ -166,7 +153,9 @@ def _varies(array: xr.DataArray) -> bool:
 
 
 def setting_table(dataset: xr.Dataset) -> Table:
-    """What all runs of a dataset share, and what they vary."""
+    """What a campaign planned; of imported runs, what they share and what they vary."""
+    if "repeats" not in attributes.design(dataset):
+        return exhibit.planned(dataset)
     rows = []
     chosen = dataset.isel(
         trial=np.flatnonzero((dataset.role == "point") & (dataset.status == "ok"))
@@ -183,5 +172,10 @@ def setting_table(dataset: xr.Dataset) -> Table:
             rows.append((quoted(name.replace("_", " ")), ", ".join(words[:8]) + more))
     files = len(set(dataset.file.values.tolist()))
     caption = f"The settings of the runs in {counted(files, 'file')}."
-    label = f"{dataset.attrs['campaign']}_{dataset.attrs['campaign_hash'][:8]}-settings"
-    return Table(label, ("Setting", "Values"), "ll", rows or [(UNKNOWN, UNKNOWN)], caption)
+    return Table(
+        exhibit.label(dataset, "settings"),
+        ("Setting", "Values"),
+        "ll",
+        rows or [(UNKNOWN, UNKNOWN)],
+        caption,
+    )

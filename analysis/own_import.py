@@ -8,10 +8,8 @@ from matplotlib.figure import Figure
 from analysis import (
     imported_hpl,
     imported_hpl_shown,
-    imported_network,
-    imported_network_shown,
     importing,
-    operations,
+    notebooks,
     own_data,
     paths,
     store,
@@ -54,21 +52,17 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
         study = imported_hpl.analyse(dataset)
         texts.append(imported_hpl_shown.text(study))
         figures[study.ordinate] = imported_hpl_shown.draw(study)
-    if own_data.has(dataset, own_data.MESSAGES):
-        messages = imported_network.messages(dataset)
-        texts.append(_plain(imported_network_shown.of_messages(messages)))
-        figures["messages"] = imported_network_shown.draw_messages(messages)
-    if own_data.has(dataset, own_data.STREAMS):
-        values = imported_network.values(dataset)
-        texts.append(_plain(imported_network_shown.of_values(dataset, values)))
-        figures["streams"] = imported_network_shown.draw_values(dataset, values)
+    sections = own_data.sections(dataset)
+    for notebook in sections:
+        if notebook != own_data.HPL:
+            campaign = dataset.attrs["campaign"]
+            file = paths.NOTEBOOKS / f"{notebook}.ipynb"
+            made = notebooks.run(file, {campaign: dataset}, campaign=campaign)
+            texts.append(_plain(made.statements))
+            figures |= {label: exhibit.figure for label, exhibit in made.figures.items()}
     is_open = (dataset.interconnect.values == "") & (dataset.status.values == "ok")
-    if {"messages", "streams"} & {*figures} and is_open.sum() > 1:
+    if {own_data.MESSAGES, own_data.STREAMS} & {*sections} and is_open.sum() > 1:
         texts.append(imported_hpl.NO_NETWORK)
-    if own_data.has(dataset, own_data.OPERATIONS):
-        others = operations.values(dataset)
-        texts.append(_plain(operations.statements(dataset, others)))
-        figures["operations"] = operations.draw(others)
     return texts, figures
 
 

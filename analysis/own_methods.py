@@ -1,6 +1,6 @@
 """How one's own data were judged, and what they cannot tell: paragraphs for the report, each only where its data are."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import xarray as xr
 
@@ -25,11 +25,12 @@ def is_unordered(dataset: xr.Dataset) -> bool:
 
 def methods(shown: Sequence[tuple[str, xr.Dataset]]) -> str:
     """The methods of the sections, each a notebook's name and its dataset (Markdown)."""
-    return "\n\n".join(_methods({name for name, _ in shown}, [each for _, each in shown]))
+    return "\n\n".join(_methods(shown))
 
 
-def _methods(names: Collection[str], datasets: Sequence[xr.Dataset]) -> Iterator[str]:
-    if any(name not in OF_OWN_FILES for name in names):
+def _methods(shown: Sequence[tuple[str, xr.Dataset]]) -> Iterator[str]:
+    names, datasets = {name for name, _ in shown}, [each for _, each in shown]
+    if any(name not in OF_OWN_FILES and not is_import(each) for name, each in shown):
         yield (
             "Every campaign was planned before it ran: points, margin, order and when to stop. A block is one run of every point in "
             "random order. Values are compared within blocks, as logarithms, and intervals are Student's $t$ over the blocks. *Falls off* "

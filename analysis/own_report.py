@@ -67,7 +67,12 @@ def build(parts: Sequence[Part], facts: ReportFacts, out: Path) -> tuple[Path, l
     if not parts:
         raise FalloffError("there is nothing to report")
     # There is no supplement, so that one's own notebooks are shown whole.
-    sections = [document.read(part.book, whole=part.notebook in OF_OWN_FILES) for part in parts]
+    sections = [
+        document.read(
+            part.book, whole=part.notebook in OF_OWN_FILES or own_methods.is_import(part.dataset)
+        )
+        for part in parts
+    ]
     stated = [
         one | {"notebook": part.notebook}
         for part, section in zip(parts, sections)
@@ -139,11 +144,15 @@ def abstract(sections: Sequence[Section]) -> str:
 
 
 def _main(sections: Sequence[Section]) -> Iterator[str]:
-    """The main sentence of every primary statement that says something in bold. Those that compare with another network
+    """The main sentence of every primary statement that says something in bold, or that nothing was asked of. Those that compare with another network
     come only where a section has no others: they are in the table."""
     for section in sections:
         made = [Statement.from_data(one) for one in section.statements]
-        lines = [str(one) for one in made if one.primary and str(one).startswith("**")]
+        lines = [
+            str(one)
+            for one in made
+            if one.primary and (str(one).startswith("**") or not one.answer)
+        ]
         alone = [line for line in lines if " against " not in line]
         yield from map(first_sentence, alone or lines)
 

@@ -2,22 +2,28 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
+from analysis.attributes import interconnects, short_names
 from analysis.exhibit import COUNTS
 from analysis.quoting import quoted
 from analysis.schema import schema, settings
+from analysis.statistics.intervals import average
+from analysis.wire import wire_limit
 
 # Pairs of name and value, sorted by name; the pair without a name is the quantity.
 Point = tuple[tuple[str, Any], ...]
 QUANTITY = ""
+UNNAMED = "network not known"  # a series of which nothing is known
 _RATE = re.compile(
     r"([kKMGTP]?)(i?)(?:([Bb]|[Bb]its?|[Bb]ytes?)(?:ps|/s|/secs?|/seconds?)|(?i:flops?)(?:/s|/secs?|/seconds?)?)"
 )
+_NO_TCP = ("infiniband", "roce", "rdma", "iwarp")  # how such networks' names end
 _NO_SETTINGS = ("rpeak", "in_quota")  # a scale for the efficiency, and how a trial went
 
 
@@ -79,14 +85,25 @@ def varying(points: Sequence[Point] | Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(differ, key=lambda name: (known.index(name) if name in known else -1, name))
 
 
+def distinguishing(
+    points: Sequence[Point] | Sequence[Mapping[str, Any]], first: Sequence[str] = ()
+) -> list[str]:
+    """The settings `first` and as few others as tell all points apart, in the schema's order."""
+    levels = [dict(point) for point in points]
+    chosen = list(first)
+
+    def groups(names: Sequence[str]) -> int:
+        return len({tuple(map(point.get, names)) for point in levels})
+
+    for name in varying(points):
+        if groups([*chosen, name]) > groups(chosen):
+            chosen.append(name)
+    return chosen
+
+
 def labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:
     """A function that labels a point by as few settings as tell all points apart."""
-    chosen: list[str] = []
-    apart, several = 1, len({quantity(point) for point in points}) > 1
-    for name in varying(points):
-        now = len({tuple(map(dict(point).get, [*chosen, name])) for point in points})
-        if now > apart:
-            chosen, apart = [*chosen, name], now
+    chosen, several = distinguishing(points), len({quantity(point) for point in points}) > 1
 
     def label(point: Point) -> str:
         words = in_words(dict(point), chosen, names)
@@ -116,3 +133,75 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def readings(dataset: xr.Dataset, names: Collection[str]) -> pd.DataFrame:
+    """Every value of these readings in the trials of the design, a row each.
+
+    Columns: `trial`, its place in the dataset; `quantity`, the name of the reading; `what` and `unit` of it; `size` [B] of the
+    messages, NaN without any; `value`.
+    """
+    runs, parts = dataset.reset_coords(), []
+    for name in names:
+        reading = runs[name]
+        if reading.notnull().any():
+            by_size = ["message_size"] if "message" in reading.dims else []
+            part = runs[[name, *by_size]].to_dataframe().dropna(subset=name).reset_index()
+            described = schema()["variables"][name]
+            about = {"what": described["long_name"], "unit": described["units"]}
+            part = part.rename(columns={name: "value", "message_size": "size"})
+            parts.append(part.assign(quantity=name, **about))
+    columns = ["trial", "quantity", "what", "unit", "size", "value"]
+    table = pd.concat(parts or [pd.DataFrame(columns=columns)], ignore_index=True)
+    table = table.reindex(columns=columns).astype({"trial": int})
+    return table[runs.role.values[table.trial] == "point"]
+
+
+def by_series(
+    dataset: xr.Dataset, names: Collection[str], but: Collection[str] = ()
+) -> pd.DataFrame:
+    """The `readings`, with what was set: rows of one series differ in no setting but those of `but`.
+
+    Further columns: `network`; `others`, the other settings that tell its trials from others, in words; `series`, the words
+    for both; `link` [bit/s], the network's rate, and `wire` [bit/s], the most TCP payload that it carries in full frames,
+    both NaN where they are not known. Slower networks come first, unknown ones last.
+    """
+    table = readings(dataset, names)
+    trials = table.trial.unique()
+    settings = [
+        {name: value for name, value in trial.items() if name not in but}
+        for trial in of_trials(dataset.isel(trial=trials))
+    ]
+    chosen = distinguishing(settings, ("interconnect", "test"))
+    described, names, rows = interconnects(dataset), short_names(dataset), []
+    for levels in settings:
+        network = levels.get("interconnect", "")
+        about, others = described.get(network, {}), ", ".join(in_words(levels, chosen[1:]))
+        name = names.get(network, "")
+        series = f"{name} ({others})" if name and others else name or others or UNNAMED
+        link, mtu = about.get("rate_bit_s", np.nan), levels.get("mtu", about.get("mtu", 1500))
+        wire = np.nan if network.endswith(_NO_TCP) else wire_limit(link, mtu)
+        rows.append((network, others, series, link, wire))
+    columns = ["network", "others", "series", "link", "wire"]
+    order = pd.DataFrame(settings, index=trials).reindex(columns=chosen)
+    order = order.join(pd.DataFrame(rows, columns=columns, index=trials))
+    order = order.sort_values(["link", *chosen], kind="stable")[columns]
+    place = dict(zip(order.index, range(len(order))))
+    table = table.sort_values("trial", key=lambda trial: trial.map(place), kind="stable")
+    return table.join(order, on="trial").reset_index(drop=True)
+
+
+def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The `mean` of the values in each group of rows with its 95 % t interval, `low` to `high`, over so many `runs`.
+
+    It is arithmetic for times and harmonic for rates, so that `by` has the column `unit`. Where it has `network`, means of
+    an unknown one have no interval: the runs may be of several networks.
+    """
+    rows = []
+    for key, group in table.groupby([*by], dropna=False, sort=False):
+        kind = "cost" if group.unit.iloc[0] == "s" else "rate"
+        rows.append((*key, *map(float, average(group.value.values, kind)), len(group)))
+    found = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "runs"])
+    if "network" in by:
+        found.loc[found.network == "", ["low", "high"]] = np.nan
+    return found

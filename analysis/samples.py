@@ -233,28 +233,24 @@ def _rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
     HPL's rates are on the time scale that the testbed describes, so that networks that were slowed down differently compare.
     """
     dataset = dataset.assign(hpl_rate=dataset.hpl_rate * slowed(dataset))
+    table = points.readings(dataset, (*HIGHER, *LOWER))
+    for name, other in (
+        ("message_bandwidth", "message_time"),
+        ("bus_bandwidth", "collective_time"),
+    ):
+        # In a trial that also has the times, bandwidths are their inverses.
+        timed = table.trial[table.quantity == other]
+        table = table[(table.quantity != name) | ~table.trial.isin(timed)]
+    table = table[table.value > 0]
     settings = points.of_trials(dataset)
-    sizes_of_units = [points.in_base(one.get("unit", "")) for one in settings]
     blocks, ids = dataset.block.values.tolist(), dataset.trial_id.values.tolist()
-    quantities = {**dict.fromkeys(HIGHER, 1), **dict.fromkeys(LOWER, -1)}
-    # In a trial that also has the times, bandwidths are their inverses.
-    inverse = {"message_bandwidth": "message_time", "bus_bandwidth": "collective_time"}
-    has = {name: np.isfinite(dataset[other].values).any(axis=1) for name, other in inverse.items()}
-    for name, sign in quantities.items():
-        by_size = "message" in dataset[name].dims
-        for trial, row in enumerate(dataset[name].values):
-            if name in has and has[name][trial]:
-                continue
-            sizes = dataset.message_size.values[trial].tolist() if by_size else [None]
-            for size, values in zip(sizes, row if by_size else [row]):
-                values = values[values > 0] if np.ndim(values) else np.array([values])
-                if values.size and (values > 0).all():
-                    at = {} if size is None else {"message_size": points.plain(size)}
-                    factor, base = sizes_of_units[trial]
-                    at |= {"unit": base} if base else {}
-                    point = points.point(name, {**settings[trial], **at})
-                    log = sign * float(np.log(factor * values).mean())
-                    yield point, blocks[trial], log, ids[trial]
+    groups = table.groupby(["trial", "quantity", "size"], dropna=False, sort=False)
+    for (trial, name, size), values in groups.value:
+        levels = {**settings[trial], "message_size": size}
+        factor, base = points.in_base(levels.get("unit", ""))
+        point = points.point(name, {**levels, "unit": base})
+        sign = 1 if name in HIGHER else -1
+        yield point, blocks[trial], sign * float(np.log(factor * values).mean()), ids[trial]
 
 
 def facts(dataset: xr.Dataset, number: int | None = None) -> dict[str, str]:

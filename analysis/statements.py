@@ -55,6 +55,7 @@ from analysis.wording import (
     of_sessions,
     percent,
     percent_range,
+    readable,
 )
 from runners.record import BUSY, unknown
 
@@ -420,6 +421,16 @@ def value(
         sessions=sessions if is_known else None,
         **{"unit": "1", "answer": "", "n_of": "block", **further},
     )
+
+
+def run_mean(
+    dataset: xr.Dataset, subject: str, quantity: str, mean, n: int, unit: str = "1", **further
+) -> Statement:
+    """The statement on a mean (value, low, high) over n runs that nothing was asked of, in a readable unit."""
+    factor, unit = readable(mean[0], unit)
+    ends, kind = tuple(factor * end for end in mean), "95 % t interval over the runs"
+    about = {"unit": unit, "n_of": "run", **further}
+    return value(dataset, subject, quantity, ends, n, kind, **about)
 
 
 def of_every_point(one: Statement, read: xr.DataArray) -> Statement:

@@ -10,6 +10,12 @@ HARD_SPACE = "\u00a0"
 TO = f"{HARD_SPACE}to{HARD_SPACE}"
 MINUS = "\u2212"
 TINY = 1e-5
+# The unit in which a value is read: from which value on, its factor, and its name.
+_READABLE = {
+    "bit/s": ((1e9, 1e-9, "Gbit/s"), (0, 1e-6, "Mbit/s")),
+    "B/s": ((1e10, 1e-9, "GB/s"), (0, 1e-6, "MB/s")),
+    "s": ((1e-2, 1e3, "ms"), (0, 1e6, "µs")),
+}
 BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
 
 
@@ -95,6 +101,12 @@ def byte_range(interval: tuple[float, float] | None) -> str:
     if interval is None or not is_known(*interval):
         return UNKNOWN
     return TO.join(map(byte_size, interval))
+
+
+def readable(value: float, unit: str) -> tuple[float, str]:
+    """The factor that takes a value into a readable unit, and that unit's name."""
+    units = _READABLE.get(unit, ((0, 1, unit),))
+    return next((each[1:] for each in units if value >= each[0]), units[-1][1:])
 
 
 def micro(seconds: float | None) -> str:

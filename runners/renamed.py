@@ -30,6 +30,9 @@ CAMPAIGNS = {  # stand in plans, and in the names of their folders
     "hpcc_emulated": "program_others_hpcc",
 }
 NOTEBOOKS = {  # stand in archives and scripts
+    "06_your_own_messages": "12_ping_pong",
+    "07_your_own_streams": "52_parallel_streams",
+    "09_your_own_operations": "13_collectives",
     "10_switch_mtu": "10_mtu",
     "11_frames": "11_frame_size",
     "12_message_latency": "12_ping_pong",

@@ -10,23 +10,25 @@ from analysis import (
     comparison,
     file_facts,
     imported_hpl,
-    imported_network,
     importing,
-    operations,
+    notebooks,
     own_data,
+    paths,
     points,
     samples,
 )
-from analysis import imported_network_shown as shown
 from analysis.history import judging, reading, telling
 from analysis.own_import import kept
 from analysis.quoting import as_written
 from analysis.schema import schema, settings
 from analysis.store import laid_out
+from analysis.subjects import collectives, messages
 from runners.record import FalloffError
 from runners.tools import all_tools, tool_named
 
+COLUMNS = ["series", "what", "unit", "count", "size"]
 LOG_HEAD = "job_completion_time|version|info|result|copy_value|copy_unit|triad_value|triad_unit\n"
+TIMES = ("round_trip_time", "half_round_trip", "ping_pong_latency_mean")
 READ = [tool for tool in all_tools() if {*tool.readings} & {*samples.HIGHER, *samples.LOWER}]
 CASES = [
     (tool, name)
@@ -46,9 +48,9 @@ def trials(tool, setting, halves, runs=4, value=1.0):
             if quantity.units and name in (
                 *samples.HIGHER,
                 *samples.LOWER,
-                *imported_network.TIMES,
+                *TIMES,
             ):
-                lower = name in (*samples.LOWER, *imported_network.TIMES)
+                lower = name in (*samples.LOWER, *TIMES)
                 own[name] = np.full(
                     [2] * (len(quantity.dims) - 1), 1 / speed if lower else speed
                 ).tolist()
@@ -78,6 +80,13 @@ def trials(tool, setting, halves, runs=4, value=1.0):
     )  # fmt: skip
 
 
+def shown(dataset, notebook):
+    """The statements of a notebook on an import."""
+    campaign = dataset.attrs["campaign"]
+    file = paths.NOTEBOOKS / f"{notebook}.ipynb"
+    return notebooks.run(file, {campaign: dataset}, campaign=campaign).statements
+
+
 @pytest.mark.parametrize(("tool", "setting"), CASES, ids=lambda one: getattr(one, "name", one))
 def test_no_mean_mixes_two_values_of_a_setting(tool, setting):
     """Of every tool and each setting that it declares: half of the runs with another one, twice as fast."""
@@ -88,27 +97,24 @@ def test_no_mean_mixes_two_values_of_a_setting(tool, setting):
     dataset = trials(tool, setting, halves)
     sample = samples.of_dataset(dataset, "here")
     assert all(np.ptp(logs) < 0.01 for logs in sample.log_speeds().values())
-    if own_data.has(dataset, own_data.OPERATIONS):
-        found = operations.means(operations.values(dataset))
+    if own_data.has(dataset, own_data.COLLECTIVES):
+        found = points.means(collectives.values(dataset), COLUMNS)
         assert found.groupby(["what", "size"], dropna=False).size().min() == 2
         assert (found.high / found.low < 1.01).all()
-    for notebook, mean in (
-        (own_data.MESSAGES, imported_network.messages),
-        (own_data.STREAMS, imported_network.values),
-    ):
-        if own_data.has(dataset, notebook):
-            found = mean(dataset)
-            if notebook == own_data.MESSAGES:
-                assert found.sizes["series"] == 2
-                parts = imported_network.best_bandwidths(found).itertuples()
-                ends = [(row.mean, row.low, row.high) for row in parts]
-                ends += [line.short for line in imported_network.lines(found).values()]
-                assert len([*shown.of_messages(found)]) >= 2
-            else:
-                table = imported_network.means(found)
-                assert len(table) == 2 * table.quantity.nunique()
-                ends = table[["mean", "low", "high"]].values.tolist()
-            assert ends and all(high / low < 1.01 for _, low, high in ends)
+    if own_data.has(dataset, own_data.MESSAGES):
+        found = messages.tables(dataset)
+        assert found.sizes["series"] == 2
+        ends = [
+            (row.mean, row.low, row.high) for row in messages.best_bandwidths(found).itertuples()
+        ]
+        ends += [line.short for line in messages.lines(found).values()]
+        assert len(shown(dataset, own_data.MESSAGES)) >= 2
+        assert ends and all(high / low < 1.01 for _, low, high in ends)
+    if own_data.has(dataset, own_data.STREAMS):
+        values = points.by_series(dataset, own_data.NOTEBOOKS[own_data.STREAMS])
+        found = points.means(values, ["quantity", "unit", "series", "network"])
+        assert len(found) == 2 * found.quantity.nunique()
+        assert (found.high / found.low < 1.01).all()
 
 
 def test_every_setting_is_of_a_point_and_what_is_none_is_not():
@@ -139,9 +145,9 @@ def imported(tool, folder, **common):
 def test_two_tests_in_one_file_are_no_repeats(tmp_path):
     """A recorded file of OSU has two latencies of one table each: neither has an interval over runs."""
     found = importing.dataset_of("osu", [recorded.FOLDER / "osu" / "5.6.3-between-processes.txt"])
-    lines = imported_network.lines(imported_network.messages(found))
+    lines = messages.lines(messages.tables(found))
     assert [line.runs for line in lines.values()] == [1, 1]
-    assert any("(multi latency)" in name for name in lines)
+    assert any("multi latency" in name for name in lines)
 
 
 def test_a_copy_counts_once_and_is_named(tmp_path):
@@ -249,9 +255,8 @@ def test_runs_of_unknown_networks_have_no_interval(tmp_path):
     """As of HPL: where no network is known, runs may be of several."""
     for run in (1, 2):
         write(tmp_path, f"run{run}.txt", recorded.text("iperf3/3.12-text") + "\n" * run)
-    values = imported_network.values(importing.dataset_of("iperf3", [tmp_path]))
-    (row,) = imported_network.means(values).itertuples()
-    assert row.runs == 2 and not np.isfinite([row.low, row.high]).any()
+    (level,) = shown(importing.dataset_of("iperf3", [tmp_path]), own_data.STREAMS)
+    assert level.n == 2 and level.estimate and level.interval is None
     for common in ({}, {"interconnect": "gige"}):  # the remedy stands beside it
         said = kept(importing.read("iperf3", [tmp_path], common), tmp_path.parent / "out")
         assert ("--set interconnect=NAME" in said) is not bool(common)
@@ -261,7 +266,7 @@ def test_operations_in_two_units_are_apart(tmp_path):
     """A figure of merit that a log has in MB/s and in GB/s has a mean in each."""
     text = nightly(4, lambda *_: 1000.0, unit=lambda night: "MB/s" if night % 2 else "GB/s")
     dataset = importing.dataset_of("reframe", [write(tmp_path, "a.log", text)])
-    assert operations.means(operations.values(dataset)).runs.tolist() == [2] * 8
+    assert points.means(collectives.values(dataset), COLUMNS).runs.tolist() == [2] * 8
 
 
 def test_nodes_of_collective_operations_are_read_from_paths(tmp_path):
@@ -360,4 +365,23 @@ def test_directions_are_apart_on_an_imports_page(tmp_path):
                 recorded.text(case := f"iperf3/{case}") + "\n" * run,
             )
     said = kept(imported("iperf3", tmp_path), tmp_path / "out")
-    assert len(re.findall(r"10GE \((?:forward|reverse)\) carries", said)) == 2
+    assert len(re.findall(r"\nTCP payload received on 10GE \((?:forward|reverse)\): ", said)) == 2
+
+
+def test_dips_and_ratios_of_messages_are_found(tmp_path):
+    """Bandwidth that falls by three eighths at 64 KiB, and a second network that is four times as fast at the longest message."""
+    for network, factor in (("gige", 1.0), ("10gige", 4.0)):
+        for run in (1, 2, 3):
+            rates = {2**16: 50.0, 2**15: 80.0, 2**20: 100.0}
+            rows = [
+                f"{size} {factor * rates[size] * (1 + run / 1000):.2f}\n" for size in sorted(rates)
+            ]
+            text = "# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n" + "".join(rows)
+            write(tmp_path / network / f"run{run}", "bw.out", text)
+    found = messages.tables(importing.dataset_of("osu", [tmp_path]))
+    dips = messages.dips(found)
+    assert dips[["start", "end", "runs"]].values.tolist() == [[2**15, 2**16, 3]] * 2
+    assert dips.fall.tolist() == pytest.approx([0.375] * 2)
+    (ratio,) = messages.ratios(found).itertuples()
+    assert ratio.size == 2**20 and ratio.ratio == pytest.approx(4, rel=1e-3)
+    assert ratio.series.startswith("GigE") and ratio.fastest.startswith("10GE")

@@ -116,15 +116,15 @@ def test_a_section_has_no_word_of_another_kind(file, campaign, kind):
 
 # What `falloff import` reads: a tool, a real output, and the notebooks that show it.
 IMPORTS = [
-    ("osu", "5.6.3-collectives", ["09_your_own_operations"]),
-    ("osu", "5.4.3-latency", ["06_your_own_messages"]),
-    ("nccl_tests", "8-gpus", ["09_your_own_operations"]),
-    ("reframe", "4.3.2-sombrero", ["09_your_own_operations"]),
-    ("iperf3", "3.12-forward", ["07_your_own_streams"]),
+    ("osu", "5.6.3-collectives", ["13_collectives"]),
+    ("osu", "5.4.3-latency", ["12_ping_pong"]),
+    ("nccl_tests", "8-gpus", ["13_collectives"]),
+    ("reframe", "4.3.2-sombrero", ["13_collectives"]),
+    ("iperf3", "3.12-forward", ["52_parallel_streams"]),
     (
         "hpcc",
         "1.5.0-two-processes",
-        ["05_your_own_data", "07_your_own_streams", "09_your_own_operations"],
+        ["05_your_own_data", "52_parallel_streams", "13_collectives"],
     ),
     ("iperf3", "3.12-refused", []),
 ]
@@ -145,7 +145,8 @@ def test_an_import_promises_a_report_exactly_where_a_section_shows_it(
     for notebook in shown:
         file = paths.NOTEBOOKS / f"{notebook}.ipynb"
         monkeypatch.setitem(own_data.EXAMPLES, notebook, folder)
-        text = text_of(file, notebooks.run(file))
+        about = {} if notebook == own_data.HPL else {"campaign": tool}
+        text = text_of(file, notebooks.run(file, {tool: store.read(folder)}, **about))
         assert not foreign_words(text, "measured") and not glued_lists(text)
 
 
@@ -165,7 +166,7 @@ def test_every_reading_that_is_compared_has_a_section_or_an_experiment():
     }  # with half_round_trip
 
 
-def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path, monkeypatch):
+def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path):
     """OSU's allreduce on 2 and 8 nodes, three times slower there, beside another operation: the planted loss of speed."""
     random, rows = np.random.default_rng(1), []
     for test, factor in (("Allreduce", 1.0), ("Allgather", 5.0)):
@@ -182,8 +183,8 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path, mon
                 rows.append((name, {"nodes": nodes, "interconnect": "gige"}))
     found = importing.read("osu", sorted(tmp_path.glob("*.txt")), {}, rows)
     folder = importing.keep(found, tmp_path / "mine")
-    monkeypatch.setitem(own_data.EXAMPLES, own_data.OPERATIONS, folder)
-    made = notebooks.run(paths.NOTEBOOKS / f"{own_data.OPERATIONS}.ipynb")
+    file = paths.NOTEBOOKS / f"{own_data.COLLECTIVES}.ipynb"
+    made = notebooks.run(file, {"osu": store.read(folder)}, campaign="osu")
     falls = {one.subject: one for one in made.statements if one.quantity == "fall"}
     assert len(falls) == 4 and {one.n for one in made.statements} == {3}
     for one in falls.values():
@@ -199,7 +200,7 @@ def test_a_campaign_of_another_kind_is_shown_as_ones_own_data():
     """The paper's cases on a cluster: no section on simulations and planted changes, but HPL over nodes."""
     for campaign, kind, shown in (
         ("hpl_paper_emulated", "measured", ["05_your_own_data"]),
-        ("program", "measured", ["09_your_own_operations"]),
+        ("program", "measured", ["13_collectives"]),
         ("program", "emulated", ["59_program"]),
     ):
         assert own_reporting._shown_by(of_kind(reference(campaign), kind)) == shown

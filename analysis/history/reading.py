@@ -221,10 +221,7 @@ def _of_dataset(
             rows.append((session_of[trial], what, "", str(block), log - size))
     rows += _of_suspects(dataset, numbers, units)
     first_starts = pd.Series(starts).groupby(numbers).min().dropna()
-    moments = {
-        number: datetime.fromtimestamp(start, UTC)
-        for number, start in first_starts.items()
-    }
+    moments = {number: datetime.fromtimestamp(start, UTC) for number, start in first_starts.items()}
     facts = {
         number: samples.facts(dataset, None if is_imported else int(number) - 1)
         for number in moments

@@ -1,0 +1,152 @@
+"""Messages by size between two hosts: their times and bandwidths, and the line that the times follow."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis import points
+from analysis.fitting.pieces import FLOOR, Piece, Value, split
+from analysis.own_data import MESSAGES, NOTEBOOKS
+from analysis.statements import evidence_of
+from analysis.statistics.intervals import average, over_blocks
+from analysis.statistics.reversals import reversals
+
+SHORT = 64  # bytes: messages up to this size tell the latency
+DIP = 0.10  # a smaller fall of the bandwidth with the size is not named
+MISS = 0.25  # a line by size that misses a mean time by more is not quoted
+_NONE = (np.nan,) * 3
+
+
+@dataclass(frozen=True)
+class Line:
+    """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change their protocol with the size.
+
+    `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1] is
+    the largest relative distance of the line from a size's mean, at `worst` [B]. `short` [s] is the
+    mean time of the shortest messages as measured, `runs` the number of tables.
+    """
+
+    pieces: tuple[Piece, ...]
+    latency: tuple[float, float, float]
+    bandwidth: tuple[float, float, float]
+    misses: float
+    worst: float
+    short: tuple[float, float, float]
+    runs: int
+
+    @property
+    def follows(self) -> bool:
+        """Whether the line may be quoted."""
+        return self.misses <= MISS
+
+    def time_at(self, sizes: np.ndarray) -> np.ndarray:
+        """The line's time [s] of messages of these sizes [B]."""
+        ends = [piece.sizes[-1] for piece in self.pieces[:-1]]
+        return np.array([self.pieces[np.searchsorted(ends, size)].at(size) for size in sizes])
+
+
+def tables(dataset: xr.Dataset) -> xr.Dataset:
+    """Times [s] and bandwidths [B/s] of messages over (run, series, size); NaN where there is none.
+
+    A run is one table of a file. Series are those of `points.by_series`, with its further columns.
+    """
+    table = points.by_series(dataset, NOTEBOOKS[MESSAGES])
+    trials = table.drop_duplicates("trial").set_index("trial")
+    table["run"] = table.trial.map(trials.groupby("series").cumcount() + 1)
+    wide = table.pivot(index=["run", "series", "size"], columns="quantity", values="value")
+    found = wide.reindex(columns=list(NOTEBOOKS[MESSAGES])).to_xarray()
+    found = found.rename(message_time="time", message_bandwidth="bandwidth")
+    about = table.drop_duplicates("series").set_index("series")
+    columns = ["network", "others", "link", "wire"]
+    found = found.sel(series=about.index.values).assign_coords(
+        {name: ("series", about[name].values) for name in columns}
+    )
+    return found.assign_coords(evidence=evidence_of(dataset)).assign_attrs(dataset.attrs)
+
+
+def lines(messages: xr.Dataset) -> dict[str, Line]:
+    """The line by size of each series with times, from messages as `tables` returns them."""
+    times = {
+        series: messages.time.sel(series=series).dropna("size", how="all").dropna("run", how="all")
+        for series in messages.series.values.tolist()
+    }
+    return {
+        series: _line(time.transpose("run", "size")) for series, time in times.items() if time.size
+    }
+
+
+def best_bandwidths(messages: xr.Dataset) -> pd.DataFrame:
+    """The highest mean bandwidth [B/s] of each series that has any, with the 95 % t interval over its tables: columns
+    `series`, `size` [B], `mean`, `low`, `high`, `runs`. On a network that is not known there is no interval."""
+    rates = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block")
+    found = over_blocks(rates, "rate").rename(blocks="runs")
+    for end in ("low", "high"):
+        found[end] = found[end].where(found.network != "")
+    found = found.isel(series=np.flatnonzero(found["mean"].notnull().any("size")))
+    best = found.isel(size=found["mean"].fillna(0).argmax("size"))
+    return best.to_dataframe().reset_index()[["series", "size", "mean", "low", "high", "runs"]]
+
+
+def dips(messages: xr.Dataset) -> pd.DataFrame:
+    """Where longer messages are slower: each fall of a series' mean bandwidth by more than a tenth, beyond its intervals.
+
+    Columns: `series`, the sizes `start` and `end` [B], the relative `fall`, and the number of `runs`.
+    """
+    rates, rows = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block"), []
+    for series in messages.series.values.tolist():
+        means = over_blocks(rates.sel(series=series).dropna("size", how="all"), "rate")
+        ends = (means[name].values.tolist() for name in ("mean", "low", "high"))
+        for fall in reversals(*ends, DIP):
+            start, end = means["size"].values[[fall.start, fall.end]]
+            rows.append((series, start, end, fall.fall, int(means.blocks.max())))
+    return pd.DataFrame(rows, columns=["series", "start", "end", "fall", "runs"])
+
+
+def ratios(messages: xr.Dataset) -> pd.DataFrame:
+    """How many times as fast the network with the highest link rate sends the longest messages that both sent.
+
+    Columns: `series`, `fastest`, a series with the same other settings, the `size` [B] and the `ratio` of mean times.
+    """
+    cost = messages.time.mean("run").fillna((messages["size"] / messages.bandwidth).mean("run"))
+    is_fastest, rows = messages.link == messages.link.max(), []
+    for slow in messages.series[messages.link < messages.link.max()]:
+        for fast in messages.series[is_fastest & (messages.others == slow.others)].values[:1]:
+            both = cost.sel(series=[slow.item(), fast]).dropna("size")
+            for size in both["size"].values[-1:]:
+                times = both.sel(size=size)
+                rows.append((slow.item(), fast, size, float(times[0] / times[1])))
+    return pd.DataFrame(rows, columns=["series", "fastest", "size", "ratio"])
+
+
+def _line(time: xr.DataArray) -> Line:
+    """The line of one series' times over (run, size)."""
+    size, table = time["size"].values.astype(float), time.values
+    table = np.where(table > 0, table, np.nan)
+    shortest = table[:, size <= SHORT] if (size <= SHORT).any() else table[:, :1]
+    per_table = np.nanmean(shortest, axis=1)
+    short = tuple(map(float, average(per_table[np.isfinite(per_table)], "cost")))
+    # Runs on networks that are not known may be of several, and have no interval.
+    is_known = bool(time.network.item())
+    short = short if is_known else (short[0], np.nan, np.nan)
+    if len(size) < 2:
+        return Line((), short, _NONE, np.inf, np.nan, short, len(table))
+    times = {at: column[column > 0].tolist() for at, column in zip(size.tolist(), table.T)}
+    pieces = tuple(split(times))
+    off = np.array(
+        [piece.at(at) / np.mean(times[at]) - 1 for piece in pieces for at in piece.sizes]
+    )
+    worst = int(np.argmax(np.abs(off)))
+    # Where the protocol changes, the first piece may be of sizes whose bytes tell little of the latency.
+    latency = _ends(pieces[0].offset, is_known) if len(pieces) == 1 else short
+    per_byte = _ends(pieces[-1].per_byte, is_known)
+    misses = float(abs(off[worst])) if min(latency[0], per_byte[0]) > 0 else np.inf
+    value, low, high = 1 / np.array(per_byte)
+    return Line(pieces, latency, (value, high, low), misses, float(size[worst]), short, len(table))
+
+
+def _ends(value: Value, is_known: bool) -> tuple[float, float, float]:
+    """A fitted value with its interval, NaN where the points leave none, or one that ends at no value above 0."""
+    is_known = is_known and FLOOR * value.value < value.low < value.high
+    return (value.value, value.low, value.high) if is_known else (value.value, np.nan, np.nan)
