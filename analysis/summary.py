@@ -12,7 +12,7 @@ from analysis import document, reproducing
 from analysis.attributes import NOT_RUN
 from analysis.document import Section
 from analysis.exhibit import Table
-from analysis.notebooks import FRAME, SUMMARY, in_order
+from analysis.notebooks import FRAME, SUMMARY, in_order, role
 from analysis.quoting import quoted
 from analysis.statements import Said, Statement, evidence_of, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
@@ -24,12 +24,6 @@ from runners.record import FalloffError
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
 WIDTHS = (3, 50, 16, 28, 25, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
-# Of each of these the first page's table has the first planned statement. The abstract has those of the main question.
-FINDINGS = {
-    *("44_hpl_paper", "42_hpl_noise", "57_switch_buffers", "56_incast"),
-    *("10_mtu", "20_token_exchange", "30_link_bonding", "50_long_path"),
-    *("59_program", "55_twin", "60_oversubscription"),
-}
 MEANING = (
     "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
     "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
@@ -56,7 +50,7 @@ def gathered(folder: Path) -> dict[str, Section]:
 
 def says_something(notebook: str, section: Section) -> bool:
     """Whether a notebook belongs into the report: an experiment that states nothing does not."""
-    return notebook in FRAME or bool(section.statements)
+    return role(notebook).audience == FRAME or bool(section.statements)
 
 
 def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
@@ -129,11 +123,11 @@ def today(
 
 
 def findings(sections: Mapping[str, Section]) -> Table:
-    """The first primary statement of each notebook of FINDINGS that was executed, in the order of the sections."""
+    """The first primary statement of each executed notebook that is `on_first_page`, in the order of the sections."""
     rows = [
         row
         for number, (name, section) in enumerate(sections.items(), 1)
-        if name in FINDINGS
+        if role(name).on_first_page
         for row in [*_rows_of(number, section)][:1]
     ]
     return Table("findings", COLUMNS, "rlllrl", rows, OF_OTHERS, widths=WIDTHS)

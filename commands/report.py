@@ -103,12 +103,12 @@ def make_report(preset: str, out: Path) -> int:
 def make_own_report(data: Path, out: Path) -> int:
     """Report the imports and campaigns in the folder `data`, never where the project's own report
     is. Returns 0."""
-    import own_reporting
+    import reporting
     from analysis.explorer import static
 
     is_ours = out.resolve() == paths.REPORT.resolve()
-    out = own_reporting.OUT if is_ours else out
-    page, kept, left_out = own_reporting.make(data, out)
+    out = reporting.OWN_REPORT if is_ours else out
+    page, kept, left_out = reporting.make_own(data, out)
     static.write(data, out / EXPLORER)
     for line in (*kept, *left_out):
         print(f"note: {line}", file=sys.stderr)

@@ -329,11 +329,14 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     cells = [new_markdown_cell("# Before"), *map(ran, shown)]
     books = [notebook(tmp_path, name, cells) for name in (summary.SUMMARY, "41_hpl_size")]
     store.save(dataset, books[1].with_name("hpl_size.nc"))
-    page = report.build(books, tmp_path / "report", [f"hpl_size: {HOSTILE}"])
+    parts = report.parts(books)
+    facts = report.project_facts(parts)
+    page, _ = report.build(parts, facts, tmp_path / "report", [f"hpl_size: {HOSTILE}"])
     for name in ("falloff", "supplement"):
         live += in_report(page.with_name(f"{name}.html").read_text())
-    sections = [document.read(book, whole=True) for book in books]
-    text = report.markdown(sections, {"hpl_size": dataset}, [HOSTILE])
+    sections = [document.read(part.book, whole=True) for part in parts]
+    whole = report.Document("supplement", parts, sections, columns=1)
+    text = report.markdown(whole, {"hpl_size": dataset}, facts, [HOSTILE])
     live += in_typst(publish.to_typst(text, {"title": "t"}, page.parent))
     live += in_terminal("".join(texts(json.loads((page.parent / "summary.json").read_text()))))
     assert live == []

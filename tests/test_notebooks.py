@@ -19,7 +19,7 @@ from analysis.statistics import calibration
 from runners.testbeds import simulated
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-SECTIONS = [file for file in NOTEBOOKS if file.stem not in reporting.NO_SECTIONS]
+SECTIONS = notebooks.sections()
 OTHERS = [file for file in NOTEBOOKS if file not in SECTIONS]
 SCALING = paths.NOTEBOOKS / "40_hpl_scaling.ipynb"
 MOST_PAGES = 13
