@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,9 +25,9 @@ from analysis import (
     own_program,
     paths,
     report,
-    report_facts,
     store,
 )
+from analysis.descriptions import report_facts
 from analysis.evidence import verify
 from analysis.statements import evidence_of
 from runners.record import FalloffError, unknown
@@ -142,7 +142,7 @@ def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterato
 
 
 def planned_sections(
-    datasets: Mapping[Path, xr.Dataset], asked: tuple[str, ...] = ()
+    datasets: Mapping[Path, xr.Dataset], asked: Sequence[str] = ()
 ) -> list[PlannedSection]:
     """The sections of a report of datasets by their folders, in the order of the report: of each campaign the last run, of imports
     all. Or the campaigns or folders that were `asked` for, in that order."""

@@ -6,11 +6,11 @@ data has what these say, the cluster, the methods and the limits, and lies besid
 
 import re
 import tempfile
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,20 +21,20 @@ import yaml
 from analysis import (
     attributes,
     document,
+    machines,
     methods,
     publish,
-    report_facts,
     statements,
     store,
     summary,
 )
+from analysis.descriptions.report_facts import ReportFacts
 from analysis.document import Section
 from analysis.evidence import chain
 from analysis.exhibit import Table
 from analysis.notebooks import FRAME, INSUFFICIENT, OWN_FILES, SUMMARY, SUPPLEMENT, in_order, role
 from analysis.paths import DATA, ROOT
 from analysis.quoting import anchor, as_written, quoted
-from analysis.report_facts import ReportFacts
 from analysis.statements import Statement
 from analysis.wording import UNKNOWN, day, first_sentence, with_decimal_comma, within_words
 from runners import manifest
@@ -63,22 +63,36 @@ class Part:
     book: Path
     datasets: tuple[xr.Dataset, ...]
 
+    @property
+    def audience(self) -> str:
+        """Who reads it."""
+        return role(self.book.stem).audience
+
+    @cached_property
+    def whole(self) -> Section:
+        """What the notebook shows, with its details."""
+        return document.read(self.book, whole=True)
+
+    @cached_property
+    def brief(self) -> Section:
+        """What the notebook shows, without its details."""
+        return document.read(self.book)
+
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the report: its file name, its parts and their sections, and the sections that are in the supplement alone.
-    With `columns` it is one that notebooks frame, as they do Falloff's own report, and is printed in as many."""
+    """A document of the report: its file name, its parts as they are shown in it, and the parts that are in the supplement
+    alone. With `columns` it is one that notebooks frame, as they do Falloff's own report, and is printed in as many."""
 
     name: str
-    parts: Sequence[Part]
-    sections: Sequence[Section]
-    further: Sequence[Section] = ()
+    shown: Sequence[tuple[Part, Section]]
+    further: Sequence[Part] = ()
     columns: int = 0
 
     @property
-    def printed(self) -> dict[str, str]:
-        """What the templates know of how it is printed."""
-        return {"campaign": "Falloff", "columns": str(self.columns)} if self.columns else {}
+    def sections(self) -> list[Section]:
+        """The sections in their order."""
+        return [section for _, section in self.shown]
 
 
 def parts(books: Iterable[Path]) -> list[Part]:
@@ -100,29 +114,30 @@ def build(
     """
     datasets = _datasets(parts)
     dated = int(_moment((_moments(datasets) or [UNDATED])[-1]).timestamp())
-    front, documents = _front(facts, datasets), [*_documents(parts)]
-    whole = documents[-1]
+    front, documents = _front(facts, datasets), _documents(parts)
+    *_, most = documents
     with tempfile.TemporaryDirectory(prefix="falloff-") as made:
         folder = Path(made)
         (folder / "figures").mkdir()
-        for section in whole.sections:
-            for label, svg in section.figures.items():
-                (folder / "figures" / f"{label}.svg").write_text(svg, encoding="utf-8")
+        for section in most.sections:
+            for label, figure in section.figures.items():
+                (folder / "figures" / f"{label}.svg").write_text(figure.svg, encoding="utf-8")
         stated = [
             statement | {"notebook": part.book.stem}
-            for part, section in zip(whole.parts, whole.sections)
+            for part, section in most.shown
             for statement in section.statements
             if part.book.stem != SUMMARY  # it says again what others state
         ]
         (folder / "summary.json").write_text(statements.text(stated), encoding="utf-8")
-        for made_of in documents:
-            text = markdown(made_of, datasets, facts, left_out)
+        for each in documents:
+            text = markdown(each, datasets, facts, left_out)
             text = with_decimal_comma(text) if facts.numbers == "de" else text
-            page = folder / f"{made_of.name}.html"
-            about = front | made_of.printed
+            page = folder / f"{each.name}.html"
+            framed = {"campaign": "Falloff", "columns": str(each.columns)}
+            about = front | framed if each.columns else front
             page.write_text(publish.to_html(text, about, folder), encoding="utf-8")
             page.with_suffix(".pdf").write_bytes(publish.to_pdf(text, about, folder, dated))
-        kept = [] if whole.columns else _write_sources(text, front, folder, out, dated)
+        kept = [] if most.columns else _write_sources(text, front, folder, out, dated)
         for file in sorted(filter(Path.is_file, folder.rglob("*"))):
             place = out / file.relative_to(folder)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -130,27 +145,19 @@ def build(
     return out / f"{documents[0].name}.html", kept
 
 
-def _documents(parts: Sequence[Part]) -> Iterator[Document]:
+def _documents(parts: Sequence[Part]) -> list[Document]:
     """The documents of a report, that with most in it last. Without a supplement what shows users' own files is shown whole."""
-    roles = [role(part.book.stem) for part in parts]
-    whole = [document.read(part.book, whole=True) for part in parts]
-    if not any(part.audience == FRAME for part in roles):
-        shown = [
-            section if about.audience == OWN_FILES else document.read(part.book)
-            for part, about, section in zip(parts, roles, whole)
-        ]
-        yield Document("report", parts, shown)
-        return
-    chosen = [
-        (part, about.audience == SUPPLEMENT, section)
-        for part, about, section in zip(parts, roles, whole)
-        if summary.says_something(part.book.stem, section)
+    if not any(part.audience == FRAME for part in parts):
+        shown = [(part, part.whole if part.audience == OWN_FILES else part.brief) for part in parts]
+        return [Document("report", shown)]
+    parts = [part for part in parts if summary.says_something(part.book.stem, part.whole)]
+    main = [(part, part.brief) for part in parts if part.audience != SUPPLEMENT]
+    further = [part for part in parts if part.audience == SUPPLEMENT]
+    whole = [(part, part.whole) for part in parts]
+    return [
+        Document("falloff", main, further, columns=2),
+        Document("supplement", whole, columns=1),
     ]
-    main = [part for part, is_further, _ in chosen if not is_further]
-    brief = [document.read(part.book) for part in main]
-    further = [section for _, is_further, section in chosen if is_further]
-    yield Document("falloff", main, brief, further, 2)
-    yield Document("supplement", [part for part, *_ in chosen], [it for *_, it in chosen], (), 1)
 
 
 def _write_sources(text: str, front: Mapping, folder: Path, out: Path, dated: int) -> list[str]:
@@ -170,34 +177,33 @@ def _write_sources(text: str, front: Mapping, folder: Path, out: Path, dated: in
 
 
 def markdown(
-    shown: Document,
+    made: Document,
     datasets: Mapping[str, xr.Dataset],
     facts: ReportFacts,
     left_out: Sequence[str] = (),
 ) -> str:
     """A whole document, from its sections and the datasets of the report."""
-    sections = [*_with_evidence(shown, datasets)]
-    if shown.columns:
+    sections = [*_with_evidence(made)]
+    if made.columns:
         opening = sections.pop(0).removeprefix(f"# {facts.title}").strip()
-        is_brief = shown.columns > 1
-        head = _first_page(opening) if is_brief else [BESIDE_SUPPLEMENT, opening]
-        ending = [_in_supplement(shown.further)]
+        head = _first_page(opening) if made.columns > 1 else [BESIDE_SUPPLEMENT, opening]
+        ending = [_in_supplement(made.further)]
         sections[:0] = [_missing(left_out), "::: floating\n:::"]
     else:
-        own = [dataset for part in shown.parts for dataset in part.datasets]
-        names = {part.book.stem for part in shown.parts}
-        table = replace(summary.table(shown.sections), caption=FINDINGS)
+        own = [*datasets.values()]
+        names = {part.book.stem for part, _ in made.shown}
+        table = replace(summary.table(made.sections), caption=FINDINGS)
         head = [
-            f"::: summary\n{abstract(shown.sections)}\n:::",
+            f"::: summary\n{abstract(made.sections)}\n:::",
             facts.introduction and introduction(facts),
             table.markdown if table.rows else "",
             BESIDE,
         ]
         ending = [
-            _optional("The cluster", lambda: report_facts.cluster(own, facts)),
+            _optional("The cluster", lambda: machines.section(own, facts)),
             methods.sections(names, own),
         ]
-    ending += [REFERENCES, _provenance(shown, datasets)]
+    ending += [REFERENCES, _provenance(made, datasets)]
     return "\n\n".join(filter(None, [*head, *sections, *ending]))
 
 
@@ -210,8 +216,8 @@ def _first_page(opening: str) -> Iterator[str]:
     yield heading.lstrip() + background
 
 
-def _in_supplement(sections: Sequence[Section]) -> str:
-    titles = [_title(section).removeprefix("# ") for section in sections]
+def _in_supplement(parts: Sequence[Part]) -> str:
+    titles = [_title(part.whole).removeprefix("# ") for part in parts]
     if not titles:
         return ""
     end = "" if titles[-1].endswith("?") else "."
@@ -263,10 +269,8 @@ def project_facts(parts: Sequence[Part]) -> ReportFacts:
     count = sum(bool(dataset.attrs["started"]) for dataset in datasets.values())
     ran = f"Version {cited['version']}"
     if count:
-        moments = _moments(datasets)
-        days = f"{day(moments[0])} to {day(moments[-1])}"
-        ran += f". {count} campaigns (planned sets of runs), {days}{_machine(datasets.values())}"
-    authors = tuple(author["name"] for author in cited["authors"])
+        ran += f". {count} campaigns (planned sets of runs), {_days(datasets)}{_machine(datasets.values())}"
+    authors = [author["name"] for author in cited["authors"]]
     return ReportFacts(title=TITLE, subtitle=SUBTITLE, authors=authors, date=ran)
 
 
@@ -296,21 +300,16 @@ def _front(facts: ReportFacts, datasets: Mapping[str, xr.Dataset]) -> dict[str, 
         "subtitle": facts.subtitle,
         "author": authors + by,
         "lang": "en",
-        "date": facts.date or _span(_moments(datasets)),
+        "date": facts.date or (f"Runs of {days}" if (days := _days(datasets)) else ""),
         "link-citations": "true",
     }
     return {name: value for name, value in front.items() if value}
 
 
-def _span(moments: Sequence[str]) -> str:
-    """The days of the first and the last run."""
-    if not moments:
-        return ""
-    first, last = moments[0], moments[-1]
-    days = list(dict.fromkeys([day(first[:10]), day(last[:10])]))
-    if len(days) == 2 and first[:7] == last[:7]:  # 14 to 15 November 2023
-        days[0] = days[0].partition(" ")[0]
-    return f"Runs of {' to '.join(days)}"
+def _days(datasets: Mapping[str, xr.Dataset]) -> str:
+    """The days of the first and the last run, as far as they are known."""
+    known = [day(moment) for moment in _moments(datasets)]
+    return " to ".join(dict.fromkeys(known[:1] + known[-1:]))
 
 
 def _datasets(parts: Sequence[Part]) -> dict[str, xr.Dataset]:
@@ -345,7 +344,7 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
-def _with_evidence(shown: Document, datasets: Mapping[str, xr.Dataset]) -> Iterator[str]:
+def _with_evidence(made: Document) -> Iterator[str]:
     """Each section's Markdown, named by its campaign where several are alike, with the evidence of each figure folded below it;
     only HTML shows the fold. A figure that appeared before is only referred to.
 
@@ -354,34 +353,23 @@ def _with_evidence(shown: Document, datasets: Mapping[str, xr.Dataset]) -> Itera
     """
     seen: set[str] = set()
 
-    def folded(section: Section, named: Mapping[str, xr.Dataset], found: re.Match) -> str:
+    def folded(part: Part, section: Section, found: re.Match) -> str:
         label = found["label"]
         if label in seen:
             return f"[](#fig:{label.replace('_', '-')}) shows it."
         seen.add(label)
-        lines = [
-            f"- {source}" for name in section.rests_on[label] if (source := _source(name, named))
-        ]
-        if shown.columns:
-            lines += [
-                "",
-                f"`falloff evidence trace {label}` prints every command, digest and transcript behind it.",
-            ]
+        sources = [_source(name, part.datasets) for name in section.figures[label].rests_on]
+        lines = [f"- {source}" for source in sources if source]
+        trace = f"`falloff evidence trace {label}` prints every command, digest and transcript behind it."
+        lines += ["", trace] if made.columns else []
         return "\n".join([found[0], "", "::: evidence", *lines, ":::"])
 
-    everywhere = _by_campaign(datasets.values())
-    titles = Counter(map(_title, shown.sections))
-    for part, section in zip(shown.parts, shown.sections):
+    titles = Counter(map(_title, made.sections))
+    for part, section in made.shown:
         title, text = _title(section), section.markdown
         if titles[title] > 1 and part.datasets:
             text = text.replace(title, f"{title}: {_called(part.datasets[0])}", 1)
-        named = ChainMap(_by_campaign(part.datasets), everywhere)
-        yield re.sub(FIGURE, partial(folded, section, named), text, flags=re.MULTILINE)
-
-
-def _by_campaign(datasets: Iterable[xr.Dataset]) -> dict[str, xr.Dataset]:
-    """Datasets by their campaigns, of several of a campaign the first."""
-    return {dataset.attrs["campaign"]: dataset for dataset in reversed([*datasets])}
+        yield re.sub(FIGURE, partial(folded, part, section), text, flags=re.MULTILINE)
 
 
 def _called(dataset: xr.Dataset) -> str:
@@ -392,12 +380,12 @@ def _called(dataset: xr.Dataset) -> str:
     return f"{names} ({campaign})" if names else campaign
 
 
-def _source(name: str, named: Mapping[str, xr.Dataset]) -> str:
+def _source(name: str, datasets: Iterable[xr.Dataset]) -> str:
     """A campaign, or a file of data/, with links to its row below and to its trials in the
     explorer; empty if it is not in the report."""
-    if name not in named:
+    dataset = next((it for it in datasets if it.attrs["campaign"] == name), None)
+    if dataset is None:
         return f"[{quoted(name)}](#data:{anchor(name)})" * (DATA / name).is_file()
-    dataset = named[name]
     trials = f"explorer.html#{quote(name, safe='')}"
     testbed = quoted(attributes.testbed(dataset)["name"])
     return (
@@ -406,7 +394,7 @@ def _source(name: str, named: Mapping[str, xr.Dataset]) -> str:
     )
 
 
-def _provenance(shown: Document, datasets: Mapping[str, xr.Dataset]) -> str:
+def _provenance(made: Document, datasets: Mapping[str, xr.Dataset]) -> str:
     """Where, when and with which code each campaign ran, with the digests of plan, values and
     transcripts; and the files of data/."""
     rows = []
@@ -427,18 +415,18 @@ def _provenance(shown: Document, datasets: Mapping[str, xr.Dataset]) -> str:
     columns = (
         "Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Transcripts"
     )  # fmt: skip
-    of_framed = "`falloff evidence verify` recomputes them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why."
-    recomputes = of_framed if shown.columns else "`falloff evidence verify FOLDER` recomputes them."
+    ours = ", `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why"
     caption = (
-        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan and transcripts. {recomputes} +: "
-        "the code had changes that no commit has."
+        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan and transcripts. `falloff evidence "
+        f"verify{'' if made.columns else ' FOLDER'}` recomputes them{ours if made.columns else ''}. +: the code had changes that no "
+        "commit has."
     )
     table = Table("campaigns", columns, "lllrllll", rows, caption)
     used = dict.fromkeys(
         name
-        for section in shown.sections
-        for label in section.figures
-        for name in section.rests_on[label]
+        for section in made.sections
+        for figure in section.figures.values()
+        for name in figure.rests_on
         if (DATA / name).is_file()
     )
     files = [

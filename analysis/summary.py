@@ -77,7 +77,7 @@ def abstract(sections: Mapping[str, Section], notebook: str) -> Said:
 
 def figure(sections: Mapping[str, Section], notebook: str, label: str) -> document.Picture:
     """A figure of a notebook, by its label; raises FalloffError if the notebook was not executed."""
-    return _section(sections, notebook).picture(label)
+    return _section(sections, notebook).figures[label]
 
 
 def _section(sections: Mapping[str, Section], notebook: str) -> Section:

@@ -334,8 +334,7 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     page, _ = report.build(parts, facts, tmp_path / "report", [f"hpl_size: {HOSTILE}"])
     for name in ("falloff", "supplement"):
         live += in_report(page.with_name(f"{name}.html").read_text())
-    sections = [document.read(part.book, whole=True) for part in parts]
-    whole = report.Document("supplement", parts, sections, columns=1)
+    whole = report.Document("supplement", [(part, part.whole) for part in parts], columns=1)
     text = report.markdown(whole, {"hpl_size": dataset}, facts, [HOSTILE])
     live += in_typst(publish.to_typst(text, {"title": "t"}, page.parent))
     live += in_terminal("".join(texts(json.loads((page.parent / "summary.json").read_text()))))

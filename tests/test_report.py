@@ -150,7 +150,7 @@ def test_a_section_is_its_words_and_outputs(notebooks, tmp_path):
     brief, whole = document.read(notebooks[1]), document.read(notebooks[1], whole=True)
     order = [brief.markdown.index(part) for part in ("# Scaling", "rate.svg", "It falls off")]
     assert order == sorted(order) and set(brief.figures) == {"rate"}
-    assert brief.rests_on == {"rate": ("hpl_scaling", "published/fortinet.toml")}
+    assert brief.figures["rate"].rests_on == ("hpl_scaling", "published/fortinet.toml")
     assert "All runs" not in brief.markdown and "#tbl:runs" in whole.markdown
     assert brief.markdown.count("::: code") < whole.markdown.count("::: code")
     cells = [ran(None), new_code_cell("late()")]

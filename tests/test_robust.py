@@ -19,6 +19,7 @@ from marks import the_rest_is_long
 import experiment
 import reporting
 from analysis import (
+    machines,
     methods,
     notebooks,
     own_data,
@@ -26,9 +27,9 @@ from analysis import (
     paths,
     publish,
     report,
-    report_facts,
     store,
 )
+from analysis.descriptions.report_facts import ReportFacts
 from analysis.evidence import archive, verify
 from analysis.explorer import server
 from runners import lock, payload, recording, status
@@ -94,7 +95,7 @@ def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
         ": " in line and "\n" not in line and "Error:" not in line.partition("FalloffError:")[0]
         for line in lines
     )
-    report_facts.cluster([dataset], report_facts.ReportFacts())
+    machines.section([dataset], ReportFacts())
     assert "# Limits" in methods.sections({part.book.stem for part in parts}, [dataset])
 
 
@@ -348,7 +349,7 @@ def test_an_archive_names_nobodys_hosts(text, is_left_out, tmp_path):
 
 def test_an_introduction_is_text_in_every_form_of_the_report():
     """HTML and raw blocks in it are no commands, whoever reads the Markdown; emphasis stays."""
-    facts = report_facts.ReportFacts(
+    facts = ReportFacts(
         introduction="*Mine*: <script>alert(1)</script> `<b>`{=html} \\input{/etc/passwd}"
     )
     text = report.introduction(facts)
