@@ -7,6 +7,7 @@ with a notebook's statements, `falloff reproduce` and a run of today compare the
 import ast
 import io
 import json
+import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -142,22 +143,17 @@ def reading(data: Mapping[str, xr.Dataset] | None) -> Iterator[dict[str, None]]:
         _given.reset(token)
 
 
-class _Recorded(Mapping[str, xr.Dataset]):
+class _Recorded(ChainMap[str, xr.Dataset]):
     """Datasets by campaign, with a note of those that were read."""
 
     def __init__(self, data: Mapping[str, xr.Dataset], read: dict[str, None]) -> None:
-        self._data, self._read = data, read
+        super().__init__(data)
+        self._read = read
 
     def __getitem__(self, campaign: str) -> xr.Dataset:
-        dataset = self._data[campaign]
+        dataset = super().__getitem__(campaign)
         self._read[campaign] = None
         return dataset
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        return len(self._data)
 
 
 @dataclass(frozen=True)
@@ -206,11 +202,12 @@ def given() -> Mapping[str, xr.Dataset] | None:
 
 def campaign_of(file: Path) -> str:
     """The campaign that a notebook is about: its parameter `campaign`, empty if it has none."""
-    for source, tags in _code(file):
-        for line in ast.parse(source).body if PARAMETERS in tags else ():
-            if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "campaign":
-                return str(ast.literal_eval(line.value))
-    return ""
+    return next(iter(_matches(r'^campaign = "(\w+)"', file)), "")
+
+
+def _matches(pattern: str, file: Path) -> list[str]:
+    """What a pattern finds in a notebook's code; running it would take a while."""
+    return re.findall(pattern, "\n".join(source for source, _ in _code(file)), re.M)
 
 
 def stated(
@@ -244,14 +241,10 @@ def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhib
     return drawn[name], figures[name]
 
 
-def _figures(file: Path) -> Iterator[str]:
-    """The labels of the figures that a notebook draws, from its source: running all of them would take a while."""
-    for source, _ in _code(file):
-        for node in ast.walk(ast.parse(source)):
-            # exhibit.figure("share", ...), comparison.figure(found, "compare", ...)
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".figure"):
-                words = [one.value for one in node.args if isinstance(one, ast.Constant)]
-                yield from [word for word in words[:1] if word.isidentifier()]
+def _figures(file: Path) -> list[str]:
+    """The labels of the figures that a notebook draws."""
+    # exhibit.figure("share", ...), comparison.figure(found, "compare", ...)
+    return _matches(r'\.figure\(\s*(?:[^",()]+,\s*)?"(\w+)"', file)
 
 
 def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:

@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from urllib.parse import quote
@@ -36,7 +36,7 @@ from analysis.notebooks import FRAME, INSUFFICIENT, OWN_FILES, SUMMARY, SUPPLEME
 from analysis.paths import DATA, ROOT
 from analysis.quoting import anchor, as_written, quoted
 from analysis.statements import Statement
-from analysis.wording import UNKNOWN, day, first_sentence, with_decimal_comma, within_words
+from analysis.wording import UNKNOWN, counted, day, first_sentence, with_decimal_comma, within_words
 from runners import manifest
 from runners.journal import write_whole
 
@@ -53,7 +53,7 @@ FINDINGS = (
     "What was found; § is the section. An efficiency *falls off* if the whole interval of its loss lies beyond the margin, and is "
     "*flat* if all of it lies within. *Undecided*: the interval decides nothing. An interval's level stands before it."
 )
-UNDATED = "1970-01-01T00:00:00+00:00"  # used if nothing ran and there is no date
+UNDATED = "1970-01-01"  # used if nothing ran and there is no date
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ def build(
     report's page, and a line about each file of the user's that was kept.
     """
     datasets = _datasets(parts)
-    dated = int(_moment((_moments(datasets) or [UNDATED])[-1]).timestamp())
+    last_day = (_moments(datasets) or [UNDATED])[-1][:10]
+    dated = int(datetime.fromisoformat(f"{last_day}T00:00+00:00").timestamp())
     front, documents = _front(facts, datasets), _documents(parts)
     *_, most = documents
     with tempfile.TemporaryDirectory(prefix="falloff-") as made:
@@ -276,19 +277,15 @@ def project_facts(parts: Sequence[Part]) -> ReportFacts:
 
 def _machine(datasets: Iterable[xr.Dataset]) -> str:
     """On which machine most campaigns ran, as words that follow the days; empty if none says so."""
-    hosts = [attributes.host(dataset) for dataset in datasets]
     known = Counter(
-        (host["cpu_model"], host["cpus"])
-        for host in hosts
-        if host.get("cpu_model") and host.get("cpus")
+        (host.get("cpu_model"), host.get("cpus")) for host in map(attributes.host, datasets)
     )
+    del known[None, None]
     if not known:
         return ""
     ((processor, count), times), *_ = known.most_common(1)
     most = "" if times == known.total() else ", most of them"
-    return (
-        f"{most} on {count} {as_written(processor)} {'processor' if count == 1 else 'processors'}"
-    )
+    return f"{most} on {counted(count, f'{as_written(processor)} processor')}"
 
 
 def _front(facts: ReportFacts, datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
@@ -339,11 +336,6 @@ def moments(dataset: xr.Dataset) -> list[str]:
     return sorted([*known, *filter(None, (dataset.attrs["started"], dataset.attrs["ended"]))])
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-
-
 def _with_evidence(made: Document) -> Iterator[str]:
     """Each section's Markdown, named by its campaign where several are alike, with the evidence of each figure folded below it;
     only HTML shows the fold. A figure that appeared before is only referred to.
@@ -376,7 +368,8 @@ def _called(dataset: xr.Dataset) -> str:
     """What tells a dataset from others of the same tool: its networks, and the beginning of its
     digest."""
     names = ", ".join(attributes.short_names(dataset).values())
-    campaign = f"{quoted(dataset.attrs['campaign'])} {dataset.attrs['campaign_hash'][:DIGITS]}"
+    about = dataset.attrs
+    campaign = f"{quoted(about['campaign'])} {quoted(about['campaign_hash'][:DIGITS])}"
     return f"{names} ({campaign})" if names else campaign
 
 

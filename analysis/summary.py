@@ -6,17 +6,14 @@ It reads the executed notebooks, and judges nothing itself.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import xarray as xr
-
 from analysis import document, reproducing
 from analysis.attributes import NOT_RUN
 from analysis.document import Section
 from analysis.exhibit import Table
 from analysis.notebooks import FRAME, SUMMARY, in_order, role
 from analysis.quoting import quoted
-from analysis.statements import Said, Statement, evidence_of, say
+from analysis.statements import Said, Statement, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
-from analysis.subjects import scale_model
 from analysis.todays_run import FAILED
 from analysis.wording import within_words
 from runners.record import FalloffError
@@ -66,35 +63,15 @@ def abstract(sections: Mapping[str, Section], notebook: str) -> Said:
 
     Those that compare with what was not run are left to the section. Raises FalloffError if the notebook was not executed.
     """
-    section = _section(sections, notebook)
+    if notebook not in sections:
+        raise FalloffError(f"{notebook} was not executed, and the first page rests on it")
+    section = sections[notebook]
     opening, *_ = section.answer.split("\n\n")
     made = [Statement.from_data(one) for one in section.statements]
     told = [f"- {one}" for one in made if one.primary and NOT_RUN not in one.subject]
     opens = [] if opening.startswith("- ") else [opening]
     first, *others = within_words([*opens, *told], WORDS)
     return say("\n".join([first, "", *others]))
-
-
-def figure(sections: Mapping[str, Section], notebook: str, label: str) -> document.Picture:
-    """A figure of a notebook, by its label; raises FalloffError if the notebook was not executed."""
-    return _section(sections, notebook).figures[label]
-
-
-def _section(sections: Mapping[str, Section], notebook: str) -> Section:
-    if notebook not in sections:
-        raise FalloffError(f"{notebook} was not executed, and the first page rests on it")
-    return sections[notebook]
-
-
-def limits(dataset: xr.Dataset) -> Said:
-    """What limits emulated answers most. Empty for others."""
-    if evidence_of(dataset) != "emulated":
-        return say("")
-    kept = scale_model.kept(scale_model.shares(dataset))
-    return say(
-        f"**What limits this**: all emulated nodes share one machine, and time is slowed so much that it does not count. {kept} "
-        "Only links are compared, where Fortinet's faster network also used RDMA."
-    )
 
 
 def today(

@@ -263,8 +263,10 @@ def test_what_is_refused_is_told_of_in_words(held, raw, places):
         live += [*said("evidence", "verify", raw / "hostile"), *explored(raw / "hostile")]
     assert live == []
     lines = [f"hpl_size: {reason}" for reason in refused.values()]
-    section = document.Section("# Before\n\nNothing ran.", {}, {}, ())
-    text = report.markdown([section], {}, lines)
+    part = report.Part(paths.NOTEBOOKS / "90_summary.ipynb", ())
+    section = document.Section("# Before\n\nNothing ran.", {}, ())
+    whole = report.Document("supplement", [(part, section)], columns=1)
+    text = report.markdown(whole, {}, report.project_facts([]), lines)
     assert in_report(publish.to_html(text, {"title": "t"}, raw)) == []
     assert in_typst(publish.to_typst(text, {"title": "t"}, raw)) == []
 
