@@ -1,12 +1,15 @@
-"""Run the notebooks with papermill and make the report from their output."""
+"""Run notebooks with papermill and make a report from their output: Falloff's own, and that of what a folder holds."""
 
 import asyncio
 import logging
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import papermill
+import xarray as xr
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
@@ -15,14 +18,23 @@ from papermill.engines import Engine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 import experiment
-from analysis import paths, report, store
-from analysis.notebooks import COLLECTIVES, LESSON, OF_OWN_FILES
-from runners.record import FalloffError
+from analysis import (
+    attributes,
+    notebooks,
+    own_data,
+    own_program,
+    paths,
+    report,
+    store,
+)
+from analysis.descriptions import report_facts
+from analysis.evidence import verify
+from analysis.statements import evidence_of
+from runners.record import FalloffError, unknown
 
 # A notebook may leave `data` out of its parameters, which papermill would call unknown.
 logging.getLogger("papermill").setLevel(logging.ERROR)
-# A tour, a lesson, a page and what shows a user's own files, which are not sections of the report.
-NO_SECTIONS = ("00_start_here", LESSON, "80_explore", *OF_OWN_FILES, COLLECTIVES)
+OWN_REPORT = paths.BUILD / "own_report"
 # A kernel interrupted by Ctrl+C would log a traceback of its sockets. Errors in cells arrive by another way.
 QUIET = ["--IPKernelApp.log_level=50"]
 
@@ -35,10 +47,7 @@ def make(preset: str, out: Path) -> tuple[Path, list[str]]:
     reference, or else left out, with the reason. Returns the report's page, and a line for each run
     of today without a result.
     """
-    sections = [
-        file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in NO_SECTIONS
-    ]
-    order = sorted(sections, key=lambda file: file.stem == report.SUMMARY)
+    order = sorted(notebooks.sections(), key=lambda file: file.stem == notebooks.SUMMARY)
     books, left_out = [], []
     for old in paths.EXECUTED.glob("*/*.ipynb"):  # the summary gathers what it finds there
         old.unlink()
@@ -52,7 +61,130 @@ def make(preset: str, out: Path) -> tuple[Path, list[str]]:
             print(f"[{done}/{len(order)}] {file.stem}: done", flush=True)
     for line in left_out:
         print(f"left out: {line}", file=sys.stderr)
-    return report.build(books, out, left_out), kernel.failed
+    parts = report.parts(books)
+    page, _ = report.build(parts, report.project_facts(parts), out, left_out)
+    return page, kernel.failed
+
+
+class PlannedSection(NamedTuple):
+    """A notebook that is to show the dataset in a folder, and where it reads its data: there, or in all folders."""
+
+    notebook: str
+    folder: Path
+    dataset: xr.Dataset
+    is_alone: bool
+
+
+def make_own(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
+    """Report the imports and campaigns in the folder `data` into the folder `out`, as `report.toml` beside them says.
+
+    Returns the report's page, a line for each file of the user's that was kept, and one for each
+    campaign or section that is not shown, with the reason. A campaign whose own notebook needs more than is there is shown
+    by its readings. Raises FalloffError, and leaves the last report as it is, if no section can be made.
+    """
+    facts = report_facts.read(data)
+    datasets, lines = _readable(data)
+    wanted = planned_sections(datasets, facts.sections)
+    lines += _not_shown(datasets, {section.folder for section in wanted})
+    if not wanted:
+        raise FalloffError(f"nothing in {data} has a section of a report: {'; '.join(lines)}")
+    parts: list[report.Part] = []
+    shown: list[Path] = []
+    done = 0
+    with Kernel() as kernel:
+        while wanted:
+            section = wanted.pop(0)
+            notebook, folder, dataset, is_alone = section
+            file = paths.NOTEBOOKS / f"{notebook}.ipynb"
+            made = paths.BUILD / "own_notebooks" / f"{notebook}-{folder.name}" / file.name
+            parameters = {
+                "data": str((folder if is_alone else data).resolve()),
+                "campaign": dataset.attrs["campaign"],
+            }
+            if error := kernel.execute(file, made, **parameters):
+                lines.append(f"{folder.name}: {notebook} is left out: {error.splitlines()[0]}")
+                others = [*shown, *(further.folder for further in wanted)]
+                if not is_alone and folder not in others:
+                    wanted[:0] = _by_readings(folder, dataset)
+            else:
+                parts.append(report.Part(made, (dataset,)))
+                shown.append(folder)
+            done += 1
+            print(f"[{done}/{done + len(wanted)}] {folder.name}: {notebook}", flush=True)
+    if not parts:
+        raise FalloffError(f"no section could be made of {data}: {'; '.join(lines)}")
+    page, kept = report.build(parts, facts, out)
+    return page, kept, lines
+
+
+def _readable(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
+    """The readable campaigns in a folder, of each campaign's runs the last one last, and a line for each other one."""
+    datasets, lines = {}, []
+    for folder in sorted(verify.folders([data]), key=own_data.last_run):
+        try:
+            datasets[folder] = store.read(folder)
+        except FalloffError as reason:
+            lines.append(f"{folder.name}: {reason}")
+    return datasets, lines
+
+
+def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterator[str]:
+    """A line for each campaign without a section, but for a twin's simulations, which have one together."""
+    latest = {datasets[folder].attrs["campaign"]: folder.name for folder in shown}
+    for folder, dataset in datasets.items():
+        campaign = dataset.attrs["campaign"]
+        if folder in shown or campaign == own_data.HELD_OUT and own_data.WHAT_IF in latest:
+            continue
+        if campaign in latest:
+            yield f"{folder.name}: {latest[campaign]} is a later run of {campaign}, and is shown"
+        else:
+            yield f"{folder.name}: no section shows its readings"
+
+
+def planned_sections(
+    datasets: Mapping[Path, xr.Dataset], asked: Sequence[str] = ()
+) -> list[PlannedSection]:
+    """The sections of a report of datasets by their folders, in the order of the report: of each campaign the last run, of imports
+    all. Or the campaigns or folders that were `asked` for, in that order."""
+    last = {
+        folder if attributes.is_imported(dataset) else dataset.attrs["campaign"]: folder
+        for folder, dataset in datasets.items()
+    }
+    chosen = [
+        section for folder in last.values() for section in _sections(folder, datasets[folder], last)
+    ]
+    chosen.sort(key=lambda section: (notebooks.role(section.notebook).weight, section.notebook))
+    if not asked:
+        return chosen
+    names = [{section.dataset.attrs["campaign"], section.folder.name} for section in chosen]
+    if strangers := [name for name in asked if name not in set().union(*names)]:
+        raise unknown(f"campaign in {report_facts.NAME}", strangers[0], set().union(*names))
+    return [section for name in asked for section, of in zip(chosen, names) if name in of]
+
+
+def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedSection]:
+    """The sections of a dataset: of the notebooks about its campaign, else of those that show its readings. What a twin
+    predicted is one."""
+    campaign, evidence = dataset.attrs["campaign"], evidence_of(dataset)
+    if campaign == own_data.HELD_OUT and len(last) > 1:
+        return []
+    if campaign == own_data.WHAT_IF:
+        return [PlannedSection(own_data.TWIN, folder, dataset, False)]
+    about = own_program.CAMPAIGN if own_program.is_one(dataset) else campaign
+    own = [
+        PlannedSection(file.stem, folder, dataset, False)
+        for file in notebooks.of_experiments()
+        if notebooks.campaign_of(file) == about
+        and notebooks.role(file.stem).evidence in ("", evidence)
+        and not attributes.is_imported(dataset)
+    ]
+    return own or _by_readings(folder, dataset)
+
+
+def _by_readings(folder: Path, dataset: xr.Dataset) -> list[PlannedSection]:
+    """The sections of the notebooks that show a dataset's readings."""
+    names = own_data.sections(dataset)
+    return [PlannedSection(name, folder, dataset, True) for name in names]
 
 
 def executed(file: Path) -> Path:

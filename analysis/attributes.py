@@ -10,6 +10,7 @@ from typing import Any
 import xarray as xr
 
 from analysis.quoting import quoted
+from analysis.store import IMPORTED
 from runners.plan import WITHOUT_MESSAGES
 
 UNLIMITED = "unshaped"  # the interconnect without a rate limit, under whatever name it was recorded
@@ -55,6 +56,16 @@ def testbed(dataset: xr.Dataset) -> dict[str, Any]:
     """The description of the testbed, or of the modelled cluster, that a dataset is from. Free text
     is quoted."""
     return _quoted(json.loads(dataset.attrs["testbed_settings"]), _WORDS)
+
+
+def is_imported(dataset: xr.Dataset) -> bool:
+    """Whether a dataset is of imported files."""
+    return testbed(dataset).get("kind") == IMPORTED
+
+
+def is_unordered(dataset: xr.Dataset) -> bool:
+    """Whether nothing is known of the order in which the runs of one point were made."""
+    return is_imported(dataset) and design(dataset).get("repeats") != "blocks"
 
 
 def settings(dataset: xr.Dataset) -> dict[str, Any]:

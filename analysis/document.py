@@ -3,8 +3,7 @@ Markdown."""
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.statements import KEY
@@ -15,40 +14,31 @@ DETAIL = "detail"
 
 
 @dataclass(frozen=True)
-class Section:
-    """A notebook's content: `markdown`, its `figures` as SVG by label, what each `rests_on`, its
-    `statements` as data, and what a run of `today` says of them.
-
-    `answer` is the Markdown of what was said first with a primary statement; `captions` are the figures in Markdown, by label.
-    """
-
-    markdown: str
-    figures: Mapping[str, str]
-    rests_on: Mapping[str, tuple[str, ...]]
-    statements: tuple[dict, ...]
-    today: tuple[dict, ...] = ()
-    answer: str = ""
-    captions: Mapping[str, str] = field(default_factory=dict)
-
-    def picture(self, label: str) -> "Picture":
-        """A figure by its label, to be shown again."""
-        about = {
-            "markdown": self.captions[label],
-            "label": label,
-            "rests_on": list(self.rests_on[label]),
-        }
-        return Picture(self.figures[label], about)
-
-
-@dataclass(frozen=True)
 class Picture:
-    """A figure of an executed notebook, to be shown again: its SVG, and what its output says of itself."""
+    """A figure of an executed notebook: its SVG, and what its output says of itself. A notebook can show it again."""
 
     svg: str
     about: Mapping
 
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """The campaigns, and the files of data/, that it draws."""
+        return tuple(self.about["rests_on"])
+
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         return {"image/svg+xml": self.svg}, {KEY: dict(self.about)}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A notebook's content: `markdown`, its `figures` by label, its `statements` as data, and what a run of `today` says of
+    them. `answer` is the Markdown of what was said first with a primary statement."""
+
+    markdown: str
+    figures: Mapping[str, Picture]
+    statements: tuple[dict, ...]
+    today: tuple[dict, ...] = ()
+    answer: str = ""
 
 
 def read(file: Path, whole: bool = False) -> Section:
@@ -59,39 +49,28 @@ def read(file: Path, whole: bool = False) -> Section:
     import nbformat  # takes a second, which only a report needs
 
     cells = nbformat.read(file, as_version=4).cells
-    if unfinished := [
-        cell for cell in cells if cell.cell_type == "code" and not cell.execution_count
-    ]:
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    if unfinished := [cell for cell in code if not cell.execution_count]:
         raise FalloffError(
             f"{file} was not executed to its end: {unfinished[0].source.splitlines()[0]!r} did not run"
         )
-    cells = [cell for cell in cells if whole or DETAIL not in cell.metadata.get("tags", [])]
-    about = [
-        output.metadata[KEY] | {"svg": output.data.get("image/svg+xml")}
-        for cell in cells
-        for output in cell.get("outputs", ())
-        if _is_ours(output)
-    ]
-    figures = {output["label"]: output for output in about if "label" in output}
+    shown = [cell for cell in cells if whole or DETAIL not in cell.metadata.get("tags", [])]
+    outputs = [output for cell in shown for output in cell.get("outputs", ()) if _is_ours(output)]
+    about = [output.metadata[KEY] for output in outputs]
     answers = [
-        output["markdown"]
-        for output in about
-        if any(statement["primary"] for statement in output.get("statements", ()))
+        it["markdown"] for it in about if any(one["primary"] for one in it.get("statements", ()))
     ]
     return Section(
-        markdown="\n\n".join(part for cell in cells for part in _parts(cell, whole)),
-        figures={label: figure["svg"] for label, figure in figures.items()},
-        rests_on={label: tuple(figure["rests_on"]) for label, figure in figures.items()},
-        captions={label: figure["markdown"] for label, figure in figures.items()},
-        statements=_all(about, "statements"),
-        today=_all(about, "today"),
-        answer=answers[0] if answers else "",
+        markdown="\n\n".join(part for cell in shown for part in _parts(cell, whole)),
+        figures={
+            it["label"]: Picture(output.data["image/svg+xml"], it)
+            for it, output in zip(about, outputs)
+            if "label" in it
+        },
+        statements=tuple(one for it in about for one in it.get("statements", ())),
+        today=tuple(one for it in about for one in it.get("today", ())),
+        answer=next(iter(answers), ""),
     )
-
-
-def _all(about: Iterable[Mapping], key: str) -> tuple[dict, ...]:
-    """What all outputs hold under a key, one after another."""
-    return tuple(chain.from_iterable(output.get(key, ()) for output in about))
 
 
 def _parts(cell, whole: bool) -> Iterable[str]:

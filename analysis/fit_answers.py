@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import derive, drawing, imported_hpl, imported_hpl_shown, own_methods, style, tables
+from analysis import attributes, derive, drawing, imported_hpl, imported_hpl_shown, style, tables
 from analysis.exhibit import Table
 from analysis.fitting import compare, fit
 from analysis.models import Model, find
@@ -41,7 +41,7 @@ class FitAnswer:
 def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     """The scaling laws of each network of an HPL campaign or import; raises FalloffError if none can
     be fitted."""
-    if own_methods.is_import(dataset):
+    if attributes.is_imported(dataset):
         study = imported_hpl.analyse(dataset)
         laws, predicted = study.laws, study.predicted
         if laws is None:

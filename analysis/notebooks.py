@@ -7,6 +7,7 @@ with a notebook's statements, `falloff reproduce` and a run of today compare the
 import ast
 import io
 import json
+import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -24,47 +25,16 @@ from analysis.statements import Said, Statement
 from runners.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
-# What shows a user's own files; as long as none are named, an example.
-OF_OWN_FILES = (
-    "05_your_own_data",
-    "08_faster_networks",
+# Who reads a notebook: everybody, as a section of the report; whoever opens the supplement, which has the tests of the tools;
+# users in the report of their own files; and those who open the notebook itself. A FRAME is a section that judges no data.
+REPORT, SUPPLEMENT, FRAME, OWN_FILES, READER = (
+    "report",
+    "supplement",
+    "frame",
+    "own files",
+    "reader",
 )
-COLLECTIVES = (
-    "13_collectives"  # shows campaigns that others ran; until one is named, that of a program
-)
-# These state nothing of an experiment's data.
 LESSON = "02_lesson"
-FRAME = (
-    *("00_start_here", LESSON, *OF_OWN_FILES, COLLECTIVES),
-    *("80_explore", "85_claims", SUMMARY, "95_methods"),
-)
-MAIN = "40_hpl_scaling"  # the main question
-CLAIMS = "85_claims"
-# These test the tools, and not a network: they are in the supplement alone, at its end.
-TESTS_OF_TOOLS = ("12_ping_pong", "53_suspects", "86_compare", "87_reproduce")
-# The report's sections by weight. An experiment that is not named comes before the claims.
-BY_WEIGHT = (
-    *(SUMMARY, MAIN, "44_hpl_paper"),
-    # What explains the answer
-    *("41_hpl_size", "42_hpl_noise", "46_scale_model", "45_hpl_agreement"),
-    "48_hpl_messages",
-    *("57_switch_buffers", "56_incast", "58_congestion", "47_hpl_larger"),
-    # The other sources
-    *("10_mtu", "11_frame_size", "20_token_exchange", "30_link_bonding", "43_hpl_blas"),
-    *("50_long_path", "51_fan_out", "52_parallel_streams", COLLECTIVES),
-    # Other programs, and the design of a network
-    *("59_program", "62_program_others", "54_replay", "55_twin"),
-    *("60_oversubscription", "70_top500"),
-    *(CLAIMS, "95_methods", *TESTS_OF_TOOLS),
-)
-# These explain one kind of evidence; a campaign of another kind is shown as a user's own data are.
-OF_ONE_KIND = {
-    **dict.fromkeys(("44_hpl_paper", "54_replay", "55_twin"), "simulated"),
-    **dict.fromkeys(
-        ("45_hpl_agreement", "46_scale_model", "59_program", "62_program_others", "86_compare"),
-        "emulated",
-    ),
-}
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces
@@ -173,34 +143,56 @@ def reading(data: Mapping[str, xr.Dataset] | None) -> Iterator[dict[str, None]]:
         _given.reset(token)
 
 
-class _Recorded(Mapping[str, xr.Dataset]):
+class _Recorded(ChainMap[str, xr.Dataset]):
     """Datasets by campaign, with a note of those that were read."""
 
     def __init__(self, data: Mapping[str, xr.Dataset], read: dict[str, None]) -> None:
-        self._data, self._read = data, read
+        super().__init__(data)
+        self._read = read
 
     def __getitem__(self, campaign: str) -> xr.Dataset:
-        dataset = self._data[campaign]
+        dataset = super().__getitem__(campaign)
         self._read[campaign] = None
         return dataset
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
 
-    def __len__(self) -> int:
-        return len(self._data)
+@dataclass(frozen=True)
+class Role:
+    """A notebook's part in the report, as its metadata say under `falloff`: the lighter, the earlier. Without any it is an
+    experiment before the claims. `evidence` is the only kind that it explains; data of another kind are shown as a user's own."""
+
+    audience: str = REPORT
+    weight: int = 265
+    evidence: str = ""
+    on_first_page: bool = False  # its first planned statement is among the findings there
+
+
+def role(notebook: str) -> Role:
+    """The role of a notebook, by its name."""
+    file = paths.NOTEBOOKS / f"{notebook}.ipynb"
+    about = json.loads(file.read_text(encoding="utf-8"))["metadata"] if file.exists() else {}
+    return Role(**about.get("falloff", {}))
+
+
+def with_audience(*audiences: str) -> list[Path]:
+    """The notebooks for these audiences, in the order of their numbers."""
+    files = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+    return [file for file in files if role(file.stem).audience in audiences]
+
+
+def sections() -> list[Path]:
+    """The notebooks that are sections of the report or the supplement, in the order of their numbers."""
+    return with_audience(REPORT, SUPPLEMENT, FRAME)
+
+
+def of_experiments() -> list[Path]:
+    """The notebooks that judge data, in the order of their numbers."""
+    return with_audience(REPORT, SUPPLEMENT)
 
 
 def in_order(files: Iterable[Path]) -> list[Path]:
     """Notebooks in the order of the report."""
-    return sorted(files, key=lambda file: by_weight(file.stem))
-
-
-def by_weight(notebook: str) -> tuple[int, bool, str]:
-    """What sorts notebooks, by their names, into the order of the report; a user's own files come first."""
-    is_named = notebook in BY_WEIGHT
-    place = BY_WEIGHT.index(notebook if is_named else CLAIMS)
-    return -1 if notebook in OF_OWN_FILES else place, is_named, notebook
+    return sorted(files, key=lambda file: (role(file.stem).weight, file.stem))
 
 
 def given() -> Mapping[str, xr.Dataset] | None:
@@ -208,18 +200,14 @@ def given() -> Mapping[str, xr.Dataset] | None:
     return _given.get()
 
 
-def of_experiments() -> list[Path]:
-    """The notebooks that judge data, in the order of their numbers."""
-    return [file for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if file.stem not in FRAME]
-
-
 def campaign_of(file: Path) -> str:
     """The campaign that a notebook is about: its parameter `campaign`, empty if it has none."""
-    for source, tags in _code(file):
-        for line in ast.parse(source).body if PARAMETERS in tags else ():
-            if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "campaign":
-                return str(ast.literal_eval(line.value))
-    return ""
+    return next(iter(_matches(r'^campaign = "(\w+)"', file)), "")
+
+
+def _matches(pattern: str, file: Path) -> list[str]:
+    """What a pattern finds in a notebook's code; running it would take a while."""
+    return re.findall(pattern, "\n".join(source for source, _ in _code(file)), re.M)
 
 
 def stated(
@@ -253,14 +241,10 @@ def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhib
     return drawn[name], figures[name]
 
 
-def _figures(file: Path) -> Iterator[str]:
-    """The labels of the figures that a notebook draws, from its source: running all of them would take a while."""
-    for source, _ in _code(file):
-        for node in ast.walk(ast.parse(source)):
-            # exhibit.figure("share", ...), comparison.figure(found, "compare", ...)
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".figure"):
-                words = [one.value for one in node.args if isinstance(one, ast.Constant)]
-                yield from [word for word in words[:1] if word.isidentifier()]
+def _figures(file: Path) -> list[str]:
+    """The labels of the figures that a notebook draws."""
+    # exhibit.figure("share", ...), comparison.figure(found, "compare", ...)
+    return _matches(r'\.figure\(\s*(?:[^",()]+,\s*)?"(\w+)"', file)
 
 
 def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:

@@ -9,17 +9,16 @@ from analysis import attributes, exhibit, paths, store
 from analysis.evidence import verify
 from analysis.exhibit import Table
 from analysis.imported_hpl import networks
-from analysis.notebooks import COLLECTIVES, OF_OWN_FILES
 from analysis.quoting import quoted
 from analysis.schema import settings
 from analysis.wording import UNKNOWN, counted, number
 from runners.journal import Folder
 from runners.record import FalloffError
 
-HPL, TWIN = OF_OWN_FILES
-MESSAGES, STREAMS = "12_ping_pong", "52_parallel_streams"
+HPL, MESSAGES, STREAMS = "05_your_own_data", "12_ping_pong", "52_parallel_streams"
+COLLECTIVES, TWIN = "13_collectives", "08_faster_networks"
 # What `falloff twin` simulates: points that were run, and networks that are not there.
-FORETOLD = ("twin_held_out", "twin_what_if")
+HELD_OUT, WHAT_IF = "twin_held_out", "twin_what_if"
 _OF_TWIN = ("twin_tokens", "twin_load", "suspects", "twin_hpl")  # of the example
 # A dataset with any of these readings has the section of its notebook.
 NOTEBOOKS = {
@@ -112,10 +111,10 @@ def twin(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
             file.parent.name.split("-")[0]: file.parent
             for file in paths.REFERENCE.glob("*/trials.json")
         }
-        held_out, what_if = (store.read(stored[name]) for name in FORETOLD)
+        held_out, what_if = (store.read(stored[name]) for name in (HELD_OUT, WHAT_IF))
         return [store.read(stored[name]) for name in _OF_TWIN], held_out, what_if
     folder = Path(data) if Path(data).exists() else paths.ROOT / data
-    simulated: dict[str, list[xr.Dataset]] = {name: [] for name in FORETOLD}
+    simulated: dict[str, list[xr.Dataset]] = {name: [] for name in (HELD_OUT, WHAT_IF)}
     for one in map(store.read, verify.folders([folder])):
         simulated.get(one.attrs["campaign"], []).append(one)
     if not all(simulated.values()):

@@ -1,26 +1,43 @@
-"""The report: executed notebooks become one document, as HTML and PDF, with a supplement that
-contains all of them in full."""
+"""The report: executed notebooks become one document, as HTML and PDF.
+
+Falloff's own report has a first page and a frame of notebooks, and a supplement with all of them in full. That of a user's own
+data has what these say, the cluster, the methods and the limits, and lies beside what its author goes on writing with.
+"""
 
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from urllib.parse import quote
 
+import pypandoc
 import xarray as xr
 import yaml
 
-from analysis import attributes, document, publish, statements, store
+from analysis import (
+    attributes,
+    document,
+    machines,
+    methods,
+    publish,
+    statements,
+    store,
+    summary,
+)
+from analysis.attributes import is_imported
+from analysis.descriptions.report_facts import ReportFacts
 from analysis.document import Section
 from analysis.evidence import chain
 from analysis.exhibit import Table
-from analysis.notebooks import SUMMARY, TESTS_OF_TOOLS, in_order
+from analysis.notebooks import FRAME, INSUFFICIENT, OWN_FILES, SUMMARY, SUPPLEMENT, in_order, role
 from analysis.paths import DATA, ROOT
 from analysis.quoting import anchor, as_written, quoted
-from analysis.summary import says_something
-from analysis.wording import day
+from analysis.statements import Statement
+from analysis.wording import UNKNOWN, counted, day, first_sentence, with_decimal_comma, within_words
 from runners import manifest
 from runners.journal import write_whole
 
@@ -29,140 +46,193 @@ SUBTITLE = "Published experiments on interconnects, made rerunnable"
 FIGURE = r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$"  # in a section's Markdown
 DIGITS = 8  # of a digest that are shown: enough to tell all digests here apart
 # Links to files in the same folder; the PDF may be moved, so it has no such line.
-BESIDE = (
-    "::: beside\nBeside this page: [the explorer](explorer.html), with every trial, and [the supplement](supplement.html), "
-    "with every table.\n:::"
+_BESIDE = "::: beside\nBeside this page: [the explorer](explorer.html), with every trial{}.\n:::"
+BESIDE = _BESIDE.format("")
+BESIDE_SUPPLEMENT = _BESIDE.format(", and [the supplement](supplement.html), with every table")
+REFERENCES = "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::"
+FINDINGS = (
+    "What was found; § is the section. An efficiency *falls off* if the whole interval of its loss lies beyond the margin, and is "
+    "*flat* if all of it lies within. *Undecided*: the interval decides nothing. An interval's level stands before it."
 )
-UNDATED = "1970-01-01T00:00:00+00:00"  # used if nothing ran and there is no date
+UNDATED = "1970-01-01"  # used if nothing ran and there is no date
 
 
-def build(notebooks: Sequence[Path], out: Path, left_out: Sequence[str]) -> Path:
-    """Write the report (`falloff`) and its supplement (`supplement`) from executed notebooks into
-    the folder `out`, as HTML and PDF, with their figures and every statement as data in
-    `summary.json`.
+@dataclass(frozen=True)
+class Part:
+    """A section of the report: an executed notebook, and the datasets that it shows."""
 
-    The datasets that each notebook read (*.nc) are beside it. `left_out` lists what is missing with
-    its remedy, one line each. The same notebooks give the same bytes. Returns the report's page.
-    """
-    datasets = {
-        file.stem: store.load(file)
-        for book in in_order(notebooks)
-        for file in sorted(book.parent.glob("*.nc"))
-    }
-    (out / "figures").mkdir(parents=True, exist_ok=True)
-    read = {book: document.read(book, whole=True) for book in in_order(notebooks)}
-    books = [book for book, section in read.items() if says_something(book.stem, section)]
-    whole = [read[book] for book in books]
-    brief = [document.read(book) for book in books if book.stem not in TESTS_OF_TOOLS]
-    beyond = [read[book] for book in books if book.stem in TESTS_OF_TOOLS]
-    for section in whole:
-        for label, svg in section.figures.items():
-            write_whole(out / "figures" / f"{label}.svg", svg)
-    stated = [
-        one | {"notebook": book.stem}
-        for book, section in zip(books, whole)
-        for one in section.statements
-        if book.stem != SUMMARY  # it says again what others state
+    book: Path
+    datasets: tuple[xr.Dataset, ...]
+
+    @property
+    def audience(self) -> str:
+        """Who reads it."""
+        return role(self.book.stem).audience
+
+    @property
+    def shows_own_files(self) -> bool:
+        """Whether it shows files of its reader."""
+        return self.audience == OWN_FILES or any(map(is_imported, self.datasets))
+
+    @cached_property
+    def whole(self) -> Section:
+        """What the notebook shows, with its details."""
+        return document.read(self.book, whole=True)
+
+    @cached_property
+    def brief(self) -> Section:
+        """What the notebook shows, without its details."""
+        return document.read(self.book)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of the report: its file name, its parts as they are shown in it, and the parts that are in the supplement
+    alone. With `columns` it is one that notebooks frame, as they do Falloff's own report, and is printed in as many."""
+
+    name: str
+    shown: Sequence[tuple[Part, Section]]
+    further: Sequence[Part] = ()
+    columns: int = 0
+
+    @property
+    def sections(self) -> list[Section]:
+        """The sections in their order."""
+        return [section for _, section in self.shown]
+
+
+def parts(books: Iterable[Path]) -> list[Part]:
+    """Executed notebooks in the order of the report, with the datasets beside them (*.nc), which they read."""
+    return [
+        Part(book, tuple(map(store.load, sorted(book.parent.glob("*.nc")))))
+        for book in in_order(books)
     ]
-    write_whole(out / "summary.json", statements.text(stated))
-    dated = int(datetime.fromisoformat(_ended(datasets.values())).timestamp())
-    for name, sections, further, columns in (
-        ("falloff", brief, beyond, 2),
-        ("supplement", whole, None, 1),
-    ):
-        text = markdown(sections, datasets, left_out, further)
-        front = _front(datasets.values(), columns)
-        write_whole(out / f"{name}.html", publish.to_html(text, front, out))
-        write_whole(out / f"{name}.pdf", publish.to_pdf(text, front, out, dated))
-    return out / "falloff.html"
+
+
+def build(
+    parts: Sequence[Part], facts: ReportFacts, out: Path, left_out: Sequence[str] = ()
+) -> tuple[Path, list[str]]:
+    """Write the report into the folder `out`, with its figures and every statement as data in `summary.json`; everything is
+    made before anything there is replaced.
+
+    `left_out` lists what is missing with its remedy, one line each. The same notebooks give the same bytes. Returns the
+    report's page, and a line about each file of the user's that was kept.
+    """
+    datasets = _datasets(parts)
+    last_day = (_moments(datasets) or [UNDATED])[-1][:10]
+    dated = int(datetime.fromisoformat(f"{last_day}T00:00+00:00").timestamp())
+    front, documents = _front(facts, datasets), _documents(parts)
+    *_, most = documents
+    with tempfile.TemporaryDirectory(prefix="falloff-") as made:
+        folder = Path(made)
+        (folder / "figures").mkdir()
+        for section in most.sections:
+            for label, figure in section.figures.items():
+                (folder / "figures" / f"{label}.svg").write_text(figure.svg, encoding="utf-8")
+        stated = [
+            statement | {"notebook": part.book.stem}
+            for part, section in most.shown
+            for statement in section.statements
+            if part.book.stem != SUMMARY  # it says again what others state
+        ]
+        (folder / "summary.json").write_text(statements.text(stated), encoding="utf-8")
+        for each in documents:
+            text = markdown(each, datasets, facts, left_out)
+            text = with_decimal_comma(text) if facts.numbers == "de" else text
+            page = folder / f"{each.name}.html"
+            framed = {"campaign": "Falloff", "columns": str(each.columns)}
+            about = front | framed if each.columns else front
+            page.write_text(publish.to_html(text, about, folder), encoding="utf-8")
+            page.with_suffix(".pdf").write_bytes(publish.to_pdf(text, about, folder, dated))
+        kept = [] if most.columns else _write_sources(text, front, folder, out, dated)
+        for file in sorted(filter(Path.is_file, folder.rglob("*"))):
+            place = out / file.relative_to(folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, file.read_bytes())
+    return out / f"{documents[0].name}.html", kept
+
+
+def _documents(parts: Sequence[Part]) -> list[Document]:
+    """The documents of a report, that with most in it last. Without a supplement what shows users' own files is shown whole."""
+    if not any(part.audience == FRAME for part in parts):
+        shown = [(part, part.whole if part.shows_own_files else part.brief) for part in parts]
+        return [Document("report", shown)]
+    parts = [part for part in parts if summary.says_something(part.book.stem, part.whole)]
+    main = [(part, part.brief) for part in parts if part.audience != SUPPLEMENT]
+    further = [part for part in parts if part.audience == SUPPLEMENT]
+    whole = [(part, part.whole) for part in parts]
+    return [
+        Document("falloff", main, further, columns=2),
+        Document("supplement", whole, columns=1),
+    ]
+
+
+def _write_sources(text: str, front: Mapping, folder: Path, out: Path, dated: int) -> list[str]:
+    """Write what an author goes on writing with. A source in `out` that its user has changed stays, with the new one
+    beside it: a line says so."""
+    for figure in sorted((folder / "figures").glob("*.svg")):
+        figure.with_suffix(".pdf").write_bytes(publish.figure_pdf(figure, dated))
+    (folder / "tables").mkdir()
+    for label, latex in publish.tables(text).items():
+        (folder / "tables" / f"{label}.tex").write_text(latex, encoding="utf-8")
+    (folder / "references.bib").write_text(publish.cited(text), encoding="utf-8")
+    source, new = out / "report.md", out / "report-new.md"
+    is_changed = source.exists() and not publish.is_generated(source.read_text(encoding="utf-8"))
+    made = folder / (new if is_changed else source).name
+    made.write_text(publish.to_source(text, front), encoding="utf-8")
+    return [f"{source} was changed by you and stays; the new text is {new}"] * is_changed
 
 
 def markdown(
-    sections: Sequence[Section],
+    made: Document,
     datasets: Mapping[str, xr.Dataset],
-    left_out: Sequence[str],
-    further: Sequence[Section] | None = None,
+    facts: ReportFacts,
+    left_out: Sequence[str] = (),
 ) -> str:
-    """The whole document, from its sections and the datasets that they use.
+    """A whole document, from its sections and the datasets of the report."""
+    sections = [*_with_evidence(made)]
+    if made.columns:
+        opening = sections.pop(0).removeprefix(f"# {facts.title}").strip()
+        head = _first_page(opening) if made.columns > 1 else [BESIDE_SUPPLEMENT, opening]
+        ending = [_in_supplement(made.further)]
+        sections[:0] = [_missing(left_out), "::: floating\n:::"]
+    else:
+        own = [*datasets.values()]
+        names = {part.book.stem for part, _ in made.shown}
+        table = replace(summary.table(made.sections), caption=FINDINGS)
+        head = [
+            f"::: summary\n{abstract(made.sections)}\n:::",
+            facts.introduction and introduction(facts),
+            table.markdown if table.rows else "",
+            BESIDE,
+        ]
+        ending = [
+            _optional("The cluster", lambda: machines.section(own, facts)),
+            methods.sections(names, own),
+        ]
+    ending += [REFERENCES, _provenance(made, datasets)]
+    return "\n\n".join(filter(None, [*head, *sections, *ending]))
 
-    The report has a first page, and the titles of the `further` sections, which are in the supplement
-    alone; the supplement has None.
-    """
-    opening, *others = _with_evidence(sections, datasets)
-    used = {
-        name: None
-        for section in sections
-        for label in section.figures
-        for name in section.rests_on[label]
-    }
-    opening = opening.removeprefix(f"# {TITLE}").strip()
-    parts = [
-        *([BESIDE, opening] if further is None else _with_first_page(opening)),
-        _missing(left_out),
-        "::: floating\n:::",
-        *others,
-        _in_supplement(further or ()),
-        "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::",
-        _provenance(datasets, used),
-    ]
-    return "\n\n".join(filter(None, parts))
 
-
-def _with_first_page(opening: str) -> Iterator[str]:
+def _first_page(opening: str) -> Iterator[str]:
     """What stands before the first heading goes above the columns, with the abstract in a box."""
     first_page, heading, background = opening.partition("\n# ")
     abstract, figure, rest = first_page.partition("\n![")
     yield f"::::: opening\n\n::: summary\n\n{abstract.strip()}\n\n:::\n{figure}{rest}\n\n:::::"
-    yield BESIDE
+    yield BESIDE_SUPPLEMENT
     yield heading.lstrip() + background
 
 
-def _in_supplement(sections: Sequence[Section]) -> str:
-    titles = [section.markdown.partition("\n")[0].removeprefix("# ") for section in sections]
+def _in_supplement(parts: Sequence[Part]) -> str:
+    titles = [_title(part.whole).removeprefix("# ") for part in parts]
     if not titles:
         return ""
     end = "" if titles[-1].endswith("?") else "."
     return f"**Tests of the tools**, in the supplement: {'; '.join(titles)}{end}"
 
 
-def _front(datasets: Iterable[xr.Dataset], columns: int) -> dict[str, str]:
-    """The title matter that the templates print above the text."""
-    started = [dataset.attrs["started"] for dataset in datasets if dataset.attrs["started"]]
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    ran = f"Version {cited['version']}"
-    if started:
-        days = f"{day(min(started))} to {day(_ended(datasets))}"
-        ran += f". {len(started)} campaigns (planned sets of runs), {days}{_machine(datasets)}"
-    return {
-        "title": TITLE.replace("'", "\u2019"),
-        "subtitle": SUBTITLE,
-        "author": ", ".join(one["name"] for one in cited["authors"]),
-        "lang": "en",
-        "campaign": "Falloff",
-        "date": ran,
-        "link-citations": "true",
-        "columns": str(columns),
-    }
-
-
-def _machine(datasets: Iterable[xr.Dataset]) -> str:
-    """On which machine most campaigns ran, as words that follow the days; empty if none says so."""
-    hosts = [attributes.host(dataset) for dataset in datasets]
-    known = Counter(
-        (one["cpu_model"], one["cpus"]) for one in hosts if one.get("cpu_model") and one.get("cpus")
-    )
-    if not known:
-        return ""
-    ((processor, count), times), *_ = known.most_common(1)
-    most = "" if times == known.total() else ", most of them"
-    return (
-        f"{most} on {count} {as_written(processor)} {'processor' if count == 1 else 'processors'}"
-    )
-
-
-def _ended(datasets: Iterable[xr.Dataset]) -> str:
-    """When the last of the datasets ended, as ISO 8601; 1970 if nothing ran."""
-    return max((dataset.attrs["ended"] for dataset in datasets), default="") or UNDATED
+def _title(section: Section) -> str:
+    return section.markdown.partition("\n")[0]
 
 
 def _missing(left_out: Sequence[str]) -> str:
@@ -172,50 +242,166 @@ def _missing(left_out: Sequence[str]) -> str:
     return f"::: small\n**Not run or left out**, and the remedy:\n\n{lines}\n:::"
 
 
-def _with_evidence(
-    sections: Iterable[Section], datasets: Mapping[str, xr.Dataset]
-) -> Iterator[str]:
-    """Each section's Markdown with the evidence of each figure folded below it; only HTML shows the
-    fold. A figure that appeared before is only referred to.
+def abstract(sections: Sequence[Section]) -> str:
+    """The main sentences of the sections' primary statements that say something in bold, or that nothing was asked of, as many as fit. Those that compare with
+    another network come only where a section has no others: they are in the table."""
+    sentences: list[str] = []
+    for section in sections:
+        made = [Statement.from_data(data) for data in section.statements]
+        lines = [
+            str(one)
+            for one in made
+            if one.primary and (str(one).startswith("**") or not one.answer)
+        ]
+        alone = [line for line in lines if " against " not in line]
+        sentences += map(first_sentence, alone or lines)
+    return " ".join(within_words(sentences, summary.WORDS))
+
+
+def introduction(facts: ReportFacts) -> str:
+    """The author's introduction (Markdown) without HTML and TeX, which the page does not interpret and other readers of the
+    source would."""
+    text = pypandoc.convert_text(facts.introduction, "markdown", publish.READ)
+    return text.replace("`{=", "` {=")
+
+
+def _optional(title: str, section: Callable[[], str]) -> str:
+    """A section, or why these data have none: the other sections are shown anyway."""
+    try:
+        return section()
+    except INSUFFICIENT as error:
+        return f"# {title}\n\nLeft out: {quoted(error)} ({type(error).__name__})."
+
+
+def project_facts(parts: Sequence[Part]) -> ReportFacts:
+    """The title matter of Falloff's own report."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    datasets = _datasets(parts)
+    count = sum(bool(dataset.attrs["started"]) for dataset in datasets.values())
+    ran = f"Version {cited['version']}"
+    if count:
+        ran += f". {count} campaigns (planned sets of runs), {_days(datasets)}{_machine(datasets.values())}"
+    authors = [author["name"] for author in cited["authors"]]
+    return ReportFacts(title=TITLE, subtitle=SUBTITLE, authors=authors, date=ran)
+
+
+def _machine(datasets: Iterable[xr.Dataset]) -> str:
+    """On which machine most campaigns ran, as words that follow the days; empty if none says so."""
+    known = Counter(
+        (host.get("cpu_model"), host.get("cpus")) for host in map(attributes.host, datasets)
+    )
+    del known[None, None]
+    if not known:
+        return ""
+    ((processor, count), times), *_ = known.most_common(1)
+    most = "" if times == known.total() else ", most of them"
+    return f"{most} on {counted(count, f'{as_written(processor)} processor')}"
+
+
+def _front(facts: ReportFacts, datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
+    """The title matter that the templates print above the text."""
+    authors = ", ".join(facts.authors)
+    by = f" ({facts.affiliation})" if authors and facts.affiliation else facts.affiliation
+    front = {
+        "title": facts.title.replace("'", "\u2019"),
+        "subtitle": facts.subtitle,
+        "author": authors + by,
+        "lang": "en",
+        "date": facts.date or (f"Runs of {days}" if (days := _days(datasets)) else ""),
+        "link-citations": "true",
+    }
+    return {name: value for name, value in front.items() if value}
+
+
+def _days(datasets: Mapping[str, xr.Dataset]) -> str:
+    """The days of the first and the last run, as far as they are known."""
+    known = [day(moment) for moment in _moments(datasets)]
+    return " to ".join(dict.fromkeys(known[:1] + known[-1:]))
+
+
+def _datasets(parts: Sequence[Part]) -> dict[str, xr.Dataset]:
+    """The datasets of a report by the targets of links to them: name and beginning of the digest of what was recorded."""
+    return {_target(dataset): dataset for part in parts for dataset in part.datasets}
+
+
+def _target(dataset: xr.Dataset) -> str:
+    about = dataset.attrs
+    digest = about.get("transcripts_sha256") or about["campaign_hash"]
+    return anchor(f"{about['campaign']}-{digest[:DIGITS]}")
+
+
+def _moments(datasets: Mapping[str, xr.Dataset]) -> list[str]:
+    """When the runs of datasets began and the last ones ended (ISO 8601), as far as that is known, in order."""
+    return sorted(moment for dataset in datasets.values() for moment in moments(dataset))
+
+
+def moments(dataset: xr.Dataset) -> list[str]:
+    """When the runs of a dataset began and the last one ended (ISO 8601), as far as that is known, in order."""
+    known = [
+        as_written(run["moment"])
+        for session in attributes.sessions(dataset)
+        for run in session.get("imported", [])
+        if run.get("moment")
+    ]
+    return sorted([*known, *filter(None, (dataset.attrs["started"], dataset.attrs["ended"]))])
+
+
+def _with_evidence(made: Document) -> Iterator[str]:
+    """Each section's Markdown, named by its campaign where several are alike, with the evidence of each figure folded below it;
+    only HTML shows the fold. A figure that appeared before is only referred to.
 
     Each campaign links to its row of the provenance and, in the explorer, to the transcript of
     every trial.
     """
     seen: set[str] = set()
 
-    def shown(section: Section, found: re.Match) -> str:
+    def folded(part: Part, section: Section, found: re.Match) -> str:
         label = found["label"]
         if label in seen:
             return f"[](#fig:{label.replace('_', '-')}) shows it."
         seen.add(label)
-        lines = [f"- {_source(name, datasets)}" for name in section.rests_on[label]]
+        sources = [_source(name, part.datasets) for name in section.figures[label].rests_on]
+        lines = [f"- {source}" for source in sources if source]
         trace = f"`falloff evidence trace {label}` prints every command, digest and transcript behind it."
-        return "\n".join([found[0], "", "::: evidence", *lines, "", trace, ":::"])
+        lines += ["", trace] if made.columns else []
+        return "\n".join([found[0], "", "::: evidence", *lines, ":::"])
 
-    for section in sections:
-        yield re.sub(FIGURE, partial(shown, section), section.markdown, flags=re.MULTILINE)
+    titles = Counter(map(_title, made.sections))
+    for part, section in made.shown:
+        title, text = _title(section), section.markdown
+        if titles[title] > 1 and part.datasets:
+            text = text.replace(title, f"{title}: {_called(part.datasets[0])}", 1)
+        yield re.sub(FIGURE, partial(folded, part, section), text, flags=re.MULTILINE)
 
 
-def _source(name: str, datasets: Mapping[str, xr.Dataset]) -> str:
+def _called(dataset: xr.Dataset) -> str:
+    """What tells a dataset from others of the same tool: its networks, and the beginning of its
+    digest."""
+    names = ", ".join(attributes.short_names(dataset).values())
+    about = dataset.attrs
+    campaign = f"{quoted(about['campaign'])} {quoted(about['campaign_hash'][:DIGITS])}"
+    return f"{names} ({campaign})" if names else campaign
+
+
+def _source(name: str, datasets: Iterable[xr.Dataset]) -> str:
     """A campaign, or a file of data/, with links to its row below and to its trials in the
-    explorer."""
-    row = f"[{quoted(name)}](#data:{anchor(name)})"
-    dataset = next((each for each in datasets.values() if each.attrs["campaign"] == name), None)
+    explorer; empty if it is not in the report."""
+    dataset = next((it for it in datasets if it.attrs["campaign"] == name), None)
     if dataset is None:
-        return row
+        return f"[{quoted(name)}](#data:{anchor(name)})" * (DATA / name).is_file()
     trials = f"explorer.html#{quote(name, safe='')}"
     testbed = quoted(attributes.testbed(dataset)["name"])
     return (
-        f"{row}: {dataset.sizes['trial']} trials on {testbed}, each with its "
+        f"[{quoted(name)}](#data:{_target(dataset)}): {dataset.sizes['trial']} trials on {testbed}, each with its "
         f"[transcript]({trials}); `{quoted(chain.command(dataset))}` makes them anew"
     )
 
 
-def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> str:
+def _provenance(made: Document, datasets: Mapping[str, xr.Dataset]) -> str:
     """Where, when and with which code each campaign ran, with the digests of plan, values and
     transcripts; and the files of data/."""
     rows = []
-    for dataset in datasets.values():
+    for target, dataset in datasets.items():
         about, host = dataset.attrs, attributes.host(dataset)
         number = int((dataset.status != "ok").sum())
         trials = f"{dataset.sizes['trial']}" + (f", {number} failed" if number else "")
@@ -223,26 +409,32 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
             quoted(dataset[name].values[0].item() if dataset.sizes["trial"] else "")
             for name in ("testbed", "evidence")
         ]
-        commit = host["git_commit"][:7] if host.get("git_commit") else "—"
+        commit = host["git_commit"][:7] if host.get("git_commit") else UNKNOWN
         commit += "+" if host.get("git_dirty") else ""
         digests = about["campaign_hash"], about.get("transcripts_sha256")
-        begun = about["started"][:10] or "—"
-        rows.append(
-            (_target(about["campaign"]), *where, trials, begun, commit, *map(_first, digests))
-        )
+        begun = (moments(dataset) or [UNKNOWN])[0][:10]
+        link = f"[{quoted(about['campaign'])}]{{#data:{target}}}"
+        rows.append((link, *where, trials, begun, commit, *map(_first, digests)))
     columns = (
         "Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Transcripts"
     )  # fmt: skip
+    ours = ", `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why"
     caption = (
-        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan and transcripts. `falloff evidence verify` recomputes "
-        "them, `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why. +: "
-        "the code had changes that no commit has."
+        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan and transcripts. `falloff evidence "
+        f"verify{'' if made.columns else ' FOLDER'}` recomputes them{ours if made.columns else ''}. +: the code had changes that no "
+        "commit has."
     )
     table = Table("campaigns", columns, "lllrllll", rows, caption)
-    files = [
-        f"{_target(name)} ({_first(manifest.digest((DATA / name).read_bytes()))})"
-        for name in used
+    used = dict.fromkeys(
+        name
+        for section in made.sections
+        for figure in section.figures.values()
+        for name in figure.rests_on
         if (DATA / name).is_file()
+    )
+    files = [
+        f"[{quoted(name)}]{{#data:{anchor(name)}}} ({_first(manifest.digest((DATA / name).read_bytes()))})"
+        for name in used
     ]
     beside = (
         f"\n\nFiles of `data/` that figures show beside them: {', '.join(files)}." if files else ""
@@ -250,9 +442,5 @@ def _provenance(datasets: Mapping[str, xr.Dataset], used: Collection[str]) -> st
     return f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}{beside}\n\n:::"
 
 
-def _target(name: str) -> str:
-    return f"[{quoted(name)}]{{#data:{anchor(name)}}}"
-
-
 def _first(sha256: str | None) -> str:
-    return f"`{quoted(sha256[:DIGITS])}`{{.digest}}" if sha256 else "—"
+    return f"`{quoted(sha256[:DIGITS])}`{{.digest}}" if sha256 else UNKNOWN

@@ -6,17 +6,14 @@ It reads the executed notebooks, and judges nothing itself.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import xarray as xr
-
 from analysis import document, reproducing
 from analysis.attributes import NOT_RUN
 from analysis.document import Section
 from analysis.exhibit import Table
-from analysis.notebooks import FRAME, SUMMARY, in_order
+from analysis.notebooks import FRAME, SUMMARY, in_order, role
 from analysis.quoting import quoted
-from analysis.statements import Said, Statement, evidence_of, say
+from analysis.statements import Said, Statement, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
-from analysis.subjects import scale_model
 from analysis.todays_run import FAILED
 from analysis.wording import within_words
 from runners.record import FalloffError
@@ -24,12 +21,6 @@ from runners.record import FalloffError
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
 WIDTHS = (3, 50, 16, 28, 25, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
-# Of each of these the first page's table has the first planned statement. The abstract has those of the main question.
-FINDINGS = {
-    *("44_hpl_paper", "42_hpl_noise", "57_switch_buffers", "56_incast"),
-    *("10_mtu", "20_token_exchange", "30_link_bonding", "50_long_path"),
-    *("59_program", "55_twin", "60_oversubscription"),
-}
 MEANING = (
     "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
     "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
@@ -56,7 +47,7 @@ def gathered(folder: Path) -> dict[str, Section]:
 
 def says_something(notebook: str, section: Section) -> bool:
     """Whether a notebook belongs into the report: an experiment that states nothing does not."""
-    return notebook in FRAME or bool(section.statements)
+    return role(notebook).audience == FRAME or bool(section.statements)
 
 
 def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
@@ -72,35 +63,15 @@ def abstract(sections: Mapping[str, Section], notebook: str) -> Said:
 
     Those that compare with what was not run are left to the section. Raises FalloffError if the notebook was not executed.
     """
-    section = _section(sections, notebook)
+    if notebook not in sections:
+        raise FalloffError(f"{notebook} was not executed, and the first page rests on it")
+    section = sections[notebook]
     opening, *_ = section.answer.split("\n\n")
     made = [Statement.from_data(one) for one in section.statements]
     told = [f"- {one}" for one in made if one.primary and NOT_RUN not in one.subject]
     opens = [] if opening.startswith("- ") else [opening]
     first, *others = within_words([*opens, *told], WORDS)
     return say("\n".join([first, "", *others]))
-
-
-def figure(sections: Mapping[str, Section], notebook: str, label: str) -> document.Picture:
-    """A figure of a notebook, by its label; raises FalloffError if the notebook was not executed."""
-    return _section(sections, notebook).picture(label)
-
-
-def _section(sections: Mapping[str, Section], notebook: str) -> Section:
-    if notebook not in sections:
-        raise FalloffError(f"{notebook} was not executed, and the first page rests on it")
-    return sections[notebook]
-
-
-def limits(dataset: xr.Dataset) -> Said:
-    """What limits emulated answers most. Empty for others."""
-    if evidence_of(dataset) != "emulated":
-        return say("")
-    kept = scale_model.kept(scale_model.shares(dataset))
-    return say(
-        f"**What limits this**: all emulated nodes share one machine, and time is slowed so much that it does not count. {kept} "
-        "Only links are compared, where Fortinet's faster network also used RDMA."
-    )
 
 
 def today(
@@ -129,11 +100,11 @@ def today(
 
 
 def findings(sections: Mapping[str, Section]) -> Table:
-    """The first primary statement of each notebook of FINDINGS that was executed, in the order of the sections."""
+    """The first primary statement of each executed notebook that is `on_first_page`, in the order of the sections."""
     rows = [
         row
         for number, (name, section) in enumerate(sections.items(), 1)
-        if name in FINDINGS
+        if role(name).on_first_page
         for row in [*_rows_of(number, section)][:1]
     ]
     return Table("findings", COLUMNS, "rlllrl", rows, OF_OTHERS, widths=WIDTHS)

@@ -68,10 +68,8 @@ def report(preset, data, claims, design, out) -> int:
     """
     if sum(part is not None for part in (data, claims, design)) > 1:
         raise FalloffError("--data, --claims and --design are three things: give one of them")
-    if data is not None:
-        return make_own_report(data, out)
     if design is None and claims is None:
-        return make_report(preset, out)
+        return make_report(preset, data, out)
     import experiment
     from analysis import designs
     from analysis.claims import evaluate, ledger, tables
@@ -86,37 +84,26 @@ def report(preset, data, claims, design, out) -> int:
     return 0
 
 
-def make_report(preset: str, out: Path) -> int:
-    """Run every notebook with the preset, and write the report. Returns 1 if a run of today gave no
-    result, else 0."""
+def make_report(preset: str, data: Path | None, out: Path) -> int:
+    """Run every notebook with the preset and write the report, or with `data` that of the imports and campaigns in this folder,
+    which never goes where the project's own is. Returns 1 if a run of today gave no result, else 0."""
     import reporting
     from analysis.explorer import static
 
-    page, failed = reporting.make(preset, out)
-    static.write(None, out / EXPLORER)
-    print(f"Report: {page} and {page.with_suffix('.pdf')}")
-    for line in failed:
-        print(f"falloff: today's run failed: {line}", file=sys.stderr)
-    return int(bool(failed))
-
-
-def make_own_report(data: Path, out: Path) -> int:
-    """Report the imports and campaigns in the folder `data`, never where the project's own report
-    is. Returns 0."""
-    import own_reporting
-    from analysis.explorer import static
-
-    is_ours = out.resolve() == paths.REPORT.resolve()
-    out = own_reporting.OUT if is_ours else out
-    page, notes, left_out = own_reporting.make(data, out)
+    if data is None:
+        page, failed = reporting.make(preset, out)
+        notes = [f"falloff: today's run failed: {line}" for line in failed]
+        written = f"{page} and {page.with_suffix('.pdf')}"
+    else:
+        out = reporting.OWN_REPORT if out.resolve() == paths.REPORT.resolve() else out
+        page, *lines = reporting.make_own(data, out)
+        failed, notes = [], [f"note: {line}" for group in lines for line in group]
+        written = f"{page}, {page.with_suffix('.pdf')} and, to go on writing with, {page.with_suffix('.md')}"
     static.write(data, out / EXPLORER)
-    for line in (*notes, *left_out):
-        print(f"note: {line}", file=sys.stderr)
-    pages = (
-        f"{page}, {page.with_suffix('.pdf')} and, to go on writing with, {page.with_suffix('.md')}"
-    )
-    print(f"Report: {pages}")
-    return 0
+    for note in notes:
+        print(note, file=sys.stderr)
+    print(f"Report: {written}")
+    return int(bool(failed))
 
 
 @command(

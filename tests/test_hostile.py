@@ -263,8 +263,10 @@ def test_what_is_refused_is_told_of_in_words(held, raw, places):
         live += [*said("evidence", "verify", raw / "hostile"), *explored(raw / "hostile")]
     assert live == []
     lines = [f"hpl_size: {reason}" for reason in refused.values()]
-    section = document.Section("# Before\n\nNothing ran.", {}, {}, ())
-    text = report.markdown([section], {}, lines)
+    part = report.Part(paths.NOTEBOOKS / "90_summary.ipynb", ())
+    section = document.Section("# Before\n\nNothing ran.", {}, ())
+    whole = report.Document("supplement", [(part, section)], columns=1)
+    text = report.markdown(whole, {}, report.project_facts([]), lines)
     assert in_report(publish.to_html(text, {"title": "t"}, raw)) == []
     assert in_typst(publish.to_typst(text, {"title": "t"}, raw)) == []
 
@@ -329,11 +331,13 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     cells = [new_markdown_cell("# Before"), *map(ran, shown)]
     books = [notebook(tmp_path, name, cells) for name in (summary.SUMMARY, "41_hpl_size")]
     store.save(dataset, books[1].with_name("hpl_size.nc"))
-    page = report.build(books, tmp_path / "report", [f"hpl_size: {HOSTILE}"])
+    parts = report.parts(books)
+    facts = report.project_facts(parts)
+    page, _ = report.build(parts, facts, tmp_path / "report", [f"hpl_size: {HOSTILE}"])
     for name in ("falloff", "supplement"):
         live += in_report(page.with_name(f"{name}.html").read_text())
-    sections = [document.read(book, whole=True) for book in books]
-    text = report.markdown(sections, {"hpl_size": dataset}, [HOSTILE])
+    whole = report.Document("supplement", [(part, part.whole) for part in parts], columns=1)
+    text = report.markdown(whole, {"hpl_size": dataset}, facts, [HOSTILE])
     live += in_typst(publish.to_typst(text, {"title": "t"}, page.parent))
     live += in_terminal("".join(texts(json.loads((page.parent / "summary.json").read_text()))))
     assert live == []

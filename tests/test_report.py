@@ -3,6 +3,7 @@ document of all in two forms, with a supplement; the same notebooks give the sam
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -14,10 +15,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from shown import failed
 from synthetic import campaign, sequential_campaign
 
-from analysis import document, paths, publish, report, reproducing, store, summary, todays_run
+from analysis import document, publish, report, reproducing, store, summary, todays_run
 from analysis.derive import points
 from analysis.exhibit import Basis, Exhibit, Table, planned
-from analysis.notebooks import BY_WEIGHT, in_order
+from analysis.notebooks import FRAME, REPORT, SUPPLEMENT, in_order, role, with_audience
 from analysis.quoting import as_written
 from analysis.statements import KEY, Statement, planned_falls, say
 from runners.record import FalloffError
@@ -39,6 +40,12 @@ def ran(shown, *tags):
     output = new_output("execute_result", data=data, metadata=about, execution_count=1)
     tags = {"tags": [*tags]}
     return new_code_cell("show()", outputs=[output], execution_count=1, metadata=tags)
+
+
+def build(books, out, left_out=()):
+    """The page of the report of executed notebooks."""
+    parts = report.parts(books)
+    return report.build(parts, report.project_facts(parts), out, left_out)[0]
 
 
 def notebook(folder, name, cells):
@@ -89,7 +96,7 @@ def notebooks(falls, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built(notebooks, tmp_path_factory):
-    return report.build(notebooks, tmp_path_factory.mktemp("report"), LEFT_OUT)
+    return build(notebooks, tmp_path_factory.mktemp("report"), LEFT_OUT)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +151,7 @@ def test_a_section_is_its_words_and_outputs(notebooks, tmp_path):
     brief, whole = document.read(notebooks[1]), document.read(notebooks[1], whole=True)
     order = [brief.markdown.index(part) for part in ("# Scaling", "rate.svg", "It falls off")]
     assert order == sorted(order) and set(brief.figures) == {"rate"}
-    assert brief.rests_on == {"rate": ("hpl_scaling", "published/fortinet.toml")}
+    assert brief.figures["rate"].rests_on == ("hpl_scaling", "published/fortinet.toml")
     assert "All runs" not in brief.markdown and "#tbl:runs" in whole.markdown
     assert brief.markdown.count("::: code") < whole.markdown.count("::: code")
     cells = [ran(None), new_code_cell("late()")]
@@ -213,7 +220,7 @@ def test_a_section_that_states_nothing_is_left_out(falls, notebooks, tmp_path):
     sections = summary.gathered(folder)
     assert [*sections] == ["40_hpl_scaling", "44_hpl_paper", "20_token_exchange", "53_suspects"]
     assert [row[0] for row in summary.findings(sections).rows] == ["2", "3"]
-    page = report.build(books, tmp_path / "report", [])
+    page = build(books, tmp_path / "report")
     whole = page.with_name("supplement.html").read_text(encoding="utf-8")
     page = page.read_text(encoding="utf-8")
     assert "Silent" not in page and page.count("Scaling</h1>") == 3
@@ -230,8 +237,8 @@ def test_sections_stand_by_weight(tmp_path):
     ordered = [file.stem for file in in_order(tmp_path / f"{one}.ipynb" for one in names.split())]
     assert ordered[:4] == ["05_your_own_data", "90_summary", "40_hpl_scaling", "10_mtu"]
     assert ordered[4:] == ["99_mine", "85_claims", "95_methods", "53_suspects"]
-    there = {file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")}
-    assert len({*BY_WEIGHT}) == len(BY_WEIGHT) and {*BY_WEIGHT} | summary.FINDINGS <= there
+    weights = Counter(role(file.stem).weight for file in with_audience(REPORT, SUPPLEMENT, FRAME))
+    assert len(weights) == weights.total()
 
 
 def test_the_first_page_tells_of_a_run_that_failed(falls, notebooks):
@@ -266,15 +273,15 @@ def test_code_and_evidence_lie_under_the_figure(html):
     """With links to the trials in the explorer and to the provenance, which has digests and commands."""
     under = html[html.index("<figure") :]
     assert '<details class="code">' in under and '<details class="evidence">' in under
-    assert "falloff evidence trace rate" in under and 'href="#data:hpl_scaling"' in under
+    assert "falloff evidence trace rate" in under and 'href="#data:hpl_scaling-' in under
     assert 'href="explorer.html#hpl_scaling"' in under
     body = html[html.index("Appendix: provenance") :]
-    assert 'id="data:hpl_scaling"' in body and 'id="data:published-fortinet-toml"' in body
+    assert 'id="data:hpl_scaling-' in body and 'id="data:published-fortinet-toml"' in body
     assert "falloff evidence verify" in body and "falloff run CAMPAIGN --testbed TESTBED" in body
 
 
 def test_the_same_notebooks_give_the_same_bytes(notebooks, built, tmp_path):
-    again = report.build(notebooks, tmp_path, LEFT_OUT)
+    again = build(notebooks, tmp_path, LEFT_OUT)
     for name in ("falloff.html", "falloff.pdf", "supplement.html", "supplement.pdf"):
         assert again.with_name(name).read_bytes() == built.with_name(name).read_bytes(), name
     assert built.with_name("supplement.pdf").read_bytes().startswith(b"%PDF")

@@ -14,11 +14,11 @@ from shown import failed
 from synthetic_hpl_paper import smith_campaign
 
 import reporting
-from analysis import paths, report, store
+from analysis import notebooks, paths, report, store
 from analysis.explorer import static
-from analysis.summary import SUMMARY
+from analysis.notebooks import SUMMARY
 
-SECTIONS = {file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")} - {*reporting.NO_SECTIONS}
+SECTIONS = {file.stem for file in notebooks.sections()}
 
 
 @pytest.fixture
@@ -34,9 +34,11 @@ def make(monkeypatch, tmp_path):
 
         monkeypatch.setattr(paths, "EXECUTED", tmp_path)
         monkeypatch.setattr(reporting.Kernel, "execute", execute)
-        monkeypatch.setattr(report, "build", lambda *given: given)
-        (books, _, left_out), _ = reporting.make(preset, tmp_path)
-        return SimpleNamespace(run=run, books={book.stem for book in books}, left_out=left_out)
+        monkeypatch.setattr(
+            report, "build", lambda parts, _, out, left_out: ((parts, left_out), [])
+        )
+        (parts, left_out), _ = reporting.make(preset, tmp_path)
+        return SimpleNamespace(run=run, books={part.book.stem for part in parts}, left_out=left_out)
 
     return made
 

@@ -17,21 +17,21 @@ from command_line import run
 from marks import the_rest_is_long
 
 import experiment
-import own_reporting
+import reporting
 from analysis import (
+    machines,
+    methods,
     notebooks,
-    own_cluster,
     own_data,
-    own_methods,
     own_program,
-    own_report,
     paths,
     publish,
+    report,
     store,
 )
+from analysis.descriptions.report_facts import ReportFacts
 from analysis.evidence import archive, verify
 from analysis.explorer import server
-from analysis.report_facts import ReportFacts
 from runners import lock, payload, recording, status
 from runners.journal import Folder, read_transcript, write_whole
 from runners.record import FalloffError, judge
@@ -69,10 +69,10 @@ def reported(data: Path, monkeypatch, tmp_path):
         built.extend(parts)
         return out, []
 
-    monkeypatch.setattr(own_reporting.reporting, "Kernel", InProcess)
-    monkeypatch.setattr(own_report, "build", build)
+    monkeypatch.setattr(reporting, "Kernel", InProcess)
+    monkeypatch.setattr(report, "build", build)
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
-    *_, lines = own_reporting.make(data, tmp_path / "out")
+    *_, lines = reporting.make_own(data, tmp_path / "out")
     return built, lines
 
 
@@ -88,15 +88,15 @@ def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
         assert "no section shows its readings" in str(reason)
         assert not own_data.sections(dataset)
         return
-    assert {part.dataset.attrs["campaign"] for part in parts} == {dataset.attrs["campaign"]}
+    assert {one.attrs["campaign"] for part in parts for one in part.datasets} == {
+        dataset.attrs["campaign"]
+    }
     assert all(
         ": " in line and "\n" not in line and "Error:" not in line.partition("FalloffError:")[0]
         for line in lines
     )
-    datasets, shown = [dataset], [(part.notebook, part.dataset) for part in parts]
-    own_cluster.section(datasets, ReportFacts())
-    own_methods.methods(shown)
-    assert own_methods.limits(shown)
+    machines.section([dataset], ReportFacts())
+    assert "# Limits" in methods.sections({part.book.stem for part in parts}, [dataset])
 
 
 def test_a_section_that_cannot_be_made_says_why():
@@ -105,8 +105,8 @@ def test_a_section_that_cannot_be_made_says_why():
     def damaged():
         raise IndexError("too many <indices>")
 
-    assert "too many" in own_report._optional("Beside", damaged)
-    assert own_report._optional("Beside", lambda: "# Beside") == "# Beside"
+    assert "too many" in report._optional("Beside", damaged)
+    assert report._optional("Beside", lambda: "# Beside") == "# Beside"
 
 
 def test_of_several_runs_of_a_campaign_the_latest_is_reported(monkeypatch, tmp_path):
@@ -353,7 +353,7 @@ def test_an_introduction_is_text_in_every_form_of_the_report():
     facts = ReportFacts(
         introduction="*Mine*: <script>alert(1)</script> `<b>`{=html} \\input{/etc/passwd}"
     )
-    text = own_report.introduction(facts)
+    text = report.introduction(facts)
     html, latex = (pypandoc.convert_text(text, form, "markdown") for form in ("html", "latex"))
     assert "<em>Mine</em>" in html and "alert(1)" in html
     assert (

@@ -105,7 +105,7 @@ def test_the_page_says_when_and_where_it_ran(started, called):
     run = failed(run_of(started, git_dirty=True), "machine-busy: it waited")
     facts = ("2026", "commit 3dbaedb with changes", "Xeon", "2 processors", "kernel 6.18.1")
     told = todays_run.TodaysRun(run, (), without_reading(run))
-    section = Section("Scaling", {}, {}, (), today=tuple(told.as_data()))
+    section = Section("Scaling", {}, (), today=tuple(told.as_data()))
     sections = {"40_scaling": section}
     for text in (told.text, summary.today(sections).text):
         text = as_written(text).replace("\u00a0", " ")

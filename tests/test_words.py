@@ -3,6 +3,7 @@
 import json
 import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import recorded
 from executed import words
 
 import experiment
-import own_reporting
+import reporting
 from analysis import importing, notebooks, own_data, own_import, paths, samples, store
 from analysis.attributes import UNLIMITED
 from analysis.descriptions import testbeds
@@ -88,7 +89,7 @@ def sections():
     for file in notebooks.of_experiments():
         campaign = notebooks.campaign_of(file)
         for kind, testbed in TESTBEDS.items() if campaign else ():
-            if notebooks.OF_ONE_KIND.get(file.stem, kind) != kind:
+            if notebooks.role(file.stem).evidence not in ("", kind):
                 continue
             try:
                 experiment.plan_campaign(campaign, testbed, "full")
@@ -139,8 +140,8 @@ def test_an_import_promises_a_report_exactly_where_a_section_shows_it(
     output.write_text(recorded.text(f"{tool}/{name}"))
     said = own_import.kept(importing.read(tool, [output], {}), tmp_path / "mine")
     (folder,) = [file.parent for file in (tmp_path / "mine").rglob("trials.json")]
-    wanted = own_reporting._sections({folder: store.read(folder)}, ())
-    assert [notebook for notebook, *_ in wanted] == shown
+    wanted = reporting.planned_sections({folder: store.read(folder)})
+    assert [section.notebook for section in wanted] == shown
     assert ("makes a report of it" in said) is bool(shown)
     for notebook in shown:
         file = paths.NOTEBOOKS / f"{notebook}.ipynb"
@@ -203,7 +204,8 @@ def test_a_campaign_of_another_kind_is_shown_as_ones_own_data():
         ("program", "measured", ["13_collectives"]),
         ("program", "emulated", ["59_program"]),
     ):
-        assert own_reporting._shown_by(of_kind(reference(campaign), kind)) == shown
+        wanted = reporting.planned_sections({Path(campaign): of_kind(reference(campaign), kind)})
+        assert [section.notebook for section in wanted] == shown
 
 
 def test_harmless_letters_need_no_backslash():

@@ -203,7 +203,7 @@ def _of_dataset(
     if not np.isfinite(starts).any():
         remedy = "write its results to a CSV file with the columns time, rate and block"
         raise FalloffError(f"{source} does not say when it was measured: {remedy}")
-    is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
+    is_imported = attributes.is_imported(dataset)
     rows, units = [], {}
     # The journal has the session of a campaign's own trials; that of imported ones follows from their time.
     numbers = [str((blocks.get(block) or [1])[-1]) for block in dataset.block.values.tolist()]

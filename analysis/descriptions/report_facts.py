@@ -1,0 +1,39 @@
+"""`report.toml`: what the author of a report says of it and of the cluster."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from analysis.descriptions.tables import Setting, Table, made, read_toml, said
+
+NAME = "report.toml"
+Text = Annotated[str, said("a text in quotes")]
+Texts = Annotated[list[str], said('a list of texts, such as ["hpl"]')]
+Facts = Annotated[
+    dict[str, Setting | list[Setting]], said("a word and a text or number in each line")
+]
+
+
+class ReportFacts(Table):
+    """The title matter of a report; facts about the `cluster`; the campaigns that are its `sections`, in this order (none given:
+    all); and whether its `numbers` have a decimal point (en) or a decimal comma (de)."""
+
+    title: Annotated[str, Field(min_length=1), said("a text in quotes")] = (
+        "Does this cluster's efficiency fall off with its interconnect?"
+    )
+    subtitle: Text = ""
+    authors: Texts = []
+    affiliation: Text = ""
+    date: Text = ""
+    introduction: Text = ""
+    sections: Texts = []
+    numbers: Literal["en", "de"] = "en"
+    cluster: Facts = {}
+
+
+def read(folder: Path) -> ReportFacts:
+    """The facts in a folder's report.toml; without the file none. Raises FalloffError naming every
+    fault."""
+    file = folder / NAME
+    return made(ReportFacts, read_toml(file, NAME), str(file)) if file.exists() else ReportFacts()

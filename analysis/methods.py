@@ -1,0 +1,42 @@
+"""How a user's own data were judged, and what they cannot tell: the paragraphs of templates/methods.md and limits.md, each only
+where its data are."""
+
+from collections.abc import Collection, Sequence
+
+import xarray as xr
+
+from analysis import attributes
+from analysis.imported_hpl import MARGIN
+from analysis.own_data import HPL, MESSAGES, STREAMS, TWIN
+from analysis.publish import TEMPLATES
+from analysis.statements import evidence_of
+from analysis.wording import listed, percent
+
+
+def sections(names: Collection[str], datasets: Sequence[xr.Dataset]) -> str:
+    """The report's sections on methods and limits (Markdown), for the names of its notebooks and the datasets that they show."""
+    imported = [attributes.is_imported(dataset) for dataset in datasets]
+    unordered = [attributes.is_unordered(dataset) for dataset in datasets]
+    is_there = {
+        "planned": not all(imported),
+        "imported": any(imported),
+        "hpl": HPL in names,
+        "blocks": HPL in names and not all(unordered),
+        "unordered": HPL in names and any(unordered),
+        "no blocks": any(unordered),
+        "messages": MESSAGES in names,
+        "wire": MESSAGES in names or STREAMS in names,
+        "twin": TWIN in names,
+        "evidence": True,
+    }
+    words = {
+        "margin": percent(MARGIN, 0),
+        "kinds": listed(sorted({*map(evidence_of, datasets)})),
+    }
+    parts = []
+    for title in ("Methods", "Limits"):
+        text = (TEMPLATES / f"{title.lower()}.md").read_text(encoding="utf-8").strip()
+        paragraphs = [paragraph.partition(": ") for paragraph in text.split("\n\n")]
+        chosen = [text for key, _, text in paragraphs if is_there[key]]
+        parts += [f"# {title}", *chosen] if chosen else []
+    return "\n\n".join(parts).format(**words)
