@@ -45,13 +45,17 @@ def make(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
             notebook, folder, dataset = wanted.pop(0)
             file = paths.NOTEBOOKS / f"{notebook}.ipynb"
             made = place / f"{notebook}-{folder.name}" / file.name
-            data_of = folder if notebook in own_data.NOTEBOOKS else data
-            about = {"campaign": dataset.attrs["campaign"]} if own_program.is_one(dataset) else {}
+            data_of = folder if _is_alone(notebook, dataset) else data
+            is_named = own_program.is_one(dataset) or notebook == own_data.HPL
+            about = {"campaign": dataset.attrs["campaign"]} if is_named else {}
             if error := kernel.execute(file, made, data=str(data_of.resolve()), **about):
                 lines.append(f"{folder.name}: {notebook} is left out: {error.splitlines()[0]}")
                 shown = [*(part.dataset for part in parts), *(further[2] for further in wanted)]
-                if notebook not in own_data.NOTEBOOKS and all(one is not dataset for one in shown):
-                    wanted[:0] = [(name, folder, dataset) for name in own_data.sections(dataset)]
+                if notebook not in notebooks.OF_OWN_FILES and all(
+                    one is not dataset for one in shown
+                ):
+                    others = (name for name in own_data.sections(dataset) if name != notebook)
+                    wanted[:0] = [(name, folder, dataset) for name in others]
             else:
                 parts.append(Part(notebook, made, dataset))
             done += 1
@@ -99,7 +103,7 @@ def _sections(
     chosen = of(_shown_by) or of(own_data.sections)
     chosen.sort(key=lambda one: notebooks.by_weight(one[0]))
     of_each = {
-        (notebook, folder if notebook in own_data.NOTEBOOKS else dataset.attrs["campaign"]): (
+        (notebook, folder if _is_alone(notebook, dataset) else dataset.attrs["campaign"]): (
             notebook,
             folder,
             dataset,
@@ -115,6 +119,12 @@ def _sections(
     return [
         one for name in asked for one in chosen if name in (one[2].attrs["campaign"], one[1].name)
     ]
+
+
+def _is_alone(notebook: str, dataset: xr.Dataset) -> bool:
+    """Whether a section shows one folder alone: several imports have the same campaign's name."""
+    is_of_folder = notebook in notebooks.OF_OWN_FILES and notebook != own_data.TWIN
+    return is_of_folder or own_methods.is_import(dataset)
 
 
 def _shown_by(dataset: xr.Dataset) -> list[str]:

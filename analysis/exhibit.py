@@ -20,6 +20,7 @@ from analysis import attributes, style
 from analysis.contrasts import session_count, sessions_by_block
 from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.statements import KEY, evidence_of
+from analysis.store import IMPORTED
 from analysis.wording import counted, of_sessions, percent
 from runners.record import FalloffError
 
@@ -146,8 +147,20 @@ def figure(
     ]
     rests_on = tuple(dict.fromkeys([of.attrs["campaign"], *others]))
     return Exhibit(
-        label, drawn, shows, basis or Basis.of_dataset(of, intervals, blocks), alt, marks, rests_on
+        label_of(label, of),
+        drawn,
+        shows,
+        basis or Basis.of_dataset(of, intervals, blocks),
+        alt,
+        marks,
+        rests_on,
     )
+
+
+def label_of(name: str, dataset: xr.Dataset) -> str:
+    """The label of a figure or table of a dataset. A report may show several imports: theirs end with the digest."""
+    is_import = attributes.testbed(dataset).get("kind") == IMPORTED
+    return f"{name}_{dataset.attrs['campaign_hash'][:8]}" if is_import else name
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import pandas as pd
 import xarray as xr
 
 from analysis import attributes
+from analysis.attributes import names_by_rate
 from analysis.fitting.pieces import FLOOR, Piece, Value, split
-from analysis.imported_hpl import networks
 from analysis.points import in_words, of_trials, varying
 from analysis.statistics.intervals import average
 from analysis.wire import wire_limit
@@ -64,7 +64,7 @@ def series_of(dataset: xr.Dataset) -> pd.DataFrame:
     words that differ besides the network, and `mtu` [B] as far as it was set."""
     settings = of_trials(dataset)
     chosen = [name for name in varying(settings) if name != "interconnect"]
-    names = networks(dataset, dataset.interconnect.values.tolist())
+    names = names_by_rate(dataset, dataset.interconnect.values.tolist())
     rows = []
     for levels in settings:
         network, others = levels.get("interconnect", ""), ", ".join(in_words(levels, chosen))
@@ -95,7 +95,7 @@ def messages(dataset: xr.Dataset) -> xr.Dataset:
     found.bandwidth.attrs = {"units": "B/s", "long_name": "bandwidth"}
     found = found.assign_coords(evidence=str(dataset.evidence.values[0]))
     found = found.assign_attrs({**dataset.attrs, "repeats": "unordered"})
-    place = {name: rank for rank, name in enumerate(networks(dataset, about.network))}
+    place = {name: rank for rank, name in enumerate(names_by_rate(dataset, about.network))}
     return found.isel(series=np.argsort([place[name] for name in about.network], kind="stable"))
 
 

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, style
 from analysis import own_statements as state
+from analysis.attributes import names_by_rate
 from analysis.exhibit import Basis, Table
-from analysis.imported_hpl import networks
 from analysis.imported_network import (
     BIG,
     MISS,
@@ -159,7 +159,7 @@ def of_values(dataset: xr.Dataset, values: pd.DataFrame) -> Iterator[Statement]:
     """The mean of each quantity on each network, with its share of the wire."""
     found, wires = means(values), limits(dataset, values)
     about = dataset.assign_attrs(repeats="unordered")
-    names = networks(dataset, found.network)
+    names = names_by_rate(dataset, found.network)
     found["place"] = found.network.map({name: rank for rank, name in enumerate(names)})
     for row in found.sort_values("place", kind="stable").itertuples():
         value = (row.mean, row.low, row.high)
@@ -282,7 +282,7 @@ def draw_values(dataset: xr.Dataset, values: pd.DataFrame) -> Figure:
     """Every value by series, a panel for each quantity, with the mean and what the wire carries."""
     found, wires = means(values), limits(dataset, values)
     quantities = list(dict.fromkeys(values.quantity))
-    rank = {name: place for place, name in enumerate(networks(dataset, found.network))}
+    rank = {name: place for place, name in enumerate(names_by_rate(dataset, found.network))}
     ordered = values.assign(rank=values.network.map(rank)).sort_values("rank", kind="stable")
     names = _looks(zip(ordered.series, ordered.network))
     with style.styled():

@@ -26,7 +26,6 @@ from runners.record import FalloffError, unknown
 SUMMARY = "90_summary"  # gathers what all others state
 # What shows a user's own files; as long as none are named, an example.
 OF_OWN_FILES = (
-    "05_your_own_data",
     "06_your_own_messages",
     "07_your_own_streams",
     "08_faster_networks",
@@ -41,7 +40,7 @@ CLAIMS = "85_claims"
 TESTS_OF_TOOLS = ("12_ping_pong", "53_suspects", "86_compare", "87_reproduce")
 # The report's sections by weight. An experiment that is not named comes before the claims.
 BY_WEIGHT = (
-    *(SUMMARY, MAIN, "44_hpl_paper"),
+    *(SUMMARY, MAIN, *OF_OWN_FILES, "44_hpl_paper"),
     # What explains the answer
     *("41_hpl_size", "42_hpl_noise", "46_scale_model", "45_hpl_agreement"),
     "48_hpl_messages",
@@ -194,10 +193,9 @@ def in_order(files: Iterable[Path]) -> list[Path]:
 
 
 def by_weight(notebook: str) -> tuple[int, bool, str]:
-    """What sorts notebooks, by their names, into the order of the report; a user's own files come first."""
+    """What sorts notebooks, by their names, into the order of the report."""
     is_named = notebook in BY_WEIGHT
-    place = BY_WEIGHT.index(notebook if is_named else CLAIMS)
-    return -1 if notebook in OF_OWN_FILES else place, is_named, notebook
+    return BY_WEIGHT.index(notebook if is_named else CLAIMS), is_named, notebook
 
 
 def given() -> Mapping[str, xr.Dataset] | None:

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from analysis import drawing, points, style
 from analysis.attributes import short_names
 from analysis.exhibit import Basis, Table
-from analysis.imported_hpl import MARGIN
 from analysis.imported_network_shown import display_unit, in_words, label
 from analysis.own_data import NOTEBOOKS, OPERATIONS
 from analysis.quoting import as_written
@@ -24,6 +23,7 @@ from analysis.statements import Statement, estimated, evidence_of, judged_fall, 
 from analysis.statistics.design import LEVEL
 from analysis.statistics.intervals import average
 from analysis.statistics.unordered import judge_unordered
+from analysis.subjects.hpl_points import MARGIN
 from analysis.wording import byte_size, counted, estimate
 from runners.record import FalloffError
 

@@ -6,17 +6,17 @@ import numpy as np
 import xarray as xr
 
 from analysis import importing, paths, store
+from analysis.attributes import names_by_rate
 from analysis.evidence import verify
 from analysis.exhibit import Table
-from analysis.imported_hpl import networks
-from analysis.notebooks import OF_OWN_FILES
+from analysis.notebooks import MAIN, OF_OWN_FILES
 from analysis.quoting import quoted
 from analysis.schema import settings
 from analysis.wording import UNKNOWN, counted, number
 from runners.journal import Folder
 from runners.record import FalloffError
 
-HPL, MESSAGES, STREAMS, TWIN, OPERATIONS = OF_OWN_FILES
+HPL, (MESSAGES, STREAMS, TWIN, OPERATIONS) = MAIN, OF_OWN_FILES
 # What `falloff twin` simulates: points that were run, and networks that are not there.
 FORETOLD = ("twin_held_out", "twin_what_if")
 _OF_TWIN = ("twin_tokens", "twin_load", "suspects", "twin_hpl")  # of the example
@@ -33,9 +33,8 @@ NOTEBOOKS = {
         "ptrans_bandwidth", "random_access_rate", "stream_triad_star_bandwidth", "fft_rate", "program_time",
     ),
 }  # fmt: skip
-# What a notebook shows as long as no data are named: a shipped campaign, and recorded outputs of tools.
+# What a notebook shows as long as no data are named: recorded outputs of tools.
 EXAMPLES = {
-    HPL: paths.REFERENCE / "hpl_scaling-fortinet_model",
     MESSAGES: paths.ROOT / "tests" / "transcripts" / "osu",
     STREAMS: paths.ROOT / "tests" / "transcripts" / "netperf",
     OPERATIONS: paths.ROOT / "tests" / "transcripts" / "osu" / "5.6.3-collectives.txt",
@@ -133,8 +132,6 @@ def twin(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
 
 def _example(notebook: str) -> xr.Dataset:
     source = EXAMPLES[notebook]
-    if (source / "trials.json").exists():
-        return store.read(source)
     tool = source.name if source.is_dir() else source.parent.name
     found = importing.read(tool, [source], {"interconnect": "example"})
     return store.read(importing.keep(found, paths.BUILD / "example"))
@@ -175,7 +172,7 @@ def setting_table(dataset: xr.Dataset) -> Table:
         values = chosen[name].values
         known = [each for each in values.tolist() if each == each and each != ""]
         if name == "interconnect":
-            known = list(networks(chosen, known).values())
+            known = list(names_by_rate(chosen, known).values())
         if known:
             levels = list(dict.fromkeys(known))
             words = [(each if name == "interconnect" else quoted(each)) if isinstance(each, str) else number(each, 6).rstrip("0").rstrip(".") if each != int(each) else f"{each:.0f}" for each in levels]  # fmt: skip

@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import (
-    imported_hpl,
-    imported_hpl_shown,
+    exhibit,
     imported_network,
     imported_network_shown,
     importing,
+    notebooks,
     operations,
     own_data,
     paths,
@@ -19,6 +20,7 @@ from analysis import (
 )
 from analysis.importing import Import
 from analysis.quoting import as_written
+from analysis.subjects import hpl_points
 
 MOST_FILES = 8  # of which every reading is printed
 
@@ -51,9 +53,9 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
     """
     texts, figures = [], {}
     if dataset.attrs["campaign"] == "hpl" or own_data.has(dataset, own_data.HPL):
-        study = imported_hpl.analyse(dataset)
-        texts.append(imported_hpl_shown.text(study))
-        figures[study.ordinate] = imported_hpl_shown.draw(study)
+        text, drawn = _of_notebook(own_data.HPL, dataset)
+        texts.append(text)
+        figures |= drawn
     if own_data.has(dataset, own_data.MESSAGES):
         messages = imported_network.messages(dataset)
         texts.append(_plain(imported_network_shown.of_messages(messages)))
@@ -64,7 +66,7 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
         figures["streams"] = imported_network_shown.draw_values(dataset, values)
     is_open = (dataset.interconnect.values == "") & (dataset.status.values == "ok")
     if {"messages", "streams"} & {*figures} and is_open.sum() > 1:
-        texts.append(imported_hpl.NO_NETWORK)
+        texts.append(hpl_points.NO_NETWORK)
     if own_data.has(dataset, own_data.OPERATIONS):
         others = operations.values(dataset)
         texts.append(_plain(operations.statements(dataset, others)))
@@ -72,9 +74,27 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
     return texts, figures
 
 
+def _of_notebook(name: str, dataset: xr.Dataset) -> tuple[str, dict[str, Figure]]:
+    """The statements that a notebook makes of a dataset, its table of points and its notes as text, and its figures."""
+    campaign = dataset.attrs["campaign"]
+    file = paths.NOTEBOOKS / f"{name}.ipynb"
+    run = notebooks.run(file, {campaign: dataset}, campaign=campaign)
+    parts = [_plain(run.statements)]
+    for table in run.tables:
+        if table.label == exhibit.label_of("points", dataset):
+            parts.append(pd.DataFrame(table.rows, columns=table.columns).to_string(index=False))
+    parts.append("\n".join(f"note: {note}" for note in run.names.get("notes", ())))
+    return _unquoted("\n\n".join(parts)), {
+        label: figure.figure for label, figure in run.figures.items()
+    }
+
+
 def _plain(statements) -> str:
-    lines = [str(one).replace("**", "") for one in statements]
-    return as_written("\n".join(lines).replace("\u00a0", " "))
+    return _unquoted("\n".join(str(one).replace("**", "") for one in statements))
+
+
+def _unquoted(text: str) -> str:
+    return as_written(text.replace("\u00a0", " "))
 
 
 def _with_refusals(dataset: xr.Dataset, listed: str) -> str:

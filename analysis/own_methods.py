@@ -1,15 +1,15 @@
 """How one's own data were judged, and what they cannot tell: paragraphs for the report, each only where its data are."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import xarray as xr
 
 from analysis import attributes
-from analysis.imported_hpl import MARGIN
 from analysis.importing import BLOCKS
 from analysis.notebooks import OF_OWN_FILES
 from analysis.own_data import HPL, MESSAGES, STREAMS, TWIN
 from analysis.store import IMPORTED
+from analysis.subjects import hpl_points
 from analysis.wording import listed, percent
 
 
@@ -25,32 +25,33 @@ def is_unordered(dataset: xr.Dataset) -> bool:
 
 def methods(shown: Sequence[tuple[str, xr.Dataset]]) -> str:
     """The methods of the sections, each a notebook's name and its dataset (Markdown)."""
-    return "\n\n".join(_methods({name for name, _ in shown}, [each for _, each in shown]))
+    return "\n\n".join(_methods(shown))
 
 
-def _methods(names: Collection[str], datasets: Sequence[xr.Dataset]) -> Iterator[str]:
-    if any(name not in OF_OWN_FILES for name in names):
+def _methods(shown: Sequence[tuple[str, xr.Dataset]]) -> Iterator[str]:
+    names, datasets = {name for name, _ in shown}, [each for _, each in shown]
+    if any(name not in OF_OWN_FILES and not is_import(each) for name, each in shown):
         yield (
             "Every campaign was planned before it ran: points, margin, order and when to stop. A block is one run of every point in "
             "random order. Values are compared within blocks, as logarithms, and intervals are Student's $t$ over the blocks. *Falls off* "
             "needs a whole interval beyond the margin, *flat* one that lies inside it [@schuirmann]. Secondary statements are corrected for each "
             "other [@holm]. A run whose bytes went over another network, or that fails its tool's own check, has no value."
         )
-    if HPL in names:
+    if any(name == HPL and not hpl_points.is_planned(each) for name, each in shown):
         yield (
             "HPL counts its operations and divides by the time of the slowest process [@hpl]. A run that failed HPL's residual check has no "
             "rate. The efficiency is the rate over what all nodes can compute: over Rpeak where that was given, else over the rate "
-            "on one node or on the fewest nodes. Means of rates are harmonic [@hoefler]."
+            "on one node or on the fewest nodes. Where several settings were tried, a point has those with the highest harmonic mean [@hoefler]."
         )
         yield (
             "Rates are compared as logarithms. A *fall* is the relative loss of efficiency from the fewest to the most nodes, or that of "
-            f"the ratio of two networks. It is *flat* when its whole 90 % interval lies inside a margin of {percent(MARGIN, 0)} [@schuirmann]. It "
+            f"the ratio of two networks. It is *flat* when its whole 90 % interval lies inside a margin of {percent(hpl_points.MARGIN, 0)} [@schuirmann]. It "
             "*falls off* when the whole interval lies beyond the margin. Several statements are corrected for each other [@holm]. "
             + _of_repeats(datasets)
         )
         yield (
             "Laws of the efficiency over nodes are fitted by least squares: a constant, Amdahl's [@amdahl], universal scalability [@gunther] and a power law. "
-            "A law that misses its data is not quoted. Each law is also fitted to at most half of the nodes, and the error is that of its "
+            "The law of HPL's messages [@hpl] is fitted where each node runs one process. A law that misses its data is not quoted. Each law is also fitted to at most half of the nodes, and the error is that of its "
             "prediction for the most nodes."
         )
     if MESSAGES in names:

@@ -67,7 +67,12 @@ def build(parts: Sequence[Part], facts: ReportFacts, out: Path) -> tuple[Path, l
     if not parts:
         raise FalloffError("there is nothing to report")
     # There is no supplement, so that one's own notebooks are shown whole.
-    sections = [document.read(part.book, whole=part.notebook in OF_OWN_FILES) for part in parts]
+    sections = [
+        document.read(
+            part.book, whole=own_methods.is_import(part.dataset) or part.notebook in OF_OWN_FILES
+        )
+        for part in parts
+    ]
     stated = [
         one | {"notebook": part.notebook}
         for part, section in zip(parts, sections)

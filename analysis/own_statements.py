@@ -7,62 +7,11 @@ import xarray as xr
 
 from analysis import statements
 from analysis.importing import BLOCKS
-from analysis.statements import Statement, change, interval_in_words
-from analysis.statistics.judgement import FALLS_OFF, FLAT, RISES, SIZE_OPEN, Judgement
+from analysis.statements import Statement, interval_in_words
 from analysis.statistics.unordered import IF_ALIKE
-from analysis.wording import counted, level_in_words, listed, number, percent
+from analysis.wording import number, percent
 
 LEVEL_95 = "95 % t interval"
-
-
-def fall(
-    dataset: xr.DataArray | xr.Dataset,
-    network: str,
-    name: str,
-    judged: Judgement,
-    start: int,
-    end: int,
-    ends: tuple[float, float],
-    against: str = "",
-    of: str = "efficiency",
-    count: str = "nodes",
-    differing: Sequence[str] = (),
-) -> Statement:
-    """Whether a network's efficiency falls off over nodes, or its ratio to another network's rate.
-
-    `ends` are the values [1] at `start` and `end`; `differing` is what else differs between its points.
-    """
-    span = f"from {start} to {counted(end, count[:-1])}"
-    where = f"{span}, with different {listed(differing)}" if differing else span
-    who = f"{name} against {against}" if against else name
-    subject = who if against else f"{name}'s {of}"
-    lost = "" if judged.fall is None else change(judged.fall)
-    basis = _basis(judged)
-    if against:
-        what = f"the ratio of their rates {lost}{basis}"
-    else:
-        what = f"its {of} goes from {percent(ends[0])} to {percent(ends[1])} and {lost}{basis}"
-    sentence = {
-        FALLS_OFF: f"**{name} falls off{_of(against)}** {where}: {what}.",
-        FLAT: f"**{name} stays flat{_of(against)}** {where}: {what}.",
-        RISES: f"**{name} rises{_of(against)}** {where}: {what}.",
-        SIZE_OPEN: f"**{name} falls{_of(against)}** {where}: {what}. Whether by more than the margin of "
-        f"{percent(judged.margin, 0)} is open.",
-    }.get(judged.answer)
-    if sentence is None and judged.interval is None and judged.fall is not None:
-        sentence = f"**Whether {who} falls off {where} is open**: {what} in single runs, which have no interval."
-    elif sentence is None:
-        sentence = f"**Whether {who} falls off {where} is open**: {what}. {judged.reason}"
-    return statements.judged_fall(
-        statements.origin(dataset),
-        f"{subject} falls off {span}",
-        judged,
-        kind=f"{level_in_words(judged.confidence or 0)} t interval over the {_unit(dataset)}s",
-        n_of=_unit(dataset),
-        primary=True,
-        sentence=sentence,
-        series=network,
-    )
 
 
 def estimate(
@@ -117,20 +66,6 @@ def caveat(dataset: xr.DataArray | xr.Dataset, runs: Sequence[int], margin: floa
             f"and answers hold {IF_ALIKE}, and what drifted while the runs were made is not in them."
         )
     return " ".join(filter(None, (first, kept)))
-
-
-def _basis(judged: Judgement) -> str:
-    if judged.interval is None:
-        return ""
-    low, high = judged.interval
-    if (judged.fall or 0) < -statements.NOTHING:  # the interval of a gain has the gain's sign
-        low, high = -high, -low
-    interval = interval_in_words((low, high), None, judged.confidence or 0)
-    return f" ({', '.join(filter(None, (interval, judged.condition)))})"
-
-
-def _of(against: str) -> str:
-    return f" against {against}" if against else ""
 
 
 def _unit(dataset: xr.DataArray | xr.Dataset) -> str:

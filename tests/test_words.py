@@ -124,16 +124,14 @@ IMPORTS = [
     (
         "hpcc",
         "1.5.0-two-processes",
-        ["05_your_own_data", "07_your_own_streams", "09_your_own_operations"],
+        ["40_hpl_scaling", "07_your_own_streams", "09_your_own_operations"],
     ),
     ("iperf3", "3.12-refused", []),
 ]
 
 
 @pytest.mark.parametrize(("tool", "name", "shown"), IMPORTS, ids=lambda one: str(one)[:30])
-def test_an_import_promises_a_report_exactly_where_a_section_shows_it(
-    tool, name, shown, tmp_path, monkeypatch
-):
+def test_an_import_promises_a_report_exactly_where_a_section_shows_it(tool, name, shown, tmp_path):
     """What a section says of imported files has no word of emulation or simulation."""
     output = tmp_path / "output.txt"
     output.write_text(recorded.text(f"{tool}/{name}"))
@@ -144,8 +142,8 @@ def test_an_import_promises_a_report_exactly_where_a_section_shows_it(
     assert ("makes a report of it" in said) is bool(shown)
     for notebook in shown:
         file = paths.NOTEBOOKS / f"{notebook}.ipynb"
-        monkeypatch.setitem(own_data.EXAMPLES, notebook, folder)
-        text = text_of(file, notebooks.run(file))
+        campaign = {"campaign": tool} if notebook == own_data.HPL else {}
+        text = text_of(file, notebooks.run(file, data=str(folder), **campaign))
         assert not foreign_words(text, "measured") and not glued_lists(text)
 
 
@@ -165,7 +163,7 @@ def test_every_reading_that_is_compared_has_a_section_or_an_experiment():
     }  # with half_round_trip
 
 
-def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path, monkeypatch):
+def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path):
     """OSU's allreduce on 2 and 8 nodes, three times slower there, beside another operation: the planted loss of speed."""
     random, rows = np.random.default_rng(1), []
     for test, factor in (("Allreduce", 1.0), ("Allgather", 5.0)):
@@ -182,8 +180,7 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path, mon
                 rows.append((name, {"nodes": nodes, "interconnect": "gige"}))
     found = importing.read("osu", sorted(tmp_path.glob("*.txt")), {}, rows)
     folder = importing.keep(found, tmp_path / "mine")
-    monkeypatch.setitem(own_data.EXAMPLES, own_data.OPERATIONS, folder)
-    made = notebooks.run(paths.NOTEBOOKS / f"{own_data.OPERATIONS}.ipynb")
+    made = notebooks.run(paths.NOTEBOOKS / f"{own_data.OPERATIONS}.ipynb", data=str(folder))
     falls = {one.subject: one for one in made.statements if one.quantity == "fall"}
     assert len(falls) == 4 and {one.n for one in made.statements} == {3}
     for one in falls.values():
@@ -198,7 +195,7 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path, mon
 def test_a_campaign_of_another_kind_is_shown_as_ones_own_data():
     """The paper's cases on a cluster: no section on simulations and planted changes, but HPL over nodes."""
     for campaign, kind, shown in (
-        ("hpl_paper_emulated", "measured", ["05_your_own_data"]),
+        ("hpl_paper_emulated", "measured", ["40_hpl_scaling"]),
         ("program", "measured", ["09_your_own_operations"]),
         ("program", "emulated", ["59_program"]),
     ):

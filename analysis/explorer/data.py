@@ -13,15 +13,15 @@ import pandas as pd
 import xarray as xr
 
 from analysis import paths, store
-from analysis.attributes import design, interconnects, testbed
-from analysis.derive import over_factors, points
+from analysis.attributes import design, interconnects, names_by_rate, testbed
+from analysis.derive import PEAK, counted_in, over_factors, points
 from analysis.efficiency import efficiency
-from analysis.imported_hpl import PEAK, Imported, analyse, networks
 from analysis.quoting import as_written
 from analysis.schema import schema
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
+from analysis.subjects.hpl_points import results_if_any
 from analysis.subjects.hpl_sensitivity import meaning
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
@@ -292,9 +292,9 @@ def trials(dataset: xr.Dataset) -> Trials:
             f"{campaign} evidence of several kinds, {', '.join(kinds)}: never pooled."
         )
     repeats = str(chosen.testbed.values[0]) == store.IMPORTED
-    study = _imported_hpl(dataset) if repeats else None
-    if study is not None and study.count == "nodes":
-        known = chosen.trial_id.to_series().map(study.runs.set_index("trial_id").nodes)
+    hpl = results_if_any(dataset) if repeats else None
+    if hpl is not None and counted_in(hpl.points) == "nodes":
+        known = chosen.trial_id.to_series().map(hpl.runs.set_index("trial_id").nodes)
         nodes = known.fillna(chosen.nodes.to_series()).values
         chosen = chosen.assign_coords(nodes=("trial", nodes, chosen.nodes.attrs))
     factors = _factors(chosen)
@@ -305,23 +305,16 @@ def trials(dataset: xr.Dataset) -> Trials:
         raise FalloffError("None of its trials has a reading; `falloff status` says why.")
     if "hpl_rate" in quantities and not repeats:
         quantities |= _add_shares(dataset, frame)
-    if study is not None and study.efficiency is not None:
-        frame["efficiency"] = 100 * frame.trial_id.map(study.runs.set_index("trial_id").y)
-        label = "efficiency, Rmax / Rpeak" if study.of == PEAK else f"HPL rate over {study.of}"
+    if hpl is not None and hpl.runs.share.notna().any():
+        frame["efficiency"] = 100 * frame.trial_id.map(hpl.runs.set_index("trial_id").share)
+        of = hpl.points.share.attrs["of"]
+        label = "efficiency, Rmax / Rpeak" if of == PEAK else f"HPL rate over {of}"
         quantities["efficiency"] = Quantity("efficiency", label, "%")
     ran = set(chosen.runner.values.tolist())
     of_tools = [name for tool in all_tools() if tool.name in ran for name in tool.readings]
     foremost = [name for name in (*FOREMOST, *of_tools) if name in quantities]
     quantities = {name: quantities[name] for name in dict.fromkeys([*foremost, *quantities])}
     return Trials(dataset, frame.copy(), quantities, by_size, factors, repeats)
-
-
-def _imported_hpl(dataset: xr.Dataset) -> Imported | None:
-    """The efficiencies of imported HPL results; None if there are none."""
-    try:
-        return analyse(dataset)
-    except FalloffError:
-        return None
 
 
 def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
@@ -342,7 +335,7 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     ]
     levels = {name: sorted(run[name]) for name in kept}
     if "interconnect" in levels:
-        levels["interconnect"] = list(networks(chosen, levels["interconnect"]))
+        levels["interconnect"] = list(names_by_rate(chosen, levels["interconnect"]))
     return levels
 
 

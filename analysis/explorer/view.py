@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, imported_hpl, own_statements, paths
+from analysis import attributes, paths
 from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
@@ -24,6 +24,7 @@ from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import REFUSED, judge
 from analysis.statistics.judgement import Judgement as Verdict
+from analysis.subjects import hpl_points
 from analysis.wording import number
 from runners.record import FalloffError
 
@@ -332,32 +333,15 @@ class Shown:
             evidence=trials.evidence
         )
         about = {**trials.dataset.attrs, "repeats": repeats}
-        names = attributes.short_names(trials.dataset)
-        said = [
-            own_statements.fall(
-                found.assign_attrs(about),
-                one.network,
-                names[one.network],
-                one.verdict,
-                one.start,
-                one.end,
-                (one.before / PER_CENT, one.after / PER_CENT),
-            )
-            for one in imported_hpl.falls(found.assign_attrs(about))
-            if not one.against
-        ]
-        if not said:
+        falls = hpl_points.falls(found.to_dataset(name="share").assign_attrs(about))
+        alone = [fall for fall in falls if " against " not in fall.subject]
+        if not alone:
             return Judgement("One number of nodes, or no known network: there is no fall to judge.")
-        counts = found.count("block").where(lambda n: n > 0).values
-        caveat = own_statements.caveat(
-            found.assign_attrs(about),
-            counts[np.isfinite(counts)].astype(int).tolist(),
-            imported_hpl.MARGIN,
-        )
-        sentence = " ".join(as_written(str(one)).replace("**", "") for one in said)
-        words = {one.words for one in said}
+        notes = hpl_points.order_and_margin(repeats == UNORDERED)
+        sentence = " ".join(as_written(str(one)).replace("**", "") for one in alone)
+        words = {one.words for one in alone}
         return Judgement(
-            sentence, (caveat, *self._left_out()), words.pop() if len(words) == 1 else ""
+            sentence, (*notes, *self._left_out()), words.pop() if len(words) == 1 else ""
         )
 
     def _left_out(self) -> tuple[str, ...]:
