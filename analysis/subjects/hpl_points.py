@@ -322,7 +322,7 @@ def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset
     laid_out.nodes.attrs = {"units": "1", "long_name": count}
     known = derive.known_rate(attributes.testbed(dataset), laid_out.rate, laid_out.rpeak)
     share = laid_out.rate / known
-    if known.attrs["of"] != derive.PEAK and laid_out.sizes["nodes"] == 1:
+    if known.attrs["of"].startswith("n times") and laid_out.sizes["nodes"] == 1:
         share = np.nan * share
     laid_out = laid_out.assign(known_rate=known, share=share.assign_attrs(known.attrs))
     described = attributes.with_unknown_network(dataset)
