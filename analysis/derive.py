@@ -92,10 +92,11 @@ def known_rate(
     elif peak is not None and peak.notnull().any():
         of, per_node = PEAK, peak.mean("block") / 1e9
     else:
-        fewest, count = rate.dropna("nodes", how="all").nodes.min().item(), counted_in(rate)
+        there, count = rate.dropna("nodes", how="all").nodes.values.tolist(), counted_in(rate)
+        fewest = min(there, default=1)
         is_one = fewest == 1 and count == "nodes"
         of = ONE_NODE if is_one else f"n times the rate per node on the fewest {count}"
-        alone = rate.sel(nodes=fewest, drop=True) / fewest
+        alone = rate.reindex(nodes=[fewest]).isel(nodes=0, drop=True) / fewest
         level = "block" if is_one and peak is None else "interconnect"
         per_node = mean_over(alone, [dim for dim in alone.dims if dim != level], "rate")
         if level == "interconnect":
