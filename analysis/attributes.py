@@ -4,7 +4,8 @@ Text that is only displayed, and may contain anything, is passed through `quotin
 """
 
 import json
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import xarray as xr
@@ -15,6 +16,7 @@ from runners.plan import WITHOUT_MESSAGES
 
 UNLIMITED = "unshaped"  # the interconnect without a rate limit, under whatever name it was recorded
 UNLIMITED_LINKS = "unlimited links"  # what every text, table and figure calls it
+UNKNOWN_NETWORK = "network not known"
 NOT_RUN = "HPL without messages"  # what WITHOUT_MESSAGES is called
 _WORDS = ("short", "source", "switch")  # no program reads what these say
 
@@ -39,6 +41,20 @@ def short_names(dataset: xr.Dataset) -> dict[str, str]:
 
 
 names_in_text = short_names
+
+
+def names_by_rate(dataset: xr.Dataset, networks: Iterable[str]) -> dict[str, str]:
+    """The short names of these interconnects, those with a known link rate first, slowest first."""
+    described = {"": {"short": UNKNOWN_NETWORK}} | interconnects(dataset)
+    rates = {name: described[name].get("rate_bit_s", math.inf) for name in networks}
+    ordered = sorted(rates, key=lambda name: (rates[name], name))
+    return {name: described[name]["short"] for name in ordered}
+
+
+def with_unknown_network(dataset: xr.Dataset) -> str:
+    """The attribute `interconnects` of a dataset, with a name for the network that is not known ("")."""
+    described = json.loads(dataset.attrs["interconnects"])
+    return json.dumps(described | {"": {"short": UNKNOWN_NETWORK}})
 
 
 def design(dataset: xr.Dataset) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import attributes
-from analysis.statistics.intervals import mean_over
+from analysis.statistics.intervals import mean_over, ratios
 from runners.record import FalloffError
 
 # What a share is relative to.
@@ -67,14 +67,18 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     return result.assign_coords(evidence=kinds[0]).assign_attrs(dataset.attrs)
 
 
-def known_rate(testbed: Mapping, rate: xr.DataArray) -> xr.DataArray:
-    """The rate that the n nodes are known to compute at together [Gflop/s], over (block, nodes);
-    its attribute `of` says how it is known.
+def known_rate(
+    testbed: Mapping, rate: xr.DataArray, peak: xr.DataArray | None = None
+) -> xr.DataArray:
+    """The rate that the n nodes are known to compute at together [Gflop/s], over nodes and block or interconnect; its
+    attribute `of` says how it is known.
 
     It is the first of these that a testbed's description has: the rate at which its nodes are paced
-    (`PACED`), that of the modelled node (`MODELLED`), the theoretical peak (`PEAK`). Otherwise it
-    is n times the harmonic mean of `rate` on one node in the same block (`ONE_NODE`), NaN if none
-    ran there; the share is then the parallel efficiency.
+    (`PACED`), that of the modelled node (`MODELLED`), the theoretical peak (`PEAK`). Next is the `peak` [flop/s] of a node,
+    over the dims of `rate`, that results which were run elsewhere came with. Otherwise it is n times the harmonic mean of
+    `rate` on one node (`ONE_NODE`), in the same block where a campaign was run in blocks, else of the network. Where none ran
+    on one node, it is n times the rate per node on the fewest, of the network. A network that lacks these runs has the mean
+    of the others.
     """
     described = {
         PACED: testbed.get("node", {}).get("flop_s"),
@@ -82,13 +86,35 @@ def known_rate(testbed: Mapping, rate: xr.DataArray) -> xr.DataArray:
         PEAK: testbed.get("rpeak", {}).get("value"),
     }
     known = [name for name, value in described.items() if isinstance(value, (int, float))]
-    of = known[0] if known else ONE_NODE
     if known:
+        of = known[0]
         per_node = xr.full_like(rate.block, described[of] / 1e9, dtype=float)
+    elif peak is not None and peak.notnull().any():
+        of, per_node = PEAK, peak.mean("block") / 1e9
     else:
-        alone = rate.reindex(nodes=[1]).isel(nodes=0, drop=True)
-        per_node = mean_over(alone, [dim for dim in alone.dims if dim != "block"], "rate")
-    return (per_node * rate.nodes).transpose("block", "nodes", ...).assign_attrs(of=of)
+        there, count = rate.dropna("nodes", how="all").nodes.values.tolist(), counted_in(rate)
+        fewest = min(there, default=1)
+        is_one = fewest == 1 and count == "nodes"
+        of = ONE_NODE if is_one else f"n times the rate per node on the fewest {count}"
+        alone = rate.reindex(nodes=[fewest]).isel(nodes=0, drop=True) / fewest
+        level = "block" if is_one and peak is None else "interconnect"
+        per_node = mean_over(alone, [dim for dim in alone.dims if dim != level], "rate")
+        if level == "interconnect":
+            per_node = per_node.fillna(mean_over(per_node, ..., "rate"))
+    known_rates = per_node * rate.nodes
+    return known_rates.transpose("block", "nodes", ..., missing_dims="ignore").assign_attrs(of=of)
+
+
+def counted_in(points: xr.Dataset | xr.DataArray) -> str:
+    """What the dim nodes counts: "nodes", or "ranks" where only these are known."""
+    return points.nodes.attrs.get("long_name", "nodes")
+
+
+def means(values: xr.DataArray) -> xr.Dataset:
+    """Geometric means of shares or rates over blocks, with a 95 % t interval: `ratio`, `low`, `high`, `blocks`. Runs of an
+    unknown network (""), which may be of several, have no interval."""
+    found = ratios(np.log(values))
+    return found.assign(found[["low", "high"]].where(found.interconnect != ""))
 
 
 def slowed(dataset: xr.Dataset) -> xr.DataArray:

@@ -9,11 +9,10 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import style
+from analysis import derive, style
 from analysis.attributes import names_in_text
 from analysis.fitting.scaling_laws import Law
 from analysis.statements import Statement
-from analysis.statistics.intervals import ratios
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
@@ -129,31 +128,48 @@ def offset(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
     return levels * 2.0 ** (SIDESTEP * (rank - (count - 1) / 2))
 
 
-def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | None = None) -> Figure:
+def scaling(
+    points: xr.Dataset,
+    laws: Mapping[str, Law],
+    today: xr.Dataset | None = None,
+    simulated: xr.DataArray | None = None,
+) -> Figure:
     """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that each network follows with
-    its band, and the mean of each point of a run of today.
+    its band, and the mean of each point of a run of today. Rates [Gflop/s] where no efficiency is known.
 
-    `points` and `today` are from `derive.points`; `laws` are by network.
+    `points` and `today` are from `derive.points` or `hpl_points.points`; `laws` are by network. `simulated` is an efficiency [1]
+    over (interconnect, nodes), drawn as rings, to whose nodes the laws are drawn then.
     """
     with style.styled():
         figure, axes = new_figure(3.4)
         names, nodes, share = names_in_text(points), points.nodes.values, 100 * points.share
-        means = ratios(np.log(share))
+        is_known = bool(share.notnull().any())
+        values = share if is_known else points.rate
+        means = derive.means(values)
         networks = points.interconnect.values.tolist()
         for rank, name in enumerate(networks):
             at = {"interconnect": name}
             places = offset(nodes, rank, len(networks))
-            runs_and_means(axes, name, places, share.sel(at), means.sel(at), names[name])
+            runs_and_means(axes, name, places, values.sel(at), means.sel(at), names[name])
             if name in laws:
-                curve = 100 * laws[name].band()
-                ends = (curve[end].values for end in ("mean", "low", "high"))
-                band(axes, name, curve.nodes.values, *ends)
+                curve = 100 * laws[name].band(simulated)
+                band(
+                    axes,
+                    name,
+                    curve.nodes.values,
+                    *(curve[end].values for end in ("mean", "low", "high")),
+                )
             if today is not None and name in today.interconnect:
                 now = 100 * np.exp(np.log(today.share.sel(at)).mean("block"))
                 axes.plot(offset(now.nodes.values, rank, len(networks)), now, **TODAY)
-        doubling_axis(axes, nodes)
-        axes.set_ylabel(f"HPL rate [% of {points.share.attrs['of']}]")
-        axes.legend(*_each_once(axes), loc="lower left")
+            if simulated is not None and name in simulated.interconnect:
+                cases, color = 100 * simulated.sel(at), style.look(name).color
+                axes.plot(cases.nodes, cases, "o", color=color, mfc="none", ms=9)
+        every = nodes if simulated is None else simulated.nodes.values
+        doubling_axis(axes, thin_ticks(every, 1.3), derive.counted_in(points))
+        unit = f"% of {points.share.attrs['of']}" if is_known else "Gflop/s"
+        axes.set_ylabel(f"HPL rate [{unit}]")
+        axes.legend(*_each_once(axes), loc="lower left" if is_known else "best")
         return figure
 
 

@@ -148,8 +148,20 @@ def figure(
     ]
     rests_on = tuple(dict.fromkeys([of.attrs["campaign"], *others]))
     return Exhibit(
-        label, drawn, shows, basis or Basis.of_dataset(of, intervals, blocks), alt, marks, rests_on
+        label_of(label, of),
+        drawn,
+        shows,
+        basis or Basis.of_dataset(of, intervals, blocks),
+        alt,
+        marks,
+        rests_on,
     )
+
+
+def label_of(name: str, dataset: xr.Dataset) -> str:
+    """The label of a figure or table of a dataset. A report may show several imports: theirs end with the digest."""
+    ending = f"_{dataset.attrs['campaign_hash'][:8]}"
+    return name.removesuffix(ending) + ending if attributes.is_imported(dataset) else name
 
 
 @dataclass(frozen=True)
@@ -214,12 +226,6 @@ def _axes_without_unit(figure: Figure) -> list[str]:
         and not re.search(r"\[[^]]+\]", label)
         and not label.split(" ")[-1].startswith((*COUNTS, "ranks", "processes"))
     ]
-
-
-def label(dataset: xr.Dataset, name: str) -> str:
-    """A label of a figure or table that no other dataset has."""
-    campaign = anchor(dataset.attrs["campaign"]).replace("-", "_")
-    return f"{campaign}_{dataset.attrs['campaign_hash'][:8]}_{name}"
 
 
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:

@@ -11,13 +11,13 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, derive, drawing, imported_hpl, imported_hpl_shown, style, tables
+from analysis import derive, drawing, style, tables
 from analysis.exhibit import Table
 from analysis.fitting import compare, fit
 from analysis.models import Model, find
 from analysis.points import setting_columns
 from analysis.quoting import as_written
-from analysis.subjects import hpl_scaling
+from analysis.subjects import hpl_points, hpl_scaling
 from analysis.wording import counted, estimate, number, percent, plain
 from runners.record import FalloffError
 
@@ -41,26 +41,16 @@ class FitAnswer:
 def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     """The scaling laws of each network of an HPL campaign or import; raises FalloffError if none can
     be fitted."""
-    if attributes.is_imported(dataset):
-        study = imported_hpl.analyse(dataset)
-        laws, predicted = study.laws, study.predicted
-        if laws is None:
-            raise FalloffError(study.notes[0])
-        said = [str(one) for one in imported_hpl_shown.statements(study) if one.quantity == "error"]
-        sentence = " ".join(said) or f"No law is chosen: {hpl_scaling.NO_LAW}."
-        shown = imported_hpl_shown.laws_table(study)
-        figure = imported_hpl_shown.draw(study)
-    else:
-        points = derive.points(dataset)
-        laws = hpl_scaling.laws_of(points)
-        predicted, best = hpl_scaling.predictions(points, laws), hpl_scaling.followed(laws)
-        said = [hpl_scaling.followed_in_words(dataset, best)]
-        said += map(str, hpl_scaling.foretold(dataset, laws, predicted))
-        sentence = " ".join(map(plain, said))
-        shown, figure = (
-            hpl_scaling.laws_table(dataset, laws, predicted),
-            drawing.scaling(points, best),
+    points = hpl_points.points(dataset)
+    laws, predicted = hpl_scaling.laws_of(points), hpl_scaling.predictions(points)
+    if not laws.by_level:
+        raise FalloffError(
+            f"HPL ran on a single number of {derive.counted_in(points)} without Rpeak"
         )
+    best = hpl_scaling.followed(laws)
+    said = [hpl_scaling.followed_in_words(points, best)]
+    said += map(str, hpl_scaling.foretold(points, laws, predicted))
+    sentence = " ".join(map(plain, said))
     rows = {
         "laws": laws.table(),
         "parameters": laws.parameters(),
@@ -68,8 +58,8 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     }
     records = {name: json.loads(table.to_json(orient="records")) for name, table in rows.items()}
     data = {"finding": as_written(sentence).replace("\u00a0", " "), **records}
-    assert shown is not None
-    return FitAnswer(sentence, _frame(shown), data, figure)
+    table = _frame(hpl_scaling.laws_table(points, laws, predicted))
+    return FitAnswer(sentence, table, data, drawing.scaling(points, best))
 
 
 def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:

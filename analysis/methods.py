@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 import xarray as xr
 
 from analysis import attributes
-from analysis.imported_hpl import MARGIN
 from analysis.own_data import HPL, MESSAGES, STREAMS, TWIN
 from analysis.publish import TEMPLATES
 from analysis.statements import evidence_of
+from analysis.subjects.hpl_points import MARGIN
 from analysis.wording import listed, percent
 
 

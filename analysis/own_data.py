@@ -6,16 +6,16 @@ import numpy as np
 import xarray as xr
 
 from analysis import attributes, exhibit, paths, store
+from analysis.attributes import names_by_rate
 from analysis.evidence import verify
 from analysis.exhibit import Table
-from analysis.imported_hpl import networks
 from analysis.quoting import quoted
 from analysis.schema import settings
 from analysis.wording import UNKNOWN, counted, number
 from runners.journal import Folder
 from runners.record import FalloffError
 
-HPL, MESSAGES, STREAMS = "05_your_own_data", "12_ping_pong", "52_parallel_streams"
+HPL, MESSAGES, STREAMS = "40_hpl_scaling", "12_ping_pong", "52_parallel_streams"
 COLLECTIVES, TWIN = "13_collectives", "08_faster_networks"
 # What `falloff twin` simulates: points that were run, and networks that are not there.
 HELD_OUT, WHAT_IF = "twin_held_out", "twin_what_if"
@@ -33,9 +33,6 @@ NOTEBOOKS = {
         "ptrans_bandwidth", "random_access_rate", "stream_triad_star_bandwidth", "fft_rate", "program_time",
     ),
 }  # fmt: skip
-# What a notebook shows as long as no data are named: a shipped campaign.
-EXAMPLES = {HPL: paths.REFERENCE / "hpl_scaling-fortinet_model"}
-_NOT_SHOWN = ("start", "wall_time", "in_quota", "dilation")
 
 
 def has(dataset: xr.Dataset, notebook: str) -> bool:
@@ -46,29 +43,6 @@ def has(dataset: xr.Dataset, notebook: str) -> bool:
 def sections(dataset: xr.Dataset) -> list[str]:
     """The notebooks that show a dataset's readings; none where a report has nothing to show of it."""
     return [notebook for notebook in NOTEBOOKS if has(dataset, notebook)]
-
-
-def opened(data: str, notebook: str) -> xr.Dataset:
-    """The dataset that a notebook shows: the only one in the folder `data` with its readings; without
-    `data` an example.
-
-    A relative folder is looked for here, then below the repository. Raises FalloffError if there is none, or more than one.
-    """
-    if not data:
-        return store.read(EXAMPLES[notebook])
-    folder = Path(data) if Path(data).exists() else paths.ROOT / data
-    found = {}
-    for one in verify.folders([folder]):
-        dataset = store.read(one)
-        if has(dataset, notebook):
-            found[one] = dataset
-    if not found:
-        what = ", ".join(NOTEBOOKS[notebook])
-        raise FalloffError(f"{folder} holds no campaign with a reading of {what}")
-    if len(found) > 1:
-        several = ", ".join(map(str, found))
-        raise FalloffError(f"{folder} holds several: name one of {several}")
-    return next(iter(found.values()))
 
 
 def campaign(folder: Path) -> Path:
@@ -126,31 +100,6 @@ def twin(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
     return [store.read(Path(one)) for one in measured_in(str(folder))], held_out, what_if
 
 
-def tidy(dataset: xr.Dataset) -> xr.Dataset:
-    """A dataset by trial without what it does not have: no empty variable, no dim of length 0, no
-    setting that is the same everywhere or unknown. Units are in the attributes."""
-    kept = dataset.isel(trial=np.flatnonzero(dataset.role.values == "point"))
-    names = ["trial_id", "file", "block", "status", *settings()]
-    varies = [name for name in names if name in kept.coords and _varies(kept[name])]
-    readings = [
-        name
-        for name, each in kept.data_vars.items()
-        if name not in _NOT_SHOWN and each.dtype.kind == "f" and each.notnull().any()
-    ]
-    found = kept.reset_coords()[[*varies, *readings]]
-    return found.set_coords(varies).assign_attrs(
-        {name: dataset.attrs[name] for name in ("campaign", "title", "campaign_hash")}
-    )
-
-
-def _varies(array: xr.DataArray) -> bool:
-    values = array.values
-    known = values[values != ""] if values.dtype.kind in "OUT" else values[np.isfinite(values)]
-    return (
-        array.name in ("interconnect", "nodes") and bool(len(known)) or len(set(known.tolist())) > 1
-    )
-
-
 def setting_table(dataset: xr.Dataset) -> Table:
     """What a campaign planned; of imported runs, what they share and what they vary."""
     if "repeats" not in attributes.design(dataset):
@@ -163,7 +112,7 @@ def setting_table(dataset: xr.Dataset) -> Table:
         values = chosen[name].values
         known = [each for each in values.tolist() if each == each and each != ""]
         if name == "interconnect":
-            known = list(networks(chosen, known).values())
+            known = list(names_by_rate(chosen, known).values())
         if known:
             levels = list(dict.fromkeys(known))
             words = [(each if name == "interconnect" else quoted(each)) if isinstance(each, str) else number(each, 6).rstrip("0").rstrip(".") if each != int(each) else f"{each:.0f}" for each in levels]  # fmt: skip
@@ -172,7 +121,7 @@ def setting_table(dataset: xr.Dataset) -> Table:
     files = len(set(dataset.file.values.tolist()))
     caption = f"The settings of the runs in {counted(files, 'file')}."
     return Table(
-        exhibit.label(dataset, "settings"),
+        exhibit.label_of("settings", dataset),
         ("Setting", "Values"),
         "ll",
         rows or [(UNKNOWN, UNKNOWN)],

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import (
-    imported_hpl,
-    imported_hpl_shown,
+    exhibit,
     importing,
     notebooks,
     own_data,
@@ -17,6 +17,7 @@ from analysis import (
 )
 from analysis.importing import Import
 from analysis.quoting import as_written
+from analysis.subjects import hpl_points
 
 MOST_FILES = 8  # of which every reading is printed
 
@@ -48,27 +49,40 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
     Raises FalloffError if it is one of HPL and no result can be used.
     """
     texts, figures = [], {}
-    if dataset.attrs["campaign"] == "hpl" or own_data.has(dataset, own_data.HPL):
-        study = imported_hpl.analyse(dataset)
-        texts.append(imported_hpl_shown.text(study))
-        figures[study.ordinate] = imported_hpl_shown.draw(study)
     sections = own_data.sections(dataset)
+    if dataset.attrs["campaign"] == "hpl":
+        sections = dict.fromkeys([own_data.HPL, *sections])
     for notebook in sections:
-        if notebook != own_data.HPL:
-            campaign = dataset.attrs["campaign"]
-            file = paths.NOTEBOOKS / f"{notebook}.ipynb"
-            made = notebooks.run(file, {campaign: dataset}, campaign=campaign)
-            texts.append(_plain(made.statements))
-            figures |= {label: exhibit.figure for label, exhibit in made.figures.items()}
+        text, drawn = _of_notebook(notebook, dataset)
+        texts.append(text)
+        figures |= drawn
     is_open = (dataset.interconnect.values == "") & (dataset.status.values == "ok")
     if {own_data.MESSAGES, own_data.STREAMS} & {*sections} and is_open.sum() > 1:
-        texts.append(imported_hpl.NO_NETWORK)
+        texts.append(hpl_points.NO_NETWORK)
     return texts, figures
 
 
+def _of_notebook(name: str, dataset: xr.Dataset) -> tuple[str, dict[str, Figure]]:
+    """The statements that a notebook makes of a dataset, its table of points and its notes as text, and its figures."""
+    campaign = dataset.attrs["campaign"]
+    file = paths.NOTEBOOKS / f"{name}.ipynb"
+    run = notebooks.run(file, {campaign: dataset}, campaign=campaign)
+    parts = [_plain(run.statements)]
+    for table in run.tables:
+        if table.label == exhibit.label_of("points", dataset):
+            parts.append(pd.DataFrame(table.rows, columns=table.columns).to_string(index=False))
+    parts.append("\n".join(f"note: {note}" for note in run.names.get("notes", ())))
+    return _unquoted("\n\n".join(parts)), {
+        label: figure.figure for label, figure in run.figures.items()
+    }
+
+
 def _plain(statements) -> str:
-    lines = [str(one).replace("**", "") for one in statements]
-    return as_written("\n".join(lines).replace("\u00a0", " "))
+    return _unquoted("\n".join(str(one).replace("**", "") for one in statements))
+
+
+def _unquoted(text: str) -> str:
+    return as_written(text.replace("\u00a0", " "))
 
 
 def _with_refusals(dataset: xr.Dataset, listed: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, derive, drawing, exhibit, imported_hpl, style
+from analysis import attributes, derive, drawing, exhibit, style
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
 from analysis.importing import UNORDERED
@@ -19,6 +19,7 @@ from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import UNDECIDED
 from analysis.store import IMPORTED
+from analysis.subjects import hpl_points
 from analysis.subjects import twin as twins
 from analysis.subjects.twin import Job, Twin
 from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
@@ -137,7 +138,7 @@ def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
     """Imported HPL points over (block, interconnect, nodes) with `ranks_per_node`, those of one grid at each number of nodes; None
     if the numbers of nodes are not known."""
     try:
-        points = imported_hpl.points(dataset)
+        points = hpl_points.results(dataset).points
     except FalloffError:
         return None
     if points.nodes.attrs["long_name"] != "nodes":

@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, imported_hpl, importing, own_data, points, store, tables
-from analysis.derive import slowed
+from analysis import attributes, importing, own_data, points, store, tables
+from analysis.derive import counted_in, slowed
 from analysis.points import Point
 from analysis.quoting import quoted
 from analysis.schema import schema
 from analysis.statistics import design
 from analysis.statistics.design import PlannedFall
+from analysis.subjects.hpl_points import results_if_any
 from runners.journal import Folder, read_transcript
 from runners.record import FalloffError
 
@@ -149,11 +150,11 @@ def digests(dataset: xr.Dataset) -> frozenset[str]:
 def _imported_rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
     """The rows of imported files. Points of HPL are networks and nodes, unless several settings were tried at one: settings
     such as N are facts that may differ."""
-    study = _imported_hpl(dataset)
+    hpl = results_if_any(dataset)
     of_hpl = {}
-    if study is not None and (study.tried() == 1).all():
-        count = "nodes" if study.count == "nodes" else "processes"
-        for trial, name, x in zip(study.runs.trial_id, study.runs.interconnect, study.runs.x):
+    if hpl is not None and (hpl.tried() == 1).all():
+        count = "nodes" if counted_in(hpl.points) == "nodes" else "processes"
+        for trial, name, x in zip(hpl.runs.trial_id, hpl.runs.interconnect, hpl.runs.x):
             network = {"interconnect": name} if name else {}
             of_hpl[trial] = points.point("hpl_rate", {**network, count: points.plain(x)})
     for point, block, log, trial in _rows(dataset):
@@ -161,14 +162,6 @@ def _imported_rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
             yield point, block, log, trial
         elif trial in of_hpl:
             yield of_hpl[trial], block, log, trial
-
-
-def _imported_hpl(dataset: xr.Dataset) -> imported_hpl.Imported | None:
-    """The study of imported HPL results; None if there is none."""
-    try:
-        return imported_hpl.analyse(dataset)
-    except FalloffError:
-        return None
 
 
 def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
@@ -276,13 +269,18 @@ def facts(dataset: xr.Dataset, number: int | None = None) -> dict[str, str]:
 
 def _best_settings(dataset: xr.Dataset) -> dict[str, str]:
     """N, NB, P and Q of the best runs of imported HPL results by point; empty if there is none."""
-    study = _imported_hpl(dataset)
-    if study is None:
+    hpl = results_if_any(dataset)
+    if hpl is None:
         return {}
-    return {
-        f"{study.names[row.interconnect]}, {row.x:g} {study.count}": ", ".join(study.settings(row))
-        for row in study.best.itertuples()
-    }
+    names, count = attributes.names_in_text(hpl.points), counted_in(hpl.points)
+    settings = {}
+    for row in hpl.best.itertuples():
+        words = [f"N {row.N:g}", f"NB {row.NB:g}", f"{row.P:g} x {row.Q:g}"]
+        if count == "nodes":
+            words.append(f"{row.processes / row.x:g} processes a node")
+        words += filter(None, (row.variant, row.settings))
+        settings[f"{names[row.interconnect]}, {row.x:g} {count}"] = ", ".join(words)
+    return settings
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -42,6 +42,7 @@ from analysis.statistics.judgement import (
     judge_control,
     place,
 )
+from analysis.statistics.unordered import IF_ALIKE
 from analysis.wording import (
     TO,
     UNKNOWN,
@@ -498,6 +499,22 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
         SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
         f"{percent(judged.margin, 0)} is open.",
     }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
+
+
+def order_and_margin(is_unordered: bool, margin: float | None = None) -> Iterator[str]:
+    """Notes on what answers rest on that nobody planned; in parentheses what to tell `falloff import`."""
+    if is_unordered:
+        yield (
+            "The order of the runs is not known, so runs of a point count as independent repeats: intervals and answers hold "
+            f"{IF_ALIKE}, without what drifted meanwhile (--blocks, or the column `block` of --map)"
+        )
+    if margin is not None:
+        yield f"The margin of {percent(margin, 0)} is Falloff's own, and was not set before the runs"
+
+
+def in_sentences(notes: Iterable[str]) -> str:
+    """Notes as a paragraph, without what they say of options."""
+    return " ".join(f"{note.partition(' (--')[0]}." for note in notes)
 
 
 def bullets(statements: Iterable[Statement]) -> str:

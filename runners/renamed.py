@@ -30,6 +30,7 @@ CAMPAIGNS = {  # stand in plans, and in the names of their folders
     "hpcc_emulated": "program_others_hpcc",
 }
 NOTEBOOKS = {  # stand in archives and scripts
+    "05_your_own_data": "40_hpl_scaling",
     "06_your_own_messages": "12_ping_pong",
     "07_your_own_streams": "52_parallel_streams",
     "09_your_own_operations": "13_collectives",

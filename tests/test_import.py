@@ -12,7 +12,8 @@ import recorded
 from command_line import run
 from test_hpl import DECK
 
-from analysis import imported_hpl, imported_hpl_shown, importing, paths, schema, store
+from analysis import derive, importing, own_import, paths, schema, store
+from analysis.subjects import hpl_points
 from runners import hpl_dat, payload
 from runners.journal import Folder
 from runners.manifest import pack
@@ -53,9 +54,9 @@ def dataset_of(tmp_path, tool, files, common, table=()):
 
 
 def hpl_of(tmp_path, files, common, table=()):
-    """What is said of imported HPL results, and all notes as one text."""
-    study = imported_hpl.analyse(dataset_of(tmp_path, "hpl", files, common, table))
-    return study, " ".join(study.notes)
+    """Imported HPL results, and all notes as one text."""
+    results = hpl_points.results(dataset_of(tmp_path, "hpl", files, common, table))
+    return results, " ".join(results.points.notes)
 
 
 def test_a_folder_of_outputs_becomes_an_efficiency_figure(outputs, tmp_path, falloff):
@@ -70,35 +71,39 @@ def test_a_folder_of_outputs_becomes_an_efficiency_figure(outputs, tmp_path, fal
     dataset = store.load(file)
     assert set(dataset.evidence.values) == {"measured"}
     assert set(dataset.testbed.values) == {"imported"}
-    best = imported_hpl.analyse(dataset).best.set_index(["interconnect", "x"])
+    means = derive.means(hpl_points.points(dataset).share)
     for network, by_nodes in SHARES.items():
         for nodes, share in by_nodes.items():
-            point = best.loc[network, nodes]
-            assert point["mean"] == pytest.approx(share, rel=1e-3)
-            assert point.runs == 3 and point.low < point["mean"] < point.high
+            point = means.sel(interconnect=network, nodes=nodes)
+            assert point.ratio.item() == pytest.approx(share, rel=1e-3)
+            assert point.blocks == 3 and point.low < point.ratio < point.high
     (figure,) = (tmp_path / "datasets").glob("*/*.svg")
-    assert figure.name == "efficiency.svg" and b"<svg" in figure.read_bytes() and str(figure) in out
+    assert (
+        figure.name.startswith("share_") and b"<svg" in figure.read_bytes() and str(figure) in out
+    )
 
 
 @pytest.mark.parametrize(
-    ("common", "table", "kind", "note"),
+    ("common", "table", "of", "note"),
     [
         # Nodes are told by the processes, which grow with a number in the paths.
-        ({}, BY_FOLDER, ("nodes", "efficiency", "one node's rate"), "Rpeak is not known"),
-        ({"rpeak": RPEAK}, BY_FOLDER, ("nodes", "efficiency", "Rpeak"), ""),
+        ({}, BY_FOLDER, "n times the rate on one node", "Rpeak is not known"),
+        ({"rpeak": RPEAK}, BY_FOLDER, "Rpeak", ""),
         # Runs may be of several networks and are no repeats of each other.
-        (KNOWN, [("*", {"interconnect": ""})], ("nodes", "efficiency", "Rpeak"), "no interval"),
+        (KNOWN, [("*", {"interconnect": ""})], "Rpeak", "no interval"),
     ],
 )
-def test_what_is_not_known_is_not_made_up(outputs, tmp_path, common, table, kind, note):
-    study, notes = hpl_of(tmp_path, [outputs], common, table)
-    assert (study.count, study.ordinate, study.of) == kind
-    assert (
-        study.ordinate == kind[1] and kind[1] in imported_hpl_shown.draw(study).axes[0].get_ylabel()
-    )
-    assert note in notes
+def test_what_is_not_known_is_not_made_up(outputs, tmp_path, common, table, of, note):
+    dataset = dataset_of(tmp_path, "hpl", [outputs], common, table)
+    texts, figures = own_import.shown(dataset)
+    (figure,) = figures.values()
+    assert f"% of {of}]" in figure.axes[0].get_ylabel()
+    points = hpl_points.points(dataset)
+    assert (derive.counted_in(points), points.share.attrs["of"]) == ("nodes", of)
+    assert note in " ".join(texts)
     has_network = table is BY_FOLDER
-    assert study.best.low.notna().all() == has_network == bool(study.falls)
+    assert derive.means(points.share).low.notnull().all() == has_network
+    assert bool(hpl_points.falls(points)) == has_network
 
 
 def test_outputs_without_names_are_over_ranks(outputs, tmp_path):
@@ -107,10 +112,14 @@ def test_outputs_without_names_are_over_ranks(outputs, tmp_path):
     bare.mkdir()
     for number, file in enumerate(sorted(outputs.rglob("*.out"))):
         (bare / f"{'abcdefghijklmnopqrstuvwxyz'[number]}.out").write_bytes(file.read_bytes())
-    study, notes = hpl_of(tmp_path, [bare], {"rpeak": RPEAK})
-    assert (study.count, study.names) == ("ranks", {"": "network not known"}) and not study.falls
+    results, notes = hpl_of(tmp_path, [bare], {"rpeak": RPEAK})
+    points = results.points
+    assert (derive.counted_in(points), points.interconnect.values.tolist()) == ("ranks", [""])
+    assert not hpl_points.falls(points)
     assert "number of nodes is not known" in notes and "no verdict" in notes
-    assert study.efficiency.sel(nodes=4).mean().item() == pytest.approx(1, rel=1e-3)
+    assert points.share.sel(nodes=4).mean().item() == pytest.approx(1, rel=1e-3)
+    texts, _ = own_import.shown(dataset_of(tmp_path, "hpl", [bare], {}))
+    assert "network not known" in texts[0] and "Ranks" in texts[0]
 
 
 def test_only_equal_settings_are_repeats(tmp_path):
@@ -118,13 +127,15 @@ def test_only_equal_settings_are_repeats(tmp_path):
     for NB, rates in ((96, (50.0, 51.0)), (128, (60.0, 61.0, 62.0))):
         for number, rate in enumerate(rates):
             (tmp_path / f"{NB}-{number}.out").write_text(foreign_hpl.output(rate, NB=NB))
-    study, notes = hpl_of(tmp_path, [tmp_path], {"nodes": 2})
-    (point,) = study.best.itertuples()
-    assert (point.NB, point.runs) == (128, 3) and point.mean == pytest.approx(61, rel=1e-3)
-    assert len(study.runs) == 5 and "best of up to 2 settings" in notes
-    study, notes = hpl_of(tmp_path, [tmp_path / "128-0.out"], {"nodes": 2})
-    assert study.best.runs.item() == 1 and study.best[["low", "high"]].isna().all(axis=None)
-    assert "a single run, without an interval: 1 of 1." in notes and not study.falls
+    results, notes = hpl_of(tmp_path, [tmp_path], {"nodes": 2})
+    (rates,) = results.points.rate.sel(interconnect="").transpose("nodes", "block").values
+    assert rates == pytest.approx([60, 61, 62], rel=1e-3) and results.best.NB.item() == 128
+    assert len(results.runs) == 5 and "best of up to 2 settings" in notes
+    dataset = dataset_of(tmp_path, "hpl", [tmp_path / "128-0.out"], {"nodes": 2})
+    (text,), figures = own_import.shown(dataset)
+    assert "HPL's rate on 2 nodes, network not known: 60.0 Gflop/s, 1 run" in text
+    assert "a single run, without an interval: 1 of 1" in text and "no efficiency" in text
+    assert [figure.axes[0].get_ylabel() for figure in figures.values()] == ["HPL rate [Gflop/s]"]
 
 
 def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
@@ -136,7 +147,7 @@ def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
     assert dataset.status.values[:4].tolist() == ["unreadable", "unreadable", "ok", "ok"]
     assert "FAILED" in dataset.reason.values[0] and "memory" in dataset.reason.values[1].lower()
     assert np.isfinite(dataset.hpl_rate.values[:4]).tolist() == [False, False, True, True]
-    notes = imported_hpl.analyse(dataset).notes
+    notes = hpl_points.points(dataset).notes
     assert "cannot be used, as the list says: " in notes[0] and "mixed precision" in notes[1]
     for file, said in ((files[0], "the residual check FAILED"), (files[3], "mixed precision")):
         code, _, err = falloff("hpl", file)
@@ -151,7 +162,7 @@ def test_what_is_given_must_fit_what_the_file_says(outputs, tmp_path):
     assert dataset.reason.values[0] == "N is 40000, 12345 was asked for"
     (tmp_path / "HPL.out").write_bytes((outputs / "gige" / "1-0.out").read_bytes())
     _, notes = hpl_of(tmp_path, [tmp_path / "HPL.out"], {"ranks_per_node": 3})
-    assert "2 x 2 processes are no multiple of ranks_per_node = 3" in notes
+    assert "4 processes with ranks_per_node = 3" in notes
     assert "--set ranks_per_node=R" not in notes
 
 
@@ -162,9 +173,9 @@ def test_a_run_that_two_files_hold_counts_once(tmp_path):
     (tmp_path / "HPL.out").write_text(run_)
     (tmp_path / "slurm-17.out").write_text(f"Loading openmpi/4.1.6\n{run_}")
     (tmp_path / "twice.out").write_text(foreign_hpl.output(61.0) * 2)
-    study, notes = hpl_of(tmp_path, [tmp_path], {"nodes": 2})
-    assert sorted(study.runs.file) == ["HPL.out", "twice.out", "twice.out"]
-    assert "to every digit, counted once: 1 of 4." in notes
+    results, notes = hpl_of(tmp_path, [tmp_path], {"nodes": 2})
+    assert sorted(results.runs.file) == ["HPL.out", "twice.out", "twice.out"]
+    assert "to every digit, counted once: 1 of 4" in notes
     networks = [("HPL.out", {"interconnect": "gige"}), ("slurm*", {"interconnect": "10gige"})]
     assert "counted once" not in hpl_of(tmp_path, [tmp_path], {"nodes": 2}, networks)[1]
 
@@ -311,7 +322,7 @@ def test_the_same_files_with_other_settings_replace_an_import(tmp_path, falloff)
     own_results.write_hpl(tmp_path / "results", runs=2, nodes=(1, 4))
     for words in ((), ("--blocks",)):
         code, out, _ = falloff("hpl", tmp_path / "results", "--out", tmp_path / "mine", *words)
-        assert code == 0 and "GigE falls" in out
+        assert code == 0 and "from 1 to 4 nodes" in out
     kept = sorted(path.name for path in (tmp_path / "mine").glob("hpl-*"))
     assert len(kept) == 2 and len(list((tmp_path / "mine" / ".replaced").iterdir())) == 1
 
@@ -378,7 +389,7 @@ def test_a_file_without_results_is_named_for_what_it_is(
     code, out, err = falloff("hpl", file, "--print")
     assert (code, out, len(err.splitlines())) == (1, "", 1) and str(file) in err and said in err
     with pytest.raises(FalloffError, match="no file or folder|no output of hpl|no result"):
-        imported_hpl.analyse(dataset_of(tmp_path, "hpl", [file], {}))
+        hpl_points.points(dataset_of(tmp_path, "hpl", [file], {}))
 
 
 def test_encodings_of_other_systems_are_read(tmp_path, falloff):

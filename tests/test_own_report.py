@@ -118,8 +118,7 @@ def test_comparisons_and_fits_take_the_folder(hpl, tmp_path):
     assert slower == {"GigE"}
     done = run("fit", str(tmp_path / "new"), *figure)
     assert (
-        "GigE's efficiency follows Amdahl's law" in done.stdout
-        and (tmp_path / "shown.svg").exists()
+        "support best: Amdahl's law for GigE" in done.stdout and (tmp_path / "shown.svg").exists()
     )
     data = json.loads(run("fit", str(tmp_path / "new"), "--json").stdout)
     sigma = [

@@ -9,7 +9,6 @@ import recorded
 from analysis import (
     comparison,
     file_facts,
-    imported_hpl,
     importing,
     notebooks,
     own_data,
@@ -22,7 +21,7 @@ from analysis.own_import import kept
 from analysis.quoting import as_written
 from analysis.schema import schema, settings
 from analysis.store import laid_out
-from analysis.subjects import collectives, messages
+from analysis.subjects import collectives, hpl_points, messages
 from runners.record import FalloffError
 from runners.tools import all_tools, tool_named
 
@@ -335,8 +334,6 @@ def test_what_else_differs_is_beside_the_verdict(words, name, tmp_path):
     """NB or the processes of a node that differ between the ends of a fall, or between networks, stand in the sentence."""
     from foreign_hpl import output
 
-    from analysis.imported_hpl_shown import statements
-
     for network, nodes, run in (
         (w, n, r) for w in ("gige", "10gige") for n in (1, 4) for r in (1, 2, 3)
     ):
@@ -349,8 +346,8 @@ def test_what_else_differs_is_beside_the_verdict(words, name, tmp_path):
             **grid,
         )
         write(tmp_path / network / f"n{nodes:02d}" / f"run{run}", "HPL.out", text)
-    study = imported_hpl.analyse(importing.dataset_of("hpl", [tmp_path]))
-    said = [str(one) for one in statements(study) if one.quantity == "fall"]
+    hpl = hpl_points.points(importing.dataset_of("hpl", [tmp_path]))
+    said = [str(fall) for fall in hpl_points.falls(hpl)]
     assert any(name in sentence for sentence in said)
     assert not any("N (" in sentence.replace("NB (", "") for sentence in said)
 

@@ -125,16 +125,14 @@ IMPORTS = [
     (
         "hpcc",
         "1.5.0-two-processes",
-        ["05_your_own_data", "52_parallel_streams", "13_collectives"],
+        ["40_hpl_scaling", "52_parallel_streams", "13_collectives"],
     ),
     ("iperf3", "3.12-refused", []),
 ]
 
 
 @pytest.mark.parametrize(("tool", "name", "shown"), IMPORTS, ids=lambda one: str(one)[:30])
-def test_an_import_promises_a_report_exactly_where_a_section_shows_it(
-    tool, name, shown, tmp_path, monkeypatch
-):
+def test_an_import_promises_a_report_exactly_where_a_section_shows_it(tool, name, shown, tmp_path):
     """What a section says of imported files has no word of emulation or simulation."""
     output = tmp_path / "output.txt"
     output.write_text(recorded.text(f"{tool}/{name}"))
@@ -145,9 +143,7 @@ def test_an_import_promises_a_report_exactly_where_a_section_shows_it(
     assert ("makes a report of it" in said) is bool(shown)
     for notebook in shown:
         file = paths.NOTEBOOKS / f"{notebook}.ipynb"
-        monkeypatch.setitem(own_data.EXAMPLES, notebook, folder)
-        about = {} if notebook == own_data.HPL else {"campaign": tool}
-        text = text_of(file, notebooks.run(file, {tool: store.read(folder)}, **about))
+        text = text_of(file, notebooks.run(file, {tool: store.read(folder)}, campaign=tool))
         assert not foreign_words(text, "measured") and not glued_lists(text)
 
 
@@ -200,7 +196,7 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path):
 def test_a_campaign_of_another_kind_is_shown_as_ones_own_data():
     """The paper's cases on a cluster: no section on simulations and planted changes, but HPL over nodes."""
     for campaign, kind, shown in (
-        ("hpl_paper_emulated", "measured", ["05_your_own_data"]),
+        ("hpl_paper_emulated", "measured", ["40_hpl_scaling"]),
         ("program", "measured", ["13_collectives"]),
         ("program", "emulated", ["59_program"]),
     ):

@@ -13,15 +13,15 @@ import pandas as pd
 import xarray as xr
 
 from analysis import paths, store
-from analysis.attributes import design, interconnects, testbed
-from analysis.derive import over_factors, points
+from analysis.attributes import design, interconnects, names_by_rate, testbed
+from analysis.derive import PEAK, counted_in, over_factors, points
 from analysis.efficiency import efficiency
-from analysis.imported_hpl import PEAK, analyse, networks
 from analysis.quoting import as_written
 from analysis.schema import schema
 from analysis.statistics import design as designs
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
+from analysis.subjects.hpl_points import results_if_any
 from analysis.subjects.hpl_sensitivity import meaning
 from analysis.wording import byte_size, counted
 from runners.journal import Folder, read_transcript
@@ -294,13 +294,10 @@ def trials(dataset: xr.Dataset) -> Trials:
             f"{campaign} evidence of several kinds, {', '.join(kinds)}: never pooled."
         )
     repeats = str(chosen.testbed.values[0]) == store.IMPORTED
-    study = None
-    if repeats:
-        with suppress(FalloffError):  # it holds no results of HPL
-            study = analyse(dataset)
-    if study is not None and study.count == "nodes":
-        analysed = chosen.trial_id.to_series().map(study.runs.set_index("trial_id").nodes)
-        nodes = analysed.fillna(chosen.nodes.to_series()).values
+    hpl = results_if_any(dataset) if repeats else None
+    if hpl is not None and counted_in(hpl.points) == "nodes":
+        known = chosen.trial_id.to_series().map(hpl.runs.set_index("trial_id").nodes)
+        nodes = known.fillna(chosen.nodes.to_series()).values
         chosen = chosen.assign_coords(nodes=("trial", nodes, chosen.nodes.attrs))
     factors = _factors(chosen)
     frame = pd.DataFrame({name: chosen[name].values for name in (*ABOUT_A_TRIAL, *factors)})
@@ -310,9 +307,10 @@ def trials(dataset: xr.Dataset) -> Trials:
         raise FalloffError("None of its trials has a reading; `falloff status` says why.")
     if "hpl_rate" in quantities and not repeats:
         quantities |= _add_shares(dataset, frame)
-    if study is not None and study.efficiency is not None:
-        frame["efficiency"] = 100 * frame.trial_id.map(study.runs.set_index("trial_id").y)
-        label = RMAX_RPEAK if study.of == PEAK else f"HPL rate over {study.of}"
+    if hpl is not None and hpl.runs.share.notna().any():
+        frame["efficiency"] = 100 * frame.trial_id.map(hpl.runs.set_index("trial_id").share)
+        of = hpl.points.share.attrs["of"]
+        label = RMAX_RPEAK if of == PEAK else f"HPL rate over {of}"
         quantities["efficiency"] = PlottedQuantity("efficiency", label, "%")
     ran = set(chosen.runner.values.tolist())
     of_tools = [name for tool in all_tools() if tool.name in ran for name in tool.readings]
@@ -341,7 +339,7 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
         if name not in NO_FACTORS and len(run[name]) >= least:
             levels[name] = sorted(run[name])
     if "interconnect" in levels:
-        levels["interconnect"] = list(networks(chosen, levels["interconnect"]))
+        levels["interconnect"] = list(names_by_rate(chosen, levels["interconnect"]))
     return levels
 
 

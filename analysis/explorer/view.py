@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, imported_hpl, own_statements, paths
+from analysis import attributes, paths
 from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
@@ -19,10 +19,11 @@ from analysis.explorer.data import Trials
 from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
 from analysis.importing import BLOCKS, UNORDERED
 from analysis.quoting import as_written
-from analysis.statements import basis_in_words, change, fall_in_words
+from analysis.statements import basis_in_words, change, fall_in_words, order_and_margin
 from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import REFUSED, Judgement, judge
+from analysis.subjects import hpl_points
 from analysis.wording import number
 from runners.record import FalloffError
 
@@ -317,29 +318,17 @@ class Shown:
         per_node = self.values if view.y in OF_LAWS else self.values / self.values.x
         per_node = per_node.rename(series="interconnect", x="nodes")
         per_node = per_node.assign_coords(evidence=trials.evidence)
-        per_node = per_node.assign_attrs({**trials.dataset.attrs, "repeats": repeats})
-        names = attributes.short_names(trials.dataset)
-        statements = [
-            own_statements.fall(
-                per_node,
-                fall.network,
-                names[fall.network],
-                fall.verdict,
-                fall.start,
-                fall.end,
-                (fall.before / PER_CENT, fall.after / PER_CENT),
-            )
-            for fall in imported_hpl.falls(per_node)
-            if not fall.against
-        ]
-        if not statements:
+        about = {**trials.dataset.attrs, "repeats": repeats}
+        falls = hpl_points.falls(per_node.to_dataset(name="share").assign_attrs(about))
+        alone = [fall for fall in falls if " against " not in fall.subject]
+        if not alone:
             return Finding("One number of nodes, or no known network: there is no fall to judge.")
-        counts = per_node.count("block").values
-        caveat = own_statements.caveat(per_node, counts[counts > 0].tolist(), imported_hpl.MARGIN)
-        sentence = " ".join(as_written(str(fall)).replace("**", "") for fall in statements)
-        words = {fall.words for fall in statements}
-        word = words.pop() if len(words) == 1 else ""
-        return Finding(sentence, (caveat, *self._left_out()), word)
+        notes = order_and_margin(repeats == UNORDERED, hpl_points.MARGIN)
+        sentence = " ".join(as_written(str(fall)).replace("**", "") for fall in alone)
+        words = {fall.words for fall in alone}
+        return Finding(
+            sentence, (*notes, *self._left_out()), words.pop() if len(words) == 1 else ""
+        )
 
     def _left_out(self) -> tuple[str, ...]:
         """What was left out by hand, in words; empty if nothing was."""

@@ -211,6 +211,8 @@ def with_settings(points: xr.Dataset) -> xr.DataArray:
     spread = (settings.max(others) - settings.min(others)).drop_vars("node_rate")
     if varied := [name for name, differences in spread.items() if (differences > 0).any()]:
         raise FalloffError(f"{', '.join(varied)} are not the same at one node count in all runs")
+    if (mean.P * mean.Q != mean.nodes).any():
+        raise FalloffError("the law of HPL's messages is of one process a node")
     return points.share.assign_coords({name: ("nodes", mean[name].values) for name in SETTINGS})
 
 

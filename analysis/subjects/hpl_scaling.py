@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import exhibit
+from analysis import derive, exhibit
 from analysis.attributes import UNLIMITED, interconnects, names_in_text, testbed
 from analysis.fitting.scaling_laws import Law, Laws, fit_each, held_out, with_settings
 from analysis.statements import Statement, within
+from analysis.subjects import hpl_points
 from analysis.wire import wire_limit
 from analysis.wording import UNKNOWN, fixed, listed, number, percent
 from runners.record import FalloffError
@@ -35,11 +36,17 @@ GOOD = 0.05  # a prediction, or a link's rate from HPL's times, is right within 
 
 
 def laws_of(points: xr.Dataset) -> Laws:
-    """Every law fitted to each network's efficiency over nodes; none where one node count ran with several settings."""
+    """Every law fitted to the efficiency over nodes of each known network; `points` is from `hpl_points.points`."""
+    return fit_each(_efficiency(points))
+
+
+def _efficiency(points: xr.Dataset) -> xr.DataArray:
+    """The share, with what the law of HPL's messages needs where that is known and the same in all runs on one node count."""
     try:
-        return fit_each(with_settings(points))
+        share = with_settings(points)
     except FalloffError:
-        return Laws("interconnect", {})
+        share = points.share
+    return share.sel(interconnect=share.interconnect != "").dropna("interconnect", how="all")
 
 
 def followed(laws: Laws) -> dict[str, Law]:
@@ -49,58 +56,58 @@ def followed(laws: Laws) -> dict[str, Law]:
     return {network: law for network, law in best.items() if law}
 
 
-def predictions(points: xr.Dataset, laws: Laws) -> pd.DataFrame:
+def predictions(points: xr.Dataset) -> pd.DataFrame:
     """What each law, fitted to at most half of the most nodes, is off on these: `error`, `low`, `high` [1] and `blocks`, with
     `seen` and `most` nodes, by (interconnect, law); empty where there are too few node counts."""
     columns = ["interconnect", "law", "error", "low", "high", "blocks", "seen", "most"]
-    if not laws.by_level:
-        return pd.DataFrame(columns=columns).set_index(columns[:2])
-    known = points.share.dropna("nodes", how="all").nodes.values
+    efficiency = _efficiency(points)
+    known = efficiency.dropna("nodes", how="all").nodes.values
     most = int(max(known, default=0))
     seen = int(max((n for n in known if n <= SEEN * most), default=0))
     try:
-        found = held_out(with_settings(points), seen, most).assign(seen=seen, most=most)
+        found = held_out(efficiency, seen, most).assign(seen=seen, most=most)
     except FalloffError:
         found = pd.DataFrame(columns=columns)
     return found.set_index(columns[:2])
 
 
-def foretold(runs: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
+def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
     """Is the law that a network follows right within GOOD on nodes that it was not fitted to? `predicted` is from
     `predictions`."""
-    names = names_in_text(runs)
+    names = names_in_text(points)
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
             row = predicted.loc[network, law.model.name]
-            called = CALLED[law.model.name]
-            subject = f"{called[0].upper()}{called[1:]}, fitted to {row.seen} nodes or fewer, foretells {names[network]} on {row.most}"
+            called, count = CALLED[law.model.name], derive.counted_in(points)
+            subject = f"{called[0].upper()}{called[1:]}, fitted to {row.seen} {count} or fewer, foretells {names[network]} on {row.most}"
             error = (row.error, row.low, row.high)
             about = {"quantity": "error", "margin": GOOD, "primary": network != UNLIMITED}
-            yield within(runs, subject, error, int(row.blocks), -GOOD, GOOD, **about)
+            about |= hpl_points.interval_fields(points)
+            yield within(points, subject, error, int(row.blocks), -GOOD, GOOD, **about)
 
 
-def recovered_link_rates(runs: xr.Dataset, laws: Laws) -> Iterator[Statement]:
+def recovered_link_rates(points: xr.Dataset, laws: Laws) -> Iterator[Statement]:
     """Do HPL's times alone tell the rate of each network's links within GOOD? By the law of HPL's messages, over the rate of
     payload that was set; networks without a set rate, or whose times do not follow the law, are left out."""
-    names = names_in_text(runs)
-    for network, described in interconnects(runs).items():
+    names = names_in_text(points)
+    for network, described in interconnects(points).items():
         law = laws[network, OF_MESSAGES] if network in laws.by_level else None
         beta = law.parameters().get("beta") if law and law.follows else None
         # Where beta is not above 0 the time of bytes cannot be told from none.
-        if "rate_bit_s" not in described or not beta or beta[0] <= 0:
+        if not {"rate_bit_s", "mtu"} <= described.keys() or not beta or beta[0] <= 0:
             continue
         byte = 8 / wire_limit(described["rate_bit_s"], described["mtu"])
         (estimate, low, high), blocks = beta, law.blocks.blocks
         ends = (byte / high, byte / low) if blocks > 1 and low > 0 else (np.nan, np.nan)
         subject = f"HPL's times alone tell the rate of {names[network]}'s links"
+        about = {"quantity": "ratio", "margin": GOOD, **hpl_points.interval_fields(points)}
         rate = byte / estimate, *ends
-        about = {"quantity": "ratio", "margin": GOOD}
-        yield within(runs, subject, rate, blocks, 1 - GOOD, 1 + GOOD, **about)
+        yield within(points, subject, rate, blocks, 1 - GOOD, 1 + GOOD, **about)
 
 
-def followed_in_words(runs: xr.Dataset, best: Mapping[str, Law]) -> str:
+def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
     """Which law each network follows, in a sentence (Markdown); `best` is from `followed`."""
-    names = names_in_text(runs)
+    names = names_in_text(points)
     networks: dict[str, list[str]] = {}
     for network, law in best.items():
         networks.setdefault(CALLED[law.model.name], []).append(names[network])
@@ -116,9 +123,9 @@ def same_node(points: xr.Dataset, simulated: xr.Dataset) -> bool:
     return bool(np.isclose(*rates, rtol=1e-6))
 
 
-def laws_table(runs: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhibit.Table:
+def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhibit.Table:
     """Every law of every network: its weight, its parameters, how far it misses, and what it predicts."""
-    names, rows = names_in_text(runs), []
+    names, rows, count = names_in_text(points), [], derive.counted_in(points)
     for network, each in laws.by_level.items():
         for law in each:
             error = predicted.error.get((network, law.model.name), np.nan)
@@ -136,19 +143,19 @@ def laws_table(runs: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhibit
     seen, most = (
         (predicted.seen.iloc[0], predicted.most.iloc[0]) if len(predicted) else ("half", "the most")
     )
-    slowed = testbed(runs).get("node", {}).get("dilation")
+    slowed = testbed(points).get("node", {}).get("dilation")
     scale = f" Times are those of the scale model, slowed {slowed:g} times." if slowed else ""
     columns = (
-        "Network", "Law", "AICc weight", "Parameters (95 % interval)", "Largest miss", f"Error on {most} nodes", "Verdict"
+        "Network", "Law", "AICc weight", "Parameters (95 % interval)", "Largest miss", f"Error on {most} {count}", "Verdict"
     )  # fmt: skip
     return exhibit.Table(
-        "laws",
+        exhibit.label_of("laws", points),
         columns,
         "llrlrrl",
         rows,
         "The laws of the efficiency over nodes. A law that misses its data, beyond the scatter of the means and 2 %, is not drawn. "
-        f"The error on {most} nodes is of a fit to at most {seen}.{scale}",
-        exhibit.Basis.of_dataset(runs, "95 % t intervals"),
+        f"The error on {most} {count} is of a fit to at most {seen}.{scale}",
+        hpl_points.basis(points),
         widths=(9, 15, 7, 33, 8, 9, 12),
     )
 

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, imported_hpl
+from analysis import attributes
 from analysis.derive import slowed
 from analysis.fitting.pieces import MOST_PIECES, Piece, Value, split
 from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
+from analysis.subjects import hpl_points
 from analysis.what_if import FREE, IDEAL
 from analysis.wire import wire_limit
 from analysis.wording import byte_size, listed, number, percent
@@ -152,7 +153,7 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
 
 def _of_import(dataset: xr.Dataset) -> tuple[Value, str] | None:
     """HPL on one node as imported: the best settings, mean over all runs of all networks; None if it was not run there."""
-    points = imported_hpl.points(dataset)
+    points = hpl_points.results(dataset).points
     if points.nodes.attrs["long_name"] != "nodes" or 1 not in points.nodes:
         return None
     rates = 1e9 * points.rate.sel(nodes=1).values.ravel()

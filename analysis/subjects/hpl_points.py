@@ -1,0 +1,374 @@
+"""HPL's points: those of a campaign as it planned them, and those of other results with the best settings of each point."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis import attributes, derive
+from analysis.exhibit import Basis, Table, label_of
+from analysis.file_facts import repeat_named
+from analysis.importing import BLOCKS, UNORDERED
+from analysis.points import in_words, of_trials, plain, varying
+from analysis.statements import (
+    Statement,
+    basis_in_words,
+    judged_fall,
+    order_and_margin,
+    planned_falls,
+    ratio_change,
+)
+from analysis.statistics import design
+from analysis.statistics.intervals import mean_over
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    RISES,
+    SIZE_OPEN,
+    Judgement,
+    judge,
+    within_campaign,
+)
+from analysis.statistics.reversals import reversals
+from analysis.statistics.unordered import judge_unordered
+from analysis.store import IMPORTED
+from analysis.wording import counted, fixed, level_in_words, listed, number, percent, percent_range
+from runners.record import FalloffError
+
+# Runs with the same values of all of these are repeats; `settings` are all further ones, in words.
+ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant", "settings"]
+# Another way to say how many processes there are, and the scale of time, which rates do not keep.
+_NO_OTHER = ("ranks_per_node", "dilation")
+PLACE = ["interconnect", "x"]
+MARGIN = 0.05  # of a fall; a rule of Falloff's, not of who made the runs
+_WEAK = 0.2  # by which the memory of a node may differ in a series of one problem size a node
+NO_NETWORK = (
+    "Where no network is known there is no interval and no verdict "
+    "(--set interconnect=NAME, or the column `network` of --map)"
+)
+_VERBS = {FALLS_OFF: "falls off", FLAT: "stays flat", RISES: "rises", SIZE_OPEN: "falls"}
+
+
+@dataclass(frozen=True)
+class HplResults:
+    """The usable and distinct results of HPL in a dataset, over nodes or, if no number of nodes is known, over ranks.
+
+    `runs` has a row for each result: its `trial_id`, `file`, `block`, ALIKE, `x`, `rate`
+    [Gflop/s] and `share` [1]. `best` has a row for each interconnect and x: the settings with the highest harmonic mean.
+    `points` are the runs with these, as the function `points` returns them.
+    """
+
+    runs: pd.DataFrame
+    best: pd.DataFrame
+    points: xr.Dataset
+
+    def tried(self) -> pd.Series:
+        """The number of settings that were tried at each interconnect and x."""
+        return self.runs.drop_duplicates(ALIKE).groupby(PLACE).size()
+
+
+def points(dataset: xr.Dataset) -> xr.Dataset:
+    """HPL's points over (block, interconnect, nodes), as `derive.points` describes them.
+
+    A campaign that varies networks and nodes is laid out as planned. Of any other dataset each point has the settings with the
+    highest harmonic mean. Blocks are then only numbers of repeats where the order of runs is not known (`repeats` in the
+    attributes), `nodes` are ranks where only these are known (its `long_name`), and the share is NaN at a single number of
+    nodes without Rpeak; `notes` say what is missing, and how to supply it. Raises FalloffError if no result is usable.
+    """
+    return derive.points(dataset) if _varies_nodes(dataset) else results(dataset).points
+
+
+def is_planned(dataset: xr.Dataset) -> bool:
+    """Whether a campaign planned to judge falls over nodes, from points that vary networks and nodes alone."""
+    return _varies_nodes(dataset) and design.read(dataset).judges_falls
+
+
+def _varies_nodes(dataset: xr.Dataset) -> bool:
+    return {*attributes.design(dataset).get("factors", {})} == {"interconnect", "nodes"}
+
+
+def results(dataset: xr.Dataset) -> HplResults:
+    """The results of HPL with the best settings of each point; raises FalloffError if none is usable."""
+    distinct, left_out = _usable(dataset)
+    count = "nodes" if distinct.nodes.notna().any() else "ranks"
+    runs = distinct.assign(x=distinct["nodes" if count == "nodes" else "processes"])
+    if count == "ranks":
+        runs["rpeak"] = np.nan  # it is a node's
+    runs = runs.dropna(subset=["x", "rpeak"] if runs.rpeak.notna().any() else ["x"])
+    if runs.empty:
+        raise FalloffError("no result of HPL can be used: nothing tells its nodes or its grid")
+    runs = runs.astype({"x": int})
+    cost = (1 / runs.rate).groupby([runs[name] for name in [*ALIKE, "x"]], dropna=False).mean()
+    best = cost.reset_index().sort_values("rate").drop_duplicates(PLACE).drop(columns="rate")
+    laid_out = _laid_out(dataset, runs.merge(best, on=[*ALIKE, "x"]), count)
+    known = mean_over(
+        laid_out.known_rate, {*laid_out.known_rate.dims} - {"interconnect", "nodes"}, "cost"
+    )
+    at = {"nodes": runs.x.to_xarray(), "interconnect": runs.interconnect.to_xarray()}
+    runs["share"] = runs.rate / known.sel({name: at[name] for name in known.dims})
+    notes = [*left_out, *_missing(distinct, runs, laid_out)]
+    return HplResults(runs, best, laid_out.assign_attrs(notes=notes))
+
+
+def unit(points: xr.Dataset) -> str:
+    """What repeats of a point are: a "block", or a "run" where their order is not known."""
+    return "run" if points.attrs.get("repeats") == UNORDERED else "block"
+
+
+def results_if_any(dataset: xr.Dataset) -> HplResults | None:
+    """The results of HPL; None if none is usable."""
+    try:
+        return results(dataset)
+    except FalloffError:
+        return None
+
+
+def interval_fields(points: xr.Dataset, level: float = 0.95) -> dict[str, str]:
+    """The fields of a statement that say what its interval is over, at this level."""
+    kind = f"{level_in_words(level)} t interval over the {unit(points)}s"
+    return {"kind": kind, "n_of": unit(points)}
+
+
+def basis(points: xr.Dataset) -> Basis:
+    """What figures and tables rest on: the blocks, or the fewest runs of a point."""
+    runs = points.rate.count("block").values
+    n = int(runs[runs > 0].min()) if unit(points) == "run" else points.sizes["block"]
+    return replace(Basis.of_dataset(points, "95 % t intervals", n), of=unit(points))
+
+
+def falls(points: xr.Dataset) -> list[Statement]:
+    """The falls that a campaign planned to judge. Where nobody planned any, that of each network's share from its fewest to its
+    most nodes, then that of its ratio to the network with the highest link rate, where all rates are known.
+
+    Blocks are compared within each block, repeats without order as independent runs. Each of the two
+    groups is corrected for the number of its statements by Holm's procedure.
+    """
+    if is_planned(points):
+        return [*planned_falls(points)]
+    described = attributes.interconnects(points)
+    networks = attributes.names_by_rate(points, points.interconnect.values.tolist())
+    ordered = [name for name in networks if name]
+    is_ranked = all("rate_bit_s" in described[name] for name in ordered)
+    against_fastest = [(name, ordered[-1]) for name in ordered[:-1] if is_ranked]
+    alone = [(name, "") for name in ordered]
+    return [*_falls(points, alone), *_falls(points, against_fastest)]
+
+
+def table(points: xr.Dataset) -> Table:
+    """Every point with its rate, its efficiency and its settings; means are geometric."""
+    names, count = attributes.names_in_text(points), derive.counted_in(points)
+    means, rates = derive.means(points.share), derive.means(points.rate)
+    cases = points[["N", "NB", "P", "Q"]].max("block").assign(rate=rates.ratio, runs=rates.blocks)
+    cases = cases.assign(share=means.ratio, low=means.low, high=means.high).to_dataframe()
+    rows = [
+        (
+            names[network],
+            f"{nodes}",
+            number(case.rate, 4),
+            percent(case.share),
+            percent_range((case.low, case.high)),
+            f"{case.runs:.0f}",
+            *(fixed(case[name], 0) for name in ("N", "NB", "P", "Q")),
+        )
+        for (network, nodes), case in cases.dropna(subset="rate").iterrows()
+    ]
+    heads = ("Rate [Gflop/s]", "Efficiency", "95 % t interval", "Runs", "N", "NB", "P", "Q")
+    of = points.share.attrs["of"]
+    return Table(
+        label_of("points", points),
+        ("Network", count.capitalize(), *heads),
+        "l" + 9 * "r",
+        rows,
+        f"HPL's rates: geometric means of the runs with the best settings of each point. The efficiency is the share of {of}.",
+    )
+
+
+def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Statement]:
+    logs, places, verdicts = np.log(points.share), [], []
+    for network, against in pairs:
+        levels = [network, against] if against else [network]
+        counts = logs.sel(interconnect=levels).count("block").min("interconnect")
+        there = counts.nodes.values[counts.values > 0]
+        if len(there) < 2:
+            continue
+        start, end = int(there.min()), int(there.max())
+        signed = [
+            (of * at, logs.sel(interconnect=name, nodes=n).values)
+            for (name, of), (n, at) in product(zip(levels, (1, -1)), ((end, 1), (start, -1)))
+        ]
+        evidence = points.evidence.item()
+        if unit(points) == "run":
+            verdicts.append(judge_unordered(signed, MARGIN, evidence))
+        else:
+            verdicts.append(judge(sum(sign * each for sign, each in signed), MARGIN, evidence))
+        places.append((network, against, start, end))
+    for place, verdict in zip(places, within_campaign(verdicts)):
+        yield _fall(points, *place, verdict)
+
+
+def _fall(
+    points: xr.Dataset, network: str, against: str, start: int, end: int, verdict: Judgement
+) -> Statement:
+    names = attributes.names_in_text(points)
+    name, of = names[network], f" against {names[against]}" if against else ""
+    span = f"from {start} to {counted(end, derive.counted_in(points)[:-1])}"
+    differing = listed(_differing(points, network, against, [start, end]))
+    where = f"{span}, with different {differing}" if differing else span
+    subject = f"{name}{of}" if against else f"{name}'s efficiency"
+    change = ""
+    if verdict.fall is not None:
+        quantity = "the ratio of their rates" if against else "its efficiency"
+        change = f": {quantity} {ratio_change(verdict.fall)}"
+    interval = ", ".join(filter(None, (basis_in_words(verdict, False), verdict.condition)))
+    change += f" ({interval})" if verdict.interval else ""
+    verb = _VERBS.get(verdict.answer, "is undecided")
+    reason = "" if verdict.decided else f" {verdict.reason}"
+    return judged_fall(
+        points,
+        f"{subject} falls off {span}",
+        verdict,
+        **interval_fields(points, verdict.confidence or 0),
+        primary=True,
+        sentence=f"**{name} {verb}{of}** {where}{change}.{reason}",
+        series=network,
+    )
+
+
+def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) -> list[str]:
+    """What else differs between the points of a fall than what it compares, with its values: between networks at one
+    number of nodes, else over the nodes. A matrix that grows with the nodes' memory is one problem size."""
+    if "settings" not in points:
+        return []
+    chosen = points[["rate", *ALIKE[2:]]].sel(
+        interconnect=[network, against or network], nodes=ends
+    )
+    table = chosen.to_dataframe().dropna(subset="rate").reset_index()
+    table["processes a node"] = table.processes / table.nodes
+    memory = table.N**2 / table.nodes
+    is_weak = not against and memory.max() <= (1 + _WEAK) * memory.min()
+    columns = ["NB", "variant", "settings", "processes a node"] + ["N"] * (not is_weak)
+    groups = table[columns].groupby(table.nodes if against else table.nodes > 0)
+    several = groups.nunique(dropna=False).max() > 1
+    values = {name: sorted(table[name].unique()) for name in several.index[several]}
+    return [
+        f"{name} ({listed([str(plain(level)) for level in of])})" for name, of in values.items()
+    ]
+
+
+def _usable(dataset: xr.Dataset) -> tuple[pd.DataFrame, list[str]]:
+    """The usable and distinct results, and notes on those that are left out."""
+    table = _table(dataset)
+    measured = table[table.rate.notna()]
+    hpl = measured[measured.variant.str.match("W[RC]|$")]
+    if hpl.empty:
+        mixed = "all are in mixed precision (HPL-AI), which is no share of Rpeak"
+        reasons = "; ".join(filter(None, dict.fromkeys(table.reason))) or "it holds no HPL trial"
+        why = reasons if measured.empty else mixed
+        raise FalloffError(f"no result of HPL can be used: {why}")
+    # Drop results that another file repeats to every digit, as HPL.out does beside the job's own output; not those of
+    # another run by the numbers in the paths.
+    hpl = hpl.assign(numbered=[repeat_named(name) for name in hpl.file])
+    alike = [*ALIKE, "numbered", "rate", "time"]
+    repeat = hpl.groupby(["file", *alike], dropna=False).cumcount()
+    distinct = hpl[~hpl.assign(repeat=repeat).duplicated([*alike, "repeat"])]
+    steps = (
+        ("Results that cannot be used, as the list says", table, measured),
+        ("Results in mixed precision (HPL-AI), no share of Rpeak, left out", measured, hpl),
+        ("Results that another file has to every digit, counted once", hpl, distinct),
+    )
+    notes = [
+        f"{what}: {len(before) - len(after)} of {len(before)}"
+        for what, before, after in steps
+        if len(after) < len(before)
+    ]
+    return distinct.copy(), notes
+
+
+def _table(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row for each result: trial_id, file, block, ALIKE, rate [Gflop/s], time [s], rpeak [flop/s], and the
+    reason if it is unusable."""
+    chosen = dataset.isel(trial=np.flatnonzero(dataset.role.values == "point"))
+    about = ("trial_id", "file", "block", *ALIKE[:-1], "ranks_per_node", "rpeak", "reason")
+    table = pd.DataFrame({name: chosen[name].values for name in about})
+    settings = of_trials(chosen)
+    further = [name for name in varying(settings) if name not in (*ALIKE, *_NO_OTHER)]
+    table["settings"] = [", ".join(in_words(each, further)) for each in settings]
+    # A campaign's own runs may be on several scales of time.
+    table["rate"] = (chosen.hpl_rate * derive.slowed(chosen)).values
+    table["time"] = chosen.hpl_time.values
+    table["processes"] = table.processes.fillna(table.P * table.Q)
+    on_nodes = table.P * table.Q / table.ranks_per_node
+    table["nodes"] = table.nodes.fillna(on_nodes.where(on_nodes % 1 == 0))
+    return table
+
+
+def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset:
+    """The runs of the best settings over (block, interconnect, nodes), networks with a known rate first, slowest first."""
+    best = best.sort_values("file", kind="stable")
+    is_import = attributes.testbed(dataset).get("kind") == IMPORTED
+    repeats = attributes.design(dataset).get("repeats", UNORDERED if is_import else BLOCKS)
+    if repeats == UNORDERED or best.duplicated([*PLACE, "block"]).any():
+        repeats = UNORDERED
+        best["block"] = best.groupby(PLACE).cumcount() + 1
+    table = best.drop(columns="nodes").rename(columns={"x": "nodes"})
+    table = table.set_index(["block", "interconnect", "nodes"])
+    laid_out = table[["rate", "rpeak", "reason", *ALIKE[2:]]].to_xarray()
+    laid_out = laid_out.reindex(
+        interconnect=[*attributes.names_by_rate(dataset, best.interconnect)]
+    )
+    laid_out.nodes.attrs = {"units": "1", "long_name": count}
+    known = derive.known_rate(attributes.testbed(dataset), laid_out.rate, laid_out.rpeak)
+    share = laid_out.rate / known
+    if known.attrs["of"].startswith("n times") and laid_out.sizes["nodes"] == 1:
+        share = np.nan * share
+    laid_out = laid_out.assign(known_rate=known, share=share.assign_attrs(known.attrs))
+    described = attributes.with_unknown_network(dataset)
+    return laid_out.assign_coords(evidence=str(dataset.evidence.values[0])).assign_attrs(
+        {**dataset.attrs, "interconnects": described, "repeats": repeats}
+    )
+
+
+def _missing(results: pd.DataFrame, runs: pd.DataFrame, points: xr.Dataset) -> Iterator[str]:
+    """What is not known of the usable results, and how to state it; then what the number and the choice of runs do not allow."""
+    homeless, without_peak = results.nodes.isna(), results.rpeak.isna()
+    given = results[results.ranks_per_node.notna() & results.processes.notna()]
+    off = given[given.processes != given.nodes * given.ranks_per_node]
+    on_nodes = "(--set nodes=N, or --map)" if len(off) else "(--set ranks_per_node=R, or nodes=N)"
+    for row in off[:1].itertuples():
+        place = f"{row.processes:g} processes with ranks_per_node = {row.ranks_per_node:g}"
+        yield f"The grid of {len(off)} results does not fit their nodes, such as {place} {on_nodes}"
+    if homeless.any():
+        left_out = "all is over ranks" if homeless.all() else "they are left out"
+        which = f"{homeless.sum()} of {len(results)} results"
+        yield f"The number of nodes is not known of {which}, so {left_out} {on_nodes}"
+    if 0 < without_peak.sum() < len(results):
+        yield f"Results without an Rpeak, left out: {without_peak.sum()} (--set rpeak=F)"
+    if (results.interconnect == "").any():
+        yield NO_NETWORK
+    of, rpeak = points.share.attrs["of"], "(--set rpeak=16*2.5e9*16, one node's flop/s)"
+    if points.share.isnull().all():
+        yield f"Of a single number of nodes there is no efficiency without Rpeak {rpeak}"
+    elif of.startswith("n times"):
+        yield f"Rpeak is not known, so the efficiency is the share of {of} {rpeak}"
+    yield from order_and_margin(unit(points) == "run", MARGIN)
+    repeats = points.rate.count("block").values
+    if single := (repeats == 1).sum():
+        of_all = f"{single} of {(repeats > 0).sum()}"
+        yield f"Points that are a single run, without an interval: {of_all}"
+    means, node = (
+        derive.means(points.share).sortby("nodes", ascending=False),
+        derive.counted_in(points)[:-1],
+    )
+    for network, name in attributes.names_by_rate(points, points.interconnect.values).items():
+        cases = means.sel(interconnect=network).dropna("nodes", subset=["ratio"])
+        for step in reversals(cases.ratio.values, cases.low.values, cases.high.values, MARGIN):
+            low, high = (counted(cases.nodes[end].item(), node) for end in (step.end, step.start))
+            yield f"{name}'s efficiency on {low} lies outside, below that on {high}: are these runs comparable?"
+    choices = runs.drop_duplicates(ALIKE).groupby(PLACE).size().max()
+    if choices > 1:
+        yield f"Each point is the best of up to {choices} settings, which favours what scatters more"
+    if of == derive.PEAK and points.share.max() > 1:
+        yield "More than 100 % of Rpeak: rpeak has to be one node's, at the clock that it ran at"
