@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from analysis.descriptions.tables import Setting, Table, made, read_toml, said
+from analysis.descriptions.tables import Setting, Table, must_be, parse, read_toml
 
 NAME = "report.toml"
-Text = Annotated[str, said("a text in quotes")]
-Texts = Annotated[list[str], said('a list of texts, such as ["hpl"]')]
+Text = Annotated[str, must_be("a text in quotes")]
+Texts = Annotated[list[str], must_be('a list of texts, such as ["hpl"]')]
 Facts = Annotated[
-    dict[str, Setting | list[Setting]], said("a word and a text or number in each line")
+    dict[str, Setting | list[Setting]], must_be("a word and a text or number in each line")
 ]
 
 
@@ -19,7 +19,7 @@ class ReportFacts(Table):
     """The title matter of a report; facts about the `cluster`; the campaigns that are its `sections`, in this order (none given:
     all); and whether its `numbers` have a decimal point (en) or a decimal comma (de)."""
 
-    title: Annotated[str, Field(min_length=1), said("a text in quotes")] = (
+    title: Annotated[str, Field(min_length=1), must_be("a text in quotes")] = (
         "Does this cluster's efficiency fall off with its interconnect?"
     )
     subtitle: Text = ""
@@ -36,4 +36,4 @@ def read(folder: Path) -> ReportFacts:
     """The facts in a folder's report.toml; without the file none. Raises FalloffError naming every
     fault."""
     file = folder / NAME
-    return made(ReportFacts, read_toml(file, NAME), str(file)) if file.exists() else ReportFacts()
+    return parse(ReportFacts, read_toml(file, NAME), str(file)) if file.exists() else ReportFacts()
