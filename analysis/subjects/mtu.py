@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
 from analysis.attributes import interconnects, settings, short_names
-from analysis.claims.quantities import at, quantity
-from analysis.derive import over_factors
-from analysis.statements import Statement
+from analysis.derive import at, over_factors
+from analysis.statements import Statement, named
 from analysis.statistics.intervals import mean_over, rates
 from analysis.wire import wire_limit, wire_limit_both_ways
 
@@ -168,4 +167,4 @@ def compared(
         refused = f"the machine limits {' and '.join(limited)}, not the wire"
     found = times * values[0] / (1.0 if against is None else values[1])
     text = f"{OF_POINTS[variable]} over {' against '.join(texts)}"
-    return quantity(dataset, name, text, found, refused=refused)
+    return named(dataset, name, text, found, refused)
