@@ -1,6 +1,7 @@
 """The marks that make up figures: points, intervals, curves, verdicts and axes."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from analysis import style
 from analysis.attributes import names_in_text
 from analysis.fitting.scaling_laws import Law
 from analysis.statements import Statement
-from analysis.statistics.intervals import ratios
+from analysis.statistics.intervals import Kind, mean_over, over_blocks
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
@@ -135,6 +136,31 @@ def beside(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
     return levels * 2.0 ** (SIDESTEP * (rank - (count - 1) / 2))
 
 
+def side_by_side(
+    axes: Axes,
+    values: xr.DataArray,
+    names: Mapping = MappingProxyType({}),
+    kind: Kind = "ratio",
+    confidence: float = 0.95,
+    looks: Sequence[str] = (),
+    label: str = "nodes",
+) -> None:
+    """Draw every run of each series, and beside them the means over the blocks, on an axis of doublings.
+
+    `values` are over (block, series, level) in an order that keeps the series before the levels. `names` are those of the
+    series in the legend, and `looks` what they look like, by default their own. `kind` is that of the means, and `label` the
+    axis's.
+    """
+    series, level = (dim for dim in values.dims if dim != "block")
+    levels, names_of_series = values[level].values, values[series].values.tolist()
+    for rank, name in enumerate(names_of_series):
+        runs_of_series, look = values.sel({series: name}), looks[rank] if looks else name
+        means = over_blocks(runs_of_series, kind, confidence)
+        places = beside(levels, rank, len(names_of_series))
+        runs_and_means(axes, look, places, runs_of_series, means, names.get(name, name))
+    doubling_axis(axes, levels, label)
+
+
 def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | None = None) -> Figure:
     """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that each network follows with
     its band, and the mean of each point of a run of today.
@@ -143,13 +169,9 @@ def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | Non
     """
     with style.styled():
         figure, axes = new_figure(3.4)
-        names, nodes, share = names_in_text(points), points.nodes.values, 100 * points.share
-        means = ratios(np.log(share))
         networks = points.interconnect.values.tolist()
+        side_by_side(axes, 100 * points.share, names_in_text(points))
         for rank, name in enumerate(networks):
-            at = {"interconnect": name}
-            places = beside(nodes, rank, len(networks))
-            runs_and_means(axes, name, places, share.sel(at), means.sel(at), names[name])
             if name in laws:
                 curve = 100 * laws[name].band()
                 band(
@@ -159,9 +181,8 @@ def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | Non
                     *(curve[end].values for end in ("mean", "low", "high")),
                 )
             if today is not None and name in today.interconnect:
-                now = 100 * np.exp(np.log(today.share.sel(at)).mean("block"))
+                now = 100 * mean_over(today.share.sel(interconnect=name), "block", "ratio")
                 axes.plot(beside(now.nodes.values, rank, len(networks)), now, **TODAY)
-        doubling_axis(axes, nodes)
         axes.set_ylabel(f"HPL rate [% of {points.share.attrs['of']}]")
         axes.legend(*_each_once(axes), loc="lower left")
         return figure
