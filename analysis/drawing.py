@@ -103,6 +103,26 @@ def runs_and_means(
     interval(axes, series, x * 2**APART, *ends, label, fill)
 
 
+def series(
+    axes: Axes,
+    values: xr.DataArray,
+    means: xr.Dataset,
+    by: str,
+    names: Mapping[str, str],
+    x: str = "nodes",
+    label: str = "nodes",
+) -> None:
+    """Runs and means over x, on an axis of doublings: a series for each level of the dim `by`, side by side.
+
+    `values` are over (block, by, x), and `means` over (by, x).
+    """
+    levels = values[by].values.tolist()
+    for rank, level in enumerate(levels):
+        places, at = beside(values[x].values, rank, len(levels)), {by: level}
+        runs_and_means(axes, level, places, values.sel(at), means.sel(at), names[level])
+    doubling_axis(axes, values[x].values, label)
+
+
 def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
     """Draw a mean in a row with its interval along the horizontal axis. An unknown interval (NaN)
     is left out."""
@@ -143,25 +163,17 @@ def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | Non
     """
     with style.styled():
         figure, axes = new_figure(3.4)
-        names, nodes, share = names_in_text(points), points.nodes.values, 100 * points.share
-        means = ratios(np.log(share))
-        networks = points.interconnect.values.tolist()
+        names, share = names_in_text(points), 100 * points.share
+        networks = share.interconnect.values.tolist()
+        series(axes, share, ratios(np.log(share)), "interconnect", names)
+        for name, law in laws.items():
+            curve = 100 * law.band()
+            ends = (curve[end].values for end in ("mean", "low", "high"))
+            band(axes, name, curve.nodes.values, *ends)
         for rank, name in enumerate(networks):
-            at = {"interconnect": name}
-            places = beside(nodes, rank, len(networks))
-            runs_and_means(axes, name, places, share.sel(at), means.sel(at), names[name])
-            if name in laws:
-                curve = 100 * laws[name].band()
-                band(
-                    axes,
-                    name,
-                    curve.nodes.values,
-                    *(curve[end].values for end in ("mean", "low", "high")),
-                )
             if today is not None and name in today.interconnect:
-                now = 100 * np.exp(np.log(today.share.sel(at)).mean("block"))
-                axes.plot(beside(now.nodes.values, rank, len(networks)), now, **TODAY)
-        doubling_axis(axes, nodes)
+                now = np.log(100 * today.share.sel(interconnect=name)).mean("block")
+                axes.plot(beside(now.nodes.values, rank, len(networks)), np.exp(now), **TODAY)
         axes.set_ylabel(f"HPL rate [% of {points.share.attrs['of']}]")
         axes.legend(*_each_once(axes), loc="lower left")
         return figure

@@ -184,7 +184,7 @@ class Statement:
             reason = f" ({self.reason.rstrip('.')})" if self.reason else ""
             return f"{self.subject}: **{self.words or UNDECIDED}**{reason}, {self.basis}."
         answer = f" **{self.words}**," if self.words else ""
-        value = self._with_interval(f"{self.level} interval ")
+        value = self._with_interval(f"{self.level} interval " if self.level else "range ")
         return f"{self.subject}:{answer} {value}, {self.basis}."
 
 
