@@ -1,7 +1,6 @@
 """The marks that make up figures: points, intervals, curves, verdicts and axes."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -104,6 +103,29 @@ def runs_and_means(
     interval(axes, series, x * 2**APART, *ends, label, fill)
 
 
+def series(
+    axes: Axes,
+    values: xr.DataArray,
+    means: xr.Dataset,
+    by: str,
+    names: Mapping | None = None,
+    x: str = "nodes",
+    label: str = "nodes",
+    looks: Sequence[str] = (),
+) -> None:
+    """Runs and means over x, on an axis of doublings: a series for each level of the dim `by`, side by side.
+
+    `values` are over (block, by, x), and `means` over (by, x). Without `names` a level is its own name, and without `looks`
+    it has its own look.
+    """
+    levels = values[by].values.tolist()
+    for rank, level in enumerate(levels):
+        places, at = beside(values[x].values, rank, len(levels)), {by: level}
+        look, name = looks[rank] if looks else level, names[level] if names else level
+        runs_and_means(axes, look, places, values.sel(at), means.sel(at), name)
+    doubling_axis(axes, values[x].values, label)
+
+
 def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
     """Draw a mean in a row with its interval along the horizontal axis. An unknown interval (NaN)
     is left out."""
@@ -136,31 +158,6 @@ def beside(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
     return levels * 2.0 ** (SIDESTEP * (rank - (count - 1) / 2))
 
 
-def side_by_side(
-    axes: Axes,
-    values: xr.DataArray,
-    names: Mapping = MappingProxyType({}),
-    kind: Kind = "ratio",
-    confidence: float = 0.95,
-    looks: Sequence[str] = (),
-    label: str = "nodes",
-) -> None:
-    """Draw every run of each series, and beside them the means over the blocks, on an axis of doublings.
-
-    `values` are over (block, series, level) in an order that keeps the series before the levels. `names` are those of the
-    series in the legend, and `looks` what they look like, by default their own. `kind` is that of the means, and `label` the
-    axis's.
-    """
-    series, level = (dim for dim in values.dims if dim != "block")
-    levels, names_of_series = values[level].values, values[series].values.tolist()
-    for rank, name in enumerate(names_of_series):
-        runs_of_series, look = values.sel({series: name}), looks[rank] if looks else name
-        means = over_blocks(runs_of_series, kind, confidence)
-        places = beside(levels, rank, len(names_of_series))
-        runs_and_means(axes, look, places, runs_of_series, means, names.get(name, name))
-    doubling_axis(axes, levels, label)
-
-
 def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | None = None) -> Figure:
     """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that each network follows with
     its band, and the mean of each point of a run of today.
@@ -169,20 +166,17 @@ def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | Non
     """
     with style.styled():
         figure, axes = new_figure(3.4)
-        networks = points.interconnect.values.tolist()
-        side_by_side(axes, 100 * points.share, names_in_text(points))
+        names, share = names_in_text(points), 100 * points.share
+        networks = share.interconnect.values.tolist()
+        series(axes, share, ratios(np.log(share)), "interconnect", names)
+        for name, law in laws.items():
+            curve = 100 * law.band()
+            ends = (curve[end].values for end in ("mean", "low", "high"))
+            band(axes, name, curve.nodes.values, *ends)
         for rank, name in enumerate(networks):
-            if name in laws:
-                curve = 100 * laws[name].band()
-                band(
-                    axes,
-                    name,
-                    curve.nodes.values,
-                    *(curve[end].values for end in ("mean", "low", "high")),
-                )
             if today is not None and name in today.interconnect:
-                now = 100 * mean_over(today.share.sel(interconnect=name), "block", "ratio")
-                axes.plot(beside(now.nodes.values, rank, len(networks)), now, **TODAY)
+                now = np.log(100 * today.share.sel(interconnect=name)).mean("block")
+                axes.plot(beside(now.nodes.values, rank, len(networks)), np.exp(now), **TODAY)
         axes.set_ylabel(f"HPL rate [% of {points.share.attrs['of']}]")
         axes.legend(*_each_once(axes), loc="lower left")
         return figure

@@ -45,8 +45,8 @@ def test_stamps_follow_the_share(share, stamp, answer, filled):
         "no" if stamp == "host-bound" else "refused" if stamp == "refused" else "yes"
     }
     assert not any("unshaped" in name for name in each)  # no rate, no limit
-    assert ("the machine is the limit" in text) == (stamp == "host-bound")
-    assert ("The shaper lets too much pass" in text) == (stamp == "refused")
+    assert ("The machine is the limit at 0 points" in text) == (stamp != "host-bound")
+    assert ("the shaper lets more pass than the limit" in text) == (stamp == "refused")
     lowest = stated(run, "TCP fills links with a set rate").estimate
     assert lowest == pytest.approx(min(share, 1), rel=1e-3)
 
@@ -118,7 +118,7 @@ def test_lost_trials_leave_statements_without_numbers():
     """Nothing is judged, and nothing is made up."""
     run = over_mtu(failed(planted.over_mtu(), "exit code 1"))
     assert {one.estimate for one in run.statements} == {None}
-    assert stated(run, "TCP fills").answer == "undecided" and "exit code 1" in words(run)
+    assert stated(run, "TCP fills links").answer == "undecided" and "exit code 1" in words(run)
 
 
 def test_the_figure_shows_every_run_and_what_nemo_printed():
