@@ -13,7 +13,7 @@ from analysis import style
 from analysis.attributes import names_in_text
 from analysis.fitting.scaling_laws import Law
 from analysis.statements import Statement
-from analysis.statistics.intervals import Kind, mean_over, over_blocks
+from analysis.statistics.intervals import ratios
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
