@@ -31,4 +31,4 @@ def test_the_planted_slowdown_is_found_where_links_are_shared():
         assert one.estimate == pytest.approx(20 if is_slowed else 1, rel=0.1)
         assert one.primary is ("the others wait" not in one.subject and "99th" in one.subject)
     text = words(made)
-    assert "Of 24 cases of a flood 12 are slowed by more than the margin" in text
+    assert "in 12 of 24 cases" in text
