@@ -104,23 +104,18 @@ def runs_and_means(
 
 
 def series(
-    axes: Axes,
-    values: xr.DataArray,
-    means: xr.Dataset,
-    by: str,
-    names: Mapping[str, str],
-    x: str = "nodes",
-    label: str = "nodes",
+    axes: Axes, values: xr.DataArray, means: xr.Dataset, by: str, names: Mapping[str, str]
 ) -> None:
-    """Runs and means over x, on an axis of doublings: a series for each level of the dim `by`, side by side.
+    """Runs and means over nodes: a series for each level of the dim `by`, side by side.
 
-    `values` are over (block, by, x), and `means` over (by, x).
+    `values` are over (block, by, nodes), and `means` over (by, nodes).
     """
-    levels = values[by].values.tolist()
+    levels, nodes = values[by].values.tolist(), values.nodes.values
     for rank, level in enumerate(levels):
-        places, at = beside(values[x].values, rank, len(levels)), {by: level}
+        at = {by: level}
+        places = beside(nodes, rank, len(levels))
         runs_and_means(axes, level, places, values.sel(at), means.sel(at), names[level])
-    doubling_axis(axes, values[x].values, label)
+    doubling_axis(axes, nodes)
 
 
 def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:

@@ -1,6 +1,6 @@
 """Judge every claim on every available kind of evidence."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,17 +25,20 @@ def evaluate(ledger: Ledger, stated: Mapping[str, Iterable[Statement]]) -> tuple
     """Judge every claim by what the notebooks stated, by the notebook's name. If a kind of evidence cannot decide it, the
     verdict says why.
 
-    If two quantities of a claim have the same kind of evidence, as a user's may, the first is judged.
+    If two statements on a claim have the same kind of evidence, as a user's may, the first is judged.
     """
-    kinds = {one.evidence for of_one in stated.values() for one in of_one}
+    kinds = {statement.evidence for statements in stated.values() for statement in statements}
     printed, entries = readings(), []
     for claim in ledger.claims:
+        judging: dict[str, Statement] = {}
+        for path in claim.judged_by:
+            notebook, _, name = path.partition("/")
+            for statement in stated.get(notebook, ()):
+                if statement.name == name:
+                    judging.setdefault(statement.evidence, statement)
         verdicts = [judge_printed(claim, printed.get(claim.aggregate or claim.id, {}))]
-        found: dict[str, Statement] = {}
-        for one in _judging(claim, stated):
-            found.setdefault(one.evidence, one)
         verdicts += [
-            judge(claim, kind, found.get(kind))
+            judge(claim, kind, judging.get(kind))
             for kind in EVIDENCE
             if kind in kinds and kind != PUBLISHED
         ]
@@ -43,14 +46,8 @@ def evaluate(ledger: Ledger, stated: Mapping[str, Iterable[Statement]]) -> tuple
     return tuple(entries)
 
 
-def _judging(claim: Claim, stated: Mapping[str, Iterable[Statement]]) -> Iterator[Statement]:
-    for name in claim.judged_by:
-        notebook, _, quantity = name.partition("/")
-        yield from (one for one in stated.get(notebook, ()) if one.name == quantity)
-
-
 def stated_on(ledger: Ledger, data: Mapping[str, xr.Dataset]) -> dict[str, tuple[Statement, ...]]:
-    """The quantities that judge these claims on datasets by campaign: their notebooks are run in this process. One whose
+    """The statements that judge these claims on datasets by campaign: their notebooks are run in this process. One whose
     data are missing states nothing."""
     names = {name.partition("/")[0] for claim in ledger.claims for name in claim.judged_by}
     stated = {}

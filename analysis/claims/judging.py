@@ -59,23 +59,28 @@ class Verdict:
     reading: str = ""
 
 
-def judge(claim: Claim, kind: str, found: Statement | None) -> Verdict:
-    """Judge a claim on one kind of evidence by the quantity that a notebook stated. What the ledger rules out is not tested,
+def judge(claim: Claim, kind: str, statement: Statement | None) -> Verdict:
+    """Judge a claim on one kind of evidence by the statement of a notebook. What the ledger rules out is not tested,
     nor what was not run (None).
 
     Raises FalloffError if a ratio is not above 0.
     """
-    if kind in claim.not_testable or found is None:
+    if kind in claim.not_testable or statement is None:
         return Verdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
-    if found.answer == REFUSED:
-        return Verdict(kind, NOT_TESTABLE, reason=found.reason)
-    ends, about = (claim.at_least, claim.at_most), {"n": found.n, "n_of": found.n_of}
-    about |= {"of": found.subject, "sessions": found.sessions}
-    if not found.values and found.interval:  # the interval is all that is known of it
-        verdict = kind_of(found.interval, found.interval, *ends)
-        about |= {"kind": found.interval_kind, "interval": found.interval}
-        return Verdict(kind, verdict, found.estimate, **about)
-    values = np.array(found.values)
+    if statement.answer == REFUSED:
+        return Verdict(kind, NOT_TESTABLE, reason=statement.reason)
+    ends = claim.at_least, claim.at_most
+    about = {
+        "n": statement.n,
+        "n_of": statement.n_of,
+        "of": statement.subject,
+        "sessions": statement.sessions,
+    }
+    if not statement.values and statement.interval:  # the interval is all that is known of it
+        verdict = kind_of(statement.interval, statement.interval, *ends)
+        about |= {"kind": statement.interval_kind, "interval": statement.interval}
+        return Verdict(kind, verdict, statement.estimate, **about)
+    values = np.array(statement.values)
     if kind == SIMULATED:
         return _of_runs(values, *ends, **about)
     judged = judge_range(values, *ends, claim.scale == "ratio")
@@ -95,13 +100,13 @@ def _of_runs(values: np.ndarray, at_least: float, at_most: float, **about) -> Ve
     return Verdict(SIMULATED, verdict, estimate, ends, "range", reason=reason, **about)
 
 
-def judge_printed(claim: Claim, found: Mapping[str, float]) -> Verdict:
-    """Compare every reading with the printed number, or with the range if no number is printed or
+def judge_printed(claim: Claim, values: Mapping[str, float]) -> Verdict:
+    """Compare the value of every reading with the printed number, or with the range if no number is printed or
     it is not rounded.
 
     A reading agrees with the printed number if it is the same within half of `rounding`.
     """
-    known = {name: value for name, value in found.items() if math.isfinite(value)}
+    known = {name: value for name, value in values.items() if math.isfinite(value)}
     is_printed = math.isfinite(claim.printed)
     if not known and not is_printed:
         return Verdict(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)

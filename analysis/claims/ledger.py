@@ -46,7 +46,7 @@ class Claim(Table):
     how it follows from the printed text; `aggregate` names it in top500.toml. `at_least` and
     `at_most` bound the values that support the claim (infinite: no bound), and `why` says how the
     bounds follow from the source's words. `not_testable` has the reason for each kind of evidence
-    that can never decide it. `judged_by` names the quantities that judge it, each by its notebook and its name there, such as
+    that can never decide it. `judged_by` names the statements that judge it, each by its notebook and its name there, such as
     `40_hpl_scaling/gap_grows`.
     """
 
@@ -88,7 +88,7 @@ class Rows(Table):
     @model_validator(mode="after")
     def _are_named(self) -> Self:
         """Each claim is named once, and its confounds are there."""
-        known, seen = {one.id for one in self.confound}, set()
+        known, seen = {confound.id for confound in self.confound}, set()
         wrong = []
         for number, claim in enumerate(self.claim):
             for name in claim.confounds:
@@ -118,4 +118,4 @@ def load(source: str = "", file: Path = FILE) -> Ledger:
     if not chosen:
         raise unknown("source", source, {claim.source for claim in rows.claim})
     touching = {name for claim in chosen for name in claim.confounds}
-    return Ledger(chosen, tuple(one for one in rows.confound if one.id in touching))
+    return Ledger(chosen, tuple(note for note in rows.confound if note.id in touching))

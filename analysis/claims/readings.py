@@ -34,19 +34,19 @@ def readings() -> Readings:
 def _top500() -> Readings:
     """What the lists themselves have: of a family's systems, or of the one system that the number is about."""
     families = published.table("top500_families").set_index(["list", "family"])
-    found: Readings = {}
+    values: Readings = {}
     for number in published.facts("top500")["aggregate"]:
         name, unit = number["id"], PERCENT if number["unit"] == "%" else 1.0
         family = families.loc[number["list"], number["family"]]
         if name == "gige_share":
-            found[name] = {"systems of 500": family.systems / SYSTEMS}
+            values[name] = {"systems of 500": family.systems / SYSTEMS}
         elif name in STATISTICS:
-            found[name] = {
+            values[name] = {
                 meaning: PERCENT * family[column] for meaning, column in STATISTICS[name].items()
             }
         elif "in_list" in number:
-            found[name] = {"that system in the list": unit * number["in_list"]}
-    return found
+            values[name] = {"that system in the list": unit * number["in_list"]}
+    return values
 
 
 def _nemo() -> Readings:
