@@ -38,7 +38,7 @@ RULE = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
 
     The estimate is in the claim's unit, and `interval` is the one that decided; `kind` names it. `of` names the quantity
@@ -47,7 +47,7 @@ class Verdict:
     """
 
     evidence: str
-    verdict: str = ""
+    answer: str = ""
     estimate: float = math.nan
     interval: Interval = UNKNOWN
     kind: str = ""
@@ -59,74 +59,69 @@ class Verdict:
     reading: str = ""
 
 
-def judge(claim: Claim, kind: str, statement: Statement | None) -> Verdict:
-    """Judge a claim on one kind of evidence by the statement of a notebook. What the ledger rules out is not tested,
+def judge(claim: Claim, kind: str, quantity: Statement | None) -> ClaimVerdict:
+    """Judge a claim on one kind of evidence by the quantity that a notebook stated. What the ledger rules out is not tested,
     nor what was not run (None).
 
     Raises FalloffError if a ratio is not above 0.
     """
-    if kind in claim.not_testable or statement is None:
-        return Verdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
-    if statement.answer == REFUSED:
-        return Verdict(kind, NOT_TESTABLE, reason=statement.reason)
-    ends = claim.at_least, claim.at_most
-    about = {
-        "n": statement.n,
-        "n_of": statement.n_of,
-        "of": statement.subject,
-        "sessions": statement.sessions,
-    }
-    if not statement.values and statement.interval:  # the interval is all that is known of it
-        verdict = kind_of(statement.interval, statement.interval, *ends)
-        about |= {"kind": statement.interval_kind, "interval": statement.interval}
-        return Verdict(kind, verdict, statement.estimate, **about)
-    values = np.array(statement.values)
+    if kind in claim.not_testable or quantity is None:
+        return ClaimVerdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
+    if quantity.answer == REFUSED:
+        return ClaimVerdict(kind, NOT_TESTABLE, reason=quantity.reason)
+    ends, about = (claim.at_least, claim.at_most), {"n": quantity.n, "n_of": quantity.n_of}
+    about |= {"of": quantity.subject, "sessions": quantity.sessions}
+    if not quantity.values and quantity.interval:  # the interval is all that is known of it
+        verdict = kind_of(quantity.interval, quantity.interval, *ends)
+        about |= {"kind": quantity.interval_kind, "interval": quantity.interval}
+        return ClaimVerdict(kind, verdict, quantity.estimate, **about)
+    values = np.array(quantity.values)
     if kind == SIMULATED:
         return _of_runs(values, *ends, **about)
     judged = judge_range(values, *ends, claim.scale == "ratio")
     about |= {"reason": judged.reason}
-    return Verdict(kind, judged.kind, judged.estimate, *judged.decisive, **about)
+    return ClaimVerdict(kind, judged.kind, judged.estimate, *judged.decisive, **about)
 
 
-def _of_runs(values: np.ndarray, at_least: float, at_most: float, **about) -> Verdict:
+def _of_runs(values: np.ndarray, at_least: float, at_most: float, **about) -> ClaimVerdict:
     if not len(values):
-        return Verdict(SIMULATED, UNDECIDED, reason="no run has a value", **about)
-    inside = (at_least <= values) & (values <= at_most)
-    reason = ""
-    verdict = SUPPORTED if inside.all() else CONTRADICTED
-    if inside.any() and not inside.all():
+        return ClaimVerdict(SIMULATED, UNDECIDED, reason="no run has a value", **about)
+    inside, reason = (at_least <= values) & (values <= at_most), ""
+    if inside.all() or not inside.any():
+        verdict = SUPPORTED if inside.all() else CONTRADICTED
+    else:
         verdict, reason = UNDECIDED, f"{inside.sum()} of {len(values)} runs lie in the range"
     estimate, ends = float(np.median(values)), (float(values.min()), float(values.max()))
-    return Verdict(SIMULATED, verdict, estimate, ends, "range", reason=reason, **about)
+    return ClaimVerdict(SIMULATED, verdict, estimate, ends, "range", reason=reason, **about)
 
 
-def judge_printed(claim: Claim, values: Mapping[str, float]) -> Verdict:
-    """Compare the value of every reading with the printed number, or with the range if no number is printed or
+def judge_printed(claim: Claim, readings: Mapping[str, float]) -> ClaimVerdict:
+    """Compare every reading with the printed number, or with the range if no number is printed or
     it is not rounded.
 
     A reading agrees with the printed number if it is the same within half of `rounding`.
     """
-    known = {name: value for name, value in values.items() if math.isfinite(value)}
+    readings = {name: value for name, value in readings.items() if math.isfinite(value)}
     is_printed = math.isfinite(claim.printed)
-    if not known and not is_printed:
-        return Verdict(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
-    if not known:
+    if not readings and not is_printed:
+        return ClaimVerdict(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
+    if not readings:
         how = "follows from the source's numbers" if claim.printed_how else "a bare number"
         named = {"reason": f"{how}: nothing else to check it by", "reading": claim.printed_how}
-        return Verdict(PUBLISHED, PRINTED, claim.printed, **named)
+        return ClaimVerdict(PUBLISHED, PRINTED, claim.printed, **named)
     low, high = claim.at_least, claim.at_most
     if is_printed and math.isfinite(claim.rounding):
         # Slightly more than half, because 0.5 x 0.001 and 0.1085 - 0.108 differ in floating point.
         slack = 0.5 * claim.rounding * (1 + 1e-9) + 1e-12 * abs(claim.printed)
         low, high = claim.printed - slack, claim.printed + slack
-    agreeing = [name for name, value in known.items() if low <= value <= high]
+    agreeing = [name for name, value in readings.items() if low <= value <= high]
     ends = [claim.printed] if is_printed else [end for end in (low, high) if math.isfinite(end)]
-    nearest = min(agreeing or known, key=lambda name: abs(known[name] - np.mean(ends)))
-    return Verdict(
+    nearest = min(agreeing or readings, key=lambda name: abs(readings[name] - np.mean(ends)))
+    return ClaimVerdict(
         PUBLISHED,
         CONSISTENT if agreeing else INCONSISTENT,
-        known[nearest],
-        n=len(known),
+        readings[nearest],
+        n=len(readings),
         n_of="reading",
         reading=" or ".join(agreeing) or nearest,
         reason="" if agreeing else "no reading of the printed numbers gives it",

@@ -17,7 +17,7 @@ from analysis.claims.judging import (
     NOT_TESTABLE,
     PUBLISHED,
     RULE,
-    Verdict,
+    ClaimVerdict,
 )
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
@@ -52,7 +52,7 @@ def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> 
             lines += [INDENT + line for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]]
     lines += ["", RULE]
     lines += ["", "What else differs:"] if notes else []
-    lines += [f"{INDENT}[{notes[note.id]}] {note.meaning}" for note in ledger.confounds]
+    lines += [f"{INDENT}[{notes[confound.id]}] {confound.meaning}" for confound in ledger.confounds]
     return "\n".join(_wrapped(line, width) for line in lines[1:])
 
 
@@ -66,38 +66,38 @@ def _wrapped(line: str, width: int) -> str:
 def finding(entries: Sequence[Entry]) -> str:
     """How many claims each kind of evidence can judge, and its verdicts on them, in plain English
     (Markdown)."""
-    sentences = []
-    for kind in _kinds(entries):
-        supported, against, undecided = of_kind = [_counts(entries, kind)[name] for name in OF_RUNS]
-        if any(of_kind):
-            sentences.append(
-                f"{kind} runs can judge {sum(of_kind)}: they support {supported}, contradict {against} and leave {undecided} undecided"
-            )
-    first, *others = sentences or ["no run can judge any"]
+    counts = {kind: _counts(entries, kind) for kind in _kinds(entries)}
+    of_runs = [
+        f"{kind} runs can judge {sum(count[verdict] for verdict in OF_RUNS)}: they support {count[SUPPORTED]}, contradict "
+        f"{count[CONTRADICTED]} and leave {count[UNDECIDED]} undecided"
+        for kind, count in counts.items()
+        if any(count[verdict] for verdict in OF_RUNS)
+    ]
+    first, *others = of_runs or ["no run can judge any"]
     words = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
     words += [f"{other.capitalize()}." for other in others]
-    judged = [sum(verdict.verdict in OF_RUNS for verdict in entry.verdicts) for entry in entries]
-    if sentences and 0 in judged:
+    judged = [sum(v.answer in OF_RUNS for v in entry.verdicts) for entry in entries]
+    if of_runs and 0 in judged:
         words.append(f"No run can judge the other {judged.count(0)}.")
-    opposite = [sentence for entry in entries if (sentence := _disagreement(entry))]
+    opposite = list(filter(None, map(_disagreement, entries)))
     several = counted(sum(count > 1 for count in judged), "claim")
     head = f"More than one kind of run can judge {several}. On {len(opposite)} of them the verdicts are opposite."
-    agreeing, not_agreeing = (_counts(entries, PUBLISHED)[name] for name in OF_PRINTED)
+    agreeing, not_agreeing = (_counts(entries, PUBLISHED)[verdict] for verdict in OF_PRINTED)
     checked = counted(agreeing + not_agreeing, "claim")
-    printed = f"The sources' own numbers can check {checked} and agree with {agreeing}."
-    return paragraphs(words, [head, *opposite], [printed])
+    of_printed = f"The sources' own numbers can check {checked} and agree with {agreeing}."
+    return paragraphs(words, [head, *opposite], [of_printed])
 
 
 def _disagreement(entry: Entry) -> str:
     """A claim that one kind of evidence supports and another contradicts, in words; empty for other
     claims."""
     verbs = {SUPPORTED: "support", CONTRADICTED: "contradict"}
-    decided = [verdict for verdict in entry.verdicts if verdict.verdict in verbs]
-    if len({verdict.verdict for verdict in decided}) < 2:
+    decided = [verdict for verdict in entry.verdicts if verdict.answer in verbs]
+    if len({verdict.answer for verdict in decided}) < 2:
         return ""
     unit, statement = entry.claim.unit, quoted(entry.claim.statement)
     runs = [
-        f"{verdict.evidence} runs {verbs[verdict.verdict]} it ({amount(verdict.estimate, unit)}, {quoted(verdict.of)})"
+        f"{verdict.evidence} runs {verbs[verdict.answer]} it ({amount(verdict.estimate, unit)}, {quoted(verdict.of)})"
         for verdict in decided
     ]
     return f"{_short(entry.claim.source)}: “{statement}” But {listed(runs)}."
@@ -127,15 +127,14 @@ def contradicted(entries: Sequence[Entry]) -> Table:
     row each."""
     rows = []
     for entry in entries:
-        claim = entry.claim
-        against = [
-            f"{amount(verdict.estimate, claim.unit)} {verdict.evidence}: {verdict.of}"
-            for verdict in entry.verdicts
-            if verdict.verdict == CONTRADICTED
+        against = [verdict for verdict in entry.verdicts if verdict.answer == CONTRADICTED]
+        estimates = [
+            f"{amount(verdict.estimate, entry.claim.unit)} {verdict.evidence}: {verdict.of}"
+            for verdict in against
         ]
-        if against:
-            source, statement = _short(claim.source), quoted(claim.statement)
-            rows.append((source, statement, supporting(claim), listed(against)))
+        if estimates:
+            source, statement = _short(entry.claim.source), quoted(entry.claim.statement)
+            rows.append((source, statement, supporting(entry.claim), listed(estimates)))
     columns = ("Source", "Claim", "Range for it", "Found")
     caption = "The claims that runs contradict. Their intervals are in the supplement."
     return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 42, 14, 34))
@@ -156,7 +155,10 @@ def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[T
         caption = f"The claims of {_short(source)}: the values that support each, and its verdicts."
         label = f"claims-{source.replace('_', '-')}"
         yield Table(label, columns, "lll", rows, caption, widths=(32, 14, 54), long=True)
-    rows = [(notes[note.id], quoted(note.meaning), _short(note.source)) for note in confounds]
+    rows = [
+        (notes[confound.id], quoted(confound.meaning), _short(confound.source))
+        for confound in confounds
+    ]
     if rows:
         columns = ("See", "What else differs", "Source")
         caption = "What else differs where a claim compares or counts."
@@ -179,7 +181,7 @@ def between(low: float, high: float, unit: str, digits: int = DIGITS) -> str:
     return f"{number if last.endswith(f' {name}') else first} to {last}"
 
 
-def estimate(claim: Claim, verdict: Verdict) -> str:
+def estimate(claim: Claim, verdict: ClaimVerdict) -> str:
     """The estimate with the interval behind its verdict and the number of values; empty if it is
     unknown."""
     if not math.isfinite(verdict.estimate):
@@ -211,18 +213,19 @@ def _verdicts(entry: Entry) -> str:
     """Every verdict in a sentence; kinds of evidence with the same verdict share one."""
     kinds: dict[str, list[str]] = {}
     for verdict in _speaking(entry):
-        kinds.setdefault(quoted(_verdict(entry.claim, verdict)), []).append(verdict.evidence)
+        words = quoted(_verdict(entry.claim, verdict))
+        kinds.setdefault(words, []).append(verdict.evidence)
     sentences = [f"{listed(names).capitalize()}: {words}." for words, names in kinds.items()]
     return " ".join(sentences) or f"{NO_CAMPAIGN.capitalize()}."
 
 
-def _verdict(claim: Claim, verdict: Verdict) -> str:
+def _verdict(claim: Claim, verdict: ClaimVerdict) -> str:
     """The verdict with what it rests on, or the reason why there is none."""
-    parts = (verdict.verdict, estimate(claim, verdict), verdict.reading, verdict.of, verdict.reason)
+    parts = (verdict.answer, estimate(claim, verdict), verdict.reading, verdict.of, verdict.reason)
     return "; ".join(filter(None, parts))
 
 
-def _speaking(entry: Entry) -> list[Verdict]:
+def _speaking(entry: Entry) -> list[ClaimVerdict]:
     """The verdicts, and the reasons why there can be none."""
     return [verdict for verdict in entry.verdicts if verdict.reason not in (NO_CAMPAIGN, NO_NUMBER)]
 
@@ -247,7 +250,7 @@ def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
 def _counts(entries: Iterable[Entry], kind: str) -> Counter:
     """The number of claims with each verdict on one kind of evidence."""
     verdicts = (verdict for entry in entries for verdict in entry.verdicts)
-    return Counter(verdict.verdict for verdict in verdicts if verdict.evidence == kind)
+    return Counter(verdict.answer for verdict in verdicts if verdict.evidence == kind)
 
 
 def _slashed(counts: Counter, of: Sequence[str]) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from analysis.statistics.intervals import finite
+
 FEWEST = 10  # values needed to show reproducibility
 
 
@@ -39,18 +41,17 @@ def judge_repeats(values, margin: float) -> Reproducibility:
     `not reproducible` if the whole interval of the variation lies above the margin; `reproducible`
     if it lies below and there are FEWEST values or more. Fewer values can easily miss a rare state.
     """
-    values = np.asarray(values, float)
-    known = np.sort(values[np.isfinite(values)])
-    n, variation = len(known), math.nan
-    if n > 1 and known.mean():
-        variation = float(known.std(ddof=1) / abs(known.mean()))
+    repeats, values = len(values), np.sort(finite(values))
+    n, variation = len(values), math.nan
+    if n > 1 and values.mean():
+        variation = float(values.std(ddof=1) / abs(values.mean()))
     low, high = variation_interval(variation, n)
     kind = "undecided"
     if low > margin:
         kind = "not reproducible"
     elif high < margin and n >= FEWEST:
         kind = "reproducible"
-    return Reproducibility(kind, tuple(known.tolist()), len(values) - n, variation, (low, high))
+    return Reproducibility(kind, tuple(values.tolist()), repeats - n, variation, (low, high))
 
 
 def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
