@@ -318,7 +318,7 @@ def write_twin(
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
     shorts = dict(pair for each in datasets for pair in attributes.short_names(each).items())
     file, text = (
-        executables.own(paths.TESTBEDS) / f"{name}.toml",
+        executables.users_folder(paths.TESTBEDS) / f"{name}.toml",
         twin.description(found, name, nodes, shorts, job),
     )
     if file.exists() and file.read_text(encoding="utf-8") != text:
@@ -449,7 +449,7 @@ def plan_replay(
 def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
     """A recorded program replayed on the networks of the campaign `replay_examples`; raises FalloffError if there is no
     recording."""
-    counts = list(recording.kept(program))
+    counts = list(recording.by_ranks(program))
     plan = plan_replay(program, counts, testbed, recording.digest(program))
     return store.read(run_campaign(plan))
 
@@ -467,7 +467,9 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     if recorded not in recording.programs():
         return None
     kept = {
-        nodes: calls for nodes, calls in recording.kept(recorded).items() if nodes in times.nodes
+        nodes: calls
+        for nodes, calls in recording.by_ranks(recorded).items()
+        if nodes in times.nodes
     }
     if not kept:
         return None
@@ -589,7 +591,7 @@ def tried(plan: Plan) -> str:
     """Run one tiny HPL trial on 2 nodes of a plan's testbed, in seconds, and keep nothing; again if
     other work disturbed it. Returns why it gave no reading, empty if it did.
 
-    Raises lock.Taken if another run is measuring, and FalloffError if the testbed is not available
+    Raises lock.LockBusy if another run is measuring, and FalloffError if the testbed is not available
     here.
     """
     two = next(trial for trial in plan.blocks[0] if trial.point["nodes"] == 2)
@@ -602,7 +604,7 @@ def tried(plan: Plan) -> str:
 
     def listen(event: engine.Event) -> None:
         if event.kind == "waiting":
-            raise lock.Taken(event.message.partition(":")[0])
+            raise lock.LockBusy(event.message.partition(":")[0])
         if event.outcome:
             outcomes.append(event.outcome)
 

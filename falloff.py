@@ -13,7 +13,7 @@ import commands
 from analysis import paths
 from analysis.quoting import as_written
 from runners.record import FalloffError, unknown
-from runners.terminal import Printed
+from runners.terminal import PrintableStream
 
 COMPLETE = "_FALLOFF_COMPLETE"  # the shell's question to click, see docs/commands.md
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -29,8 +29,8 @@ def main() -> int:
     """
     if question := os.environ.get(COMPLETE):
         return shell_complete(commands.falloff, {}, "falloff", COMPLETE, question)
-    said, complained = (Printed(stream, as_written) for stream in (sys.stdout, sys.stderr))
-    with redirect_stdout(said), redirect_stderr(complained):
+    output, errors = (PrintableStream(stream, as_written) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(output), redirect_stderr(errors):
         return answer(sys.argv[1:])
 
 
@@ -63,8 +63,10 @@ def answer(words: list[str]) -> int:
         return 141
     except OSError as error:
         if error.errno in FULL:
-            kept = "finished trials are kept; make room, and the same command goes on"
-            return refuse(f"the disk is full at {error.filename or 'a file'}: {kept}", mistake or 1)
+            remedy = "finished trials are kept; make room, and the same command goes on"
+            return refuse(
+                f"the disk is full at {error.filename or 'a file'}: {remedy}", mistake or 1
+            )
         if error.filename is None:
             raise
         unusable = f"{error.filename} cannot be read or written: {error.strerror}"
@@ -72,8 +74,8 @@ def answer(words: list[str]) -> int:
             unusable += "; set FALLOFF_HOME to a folder of your own, where all is then written"
         return refuse(unusable, mistake or 1)
     except KeyboardInterrupt:
-        kept = "finished trials are kept; the same command goes on from there."
-        print(f"\nInterrupted: {kept}", file=sys.stderr)
+        remedy = "finished trials are kept; the same command goes on from there."
+        print(f"\nInterrupted: {remedy}", file=sys.stderr)
         return 130
 
 
@@ -82,8 +84,10 @@ def misunderstood(error: click.UsageError) -> str:
     if isinstance(error, click.exceptions.NoSuchCommand):
         message = str(unknown("command", error.command_name, error.ctx.command.commands))
     elif isinstance(error, click.NoSuchOption):
-        known = [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts]
-        options = [name for name in known if name.startswith("--")]
+        names = [
+            name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts
+        ]
+        options = [name for name in names if name.startswith("--")]
         message = str(unknown("option", error.option_name, options))
     else:
         message = error.format_message()

@@ -83,12 +83,12 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
     ways = [{hop.medium: hop.rate for hop in way(path, *ends).hops} for ends in flows]
     users = Counter(medium for passed in ways for medium in passed)
     rates = {medium: rate for passed in ways for medium, rate in passed.items()}
-    own, shared = (
+    alone, shared = (
         min((rate for medium, rate in rates.items() if users[medium] == wanted), default=np.inf)
         for wanted in (1, len(flows))
     )
     mtu = path["mtu"]
-    return Limits(own=len(flows) * wire_limit(own, mtu), shared=wire_limit(shared, mtu))
+    return Limits(own=len(flows) * wire_limit(alone, mtu), shared=wire_limit(shared, mtu))
 
 
 def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:

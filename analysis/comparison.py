@@ -19,8 +19,15 @@ from analysis.points import Point, labels, quantity, varying
 from analysis.quoting import quoted
 from analysis.samples import Sample
 from analysis.statements import known
-from analysis.statistics import change
-from analysis.statistics.change import FASTER, SAME, SLOWER
+from analysis.statistics.change import (
+    ANSWERS,
+    FASTER,
+    MARGIN,
+    SAME,
+    SLOWER,
+    decide,
+    differences,
+)
 from analysis.statistics.judgement import UNDECIDED
 from analysis.statistics.unordered import IF_ALIKE
 from analysis.wording import (
@@ -47,7 +54,7 @@ EXIT_CODES = {SAME: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 
 
 @dataclass(frozen=True)
-class Change:
+class SpeedChange:
     """One statement: `what` was compared, its `answer`, and the numbers behind it.
 
     `ratio` is the speed of NEW over that of OLD (geometric means), and `low` to `high` the t interval that decided, of this
@@ -89,7 +96,7 @@ class Comparison:
     old: Sample
     new: Sample
     margin: float
-    changes: tuple[Change, ...]
+    changes: tuple[SpeedChange, ...]
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
     facts: tuple[tuple[str, str, str], ...]
@@ -99,14 +106,14 @@ class Comparison:
     def answer(self) -> str:
         """The overall answer: `slower` if any statement is, else `undecided` if any is, else
         `faster` or `the same`."""
-        return next(answer for answer in change.ANSWERS if self.with_answer(answer))
+        return next(answer for answer in ANSWERS if self.with_answer(answer))
 
-    def with_answer(self, answer: str) -> tuple[Change, ...]:
+    def with_answer(self, answer: str) -> tuple[SpeedChange, ...]:
         """The statements with this answer."""
-        return tuple(one for one in self.changes if one.answer == answer)
+        return tuple(change for change in self.changes if change.answer == answer)
 
 
-def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparison:
+def compare(old: Sample, new: Sample, margin: float = MARGIN) -> Comparison:
     """Compare two samples at the points that both have.
 
     A point is a measurement with all of its settings: other settings make another point. Raises
@@ -124,7 +131,7 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
     olds, news = old.log_speeds(), new.log_speeds()
     common = [point for point in olds if point in news]
     if not common:
-        reason = _apart([*olds], [*news])
+        reason = _why_disjoint([*olds], [*news])
         raise FalloffError(f"{old.source} and {new.source} have no point in common: {reason}")
     names, settings = {**new.names, **old.names}, varying(common)
 
@@ -141,13 +148,13 @@ def compare(old: Sample, new: Sample, margin: float = change.MARGIN) -> Comparis
         rows.append((label(at), (at,), unit, quantity(at) in old.lower, *speeds))
     rows += _contrasts(old, common, olds, news)
     logs = (pd.DataFrame([row[side] for row in rows]) for side in (-2, -1))
-    found = change.differences(*logs, old.evidence == "simulated")
-    decided = change.decide(found, margin)
-    ratios = np.exp([found.difference, decided.low, decided.high])
-    numbers = zip(*ratios.tolist(), decided.confidence.tolist(), decided.answer.tolist())
+    means = differences(*logs, old.evidence == "simulated")
+    decisions = decide(means, margin)
+    ratios = np.exp([means.difference, decisions.low, decisions.high])
+    judged = zip(*ratios.tolist(), decisions.confidence.tolist(), decisions.answer.tolist())
     changes = tuple(
-        Change(*words, before.to_numpy(), after.to_numpy(), *judged)
-        for (*words, before, after), judged in zip(rows, numbers)
+        SpeedChange(*words, before.to_numpy(), after.to_numpy(), *numbers)
+        for (*words, before, after), numbers in zip(rows, judged)
     )
     only_old = tuple(label(point) for point in olds if point not in news)
     only_new = tuple(label(point) for point in news if point not in olds)
@@ -163,8 +170,8 @@ def differing_facts(
     nodes: dict[tuple[str, str, str], list[str]] = {}
     for name in [name for name in old if name in new and old[name] != new[name]]:
         node = re.match(r"session/nodes/([^/]+)/(.+)", name)
-        change = (f"nodes: {node[2]}" if node else name, old[name], new[name])
-        nodes.setdefault(change, []).extend(node.groups()[:1] if node else ())
+        fact = (f"nodes: {node[2]}" if node else name, old[name], new[name])
+        nodes.setdefault(fact, []).extend(node.groups()[:1] if node else ())
     for (what, *values), of in nodes.items():
         yield f"{what} of {few(of, 3)}" if of else what, *values
 
@@ -174,105 +181,101 @@ def _contrasts(
 ) -> Iterator[tuple]:
     """The planned contrasts for which both sides have all points, if only one point matches each
     level and node count."""
-    for one in sample.statements:
-        wanted = [
-            (level, nodes) for nodes in (one.end, one.start) for level in (one.of, one.against)
-        ]
-        found = [
+    for fall in sample.statements:
+        levels = fall.of, fall.against
+        matches = [
             [point for point in common if {(sample.compared, level), ("nodes", n)} <= set(point)]
-            for level, n in wanted
+            for n in (fall.end, fall.start)
+            for level in levels
         ]
-        if any(len(points) != 1 for points in found):
+        if any(len(points) != 1 for points in matches):
             continue
-        a, b, c, d = points = tuple(only for (only,) in found)
-        kept = [(log[a] - log[b] - (log[c] - log[d])).dropna() for log in (olds, news)]
-        if all(len(blocks) for blocks in kept):  # else no block has all four
-            of, against = (
-                sample.names.get(level) or quoted(level) for level in (one.of, one.against)
-            )
-            what = f"{of} / {against}, {one.start} to {one.end} nodes"
-            yield what, points, "", False, *kept
+        a, b, c, d = points = tuple(point for (point,) in matches)
+        sides = [(log[a] - log[b] - (log[c] - log[d])).dropna() for log in (olds, news)]
+        if all(len(blocks) for blocks in sides):  # else no block has all four
+            of, against = (sample.names.get(level) or quoted(level) for level in levels)
+            what = f"{of} / {against}, {fall.start} to {fall.end} nodes"
+            yield what, points, "", False, *sides
 
 
-def _apart(olds: Sequence[Point], news: Sequence[Point]) -> str:
+def _why_disjoint(olds: Sequence[Point], news: Sequence[Point]) -> str:
     """Why the samples have no point in common: the settings (or quantities) of which they share no
     value."""
     reasons = []
     for name in ("", *varying([*olds, *news])):
         old, new = ({str(dict(point).get(name)) for point in side} for side in (olds, news))
         if not old & new:
-            words = (few(sorted(values), 3) for values in (old, new))
-            reasons.append(
-                "{} is {} in OLD and {} in NEW".format(name or "what was measured", *words)
-            )
+            before, after = (few(sorted(values), 3) for values in (old, new))
+            reasons.append(f"{name or 'what was measured'} is {before} in OLD and {after} in NEW")
     return " and ".join(reasons) or "no combination of settings is in both"
 
 
-def text(found: Comparison) -> str:
+def text(comparison: Comparison) -> str:
     """The comparison for a terminal: the answer first, then every statement, then what else changed."""
-    lines = [_headline(found), ""]
-    for name, side in (("OLD", found.old), ("NEW", found.new)):
+    lines = [_headline(comparison), ""]
+    for name, side in (("OLD", comparison.old), ("NEW", comparison.new)):
         ended = f", ended {side.ended[:16].replace('T', ' ')}" if side.ended else ""
         noun = "trial" if side.facts else "row"
         lost = f", {counted(side.left_out, noun)} without a value left out" if side.left_out else ""
         lines.append(f"{name}  {side.source}: {side.evidence} evidence{ended}{lost}")
-    lines += ["", *_table(found), ""]
-    if both := found.old.digests & found.new.digests:
+    lines += ["", *_table(comparison), ""]
+    if both := comparison.old.digests & comparison.new.digests:
         lines.append(f"OLD and NEW share {counted(len(both), 'file')}: these are the same runs.")
-    if undecided := [one.what for one in found.with_answer(UNDECIDED)]:
-        lines.append(f"Undecided: {few(undecided)}. More {found.old.repeats}s would tell.")
-    lines.append(rule(found))
-    for name, lacking in (("OLD", found.only_old), ("NEW", found.only_new)):
+    if undecided := [change.what for change in comparison.with_answer(UNDECIDED)]:
+        lines.append(f"Undecided: {few(undecided)}. More {comparison.old.repeats}s would decide.")
+    lines.append(rule(comparison))
+    for name, lacking in (("OLD", comparison.only_old), ("NEW", comparison.only_new)):
         if lacking:
             lines.append(f"Only in {name}: {few(lacking)}.")
-    return "\n".join([*lines, "", *_what_else(found)]).replace("\u00a0", " ")
+    return "\n".join([*lines, "", *_what_else(comparison)]).replace("\u00a0", " ")
 
 
-def rule(found: Comparison) -> str:
+def rule(comparison: Comparison) -> str:
     """How the answers are decided, in two sentences."""
-    margin = f"{100 * found.margin:g} %"
-    if found.old.evidence == "simulated":
+    margin = f"{100 * comparison.margin:g} %"
+    if comparison.old.evidence == "simulated":
         return f"A simulation repeats itself exactly: a ratio within {margin} of 1 is the same, and any other a change."
-    alike = "" if found.old.repeats == "block" else f" (valid {IF_ALIKE})"
+    alike = "" if comparison.old.repeats == "block" else f" (valid {IF_ALIKE})"
     return (
-        f"Ratio: speed of NEW over OLD, geometric means with t intervals over the {found.old.repeats}s, "
+        f"Ratio: speed of NEW over OLD, geometric means with t intervals over the {comparison.old.repeats}s, "
         f"each of the level at which its answer was decided{alike}. "
         f"The same: within {margin}. Slower, faster: differs from 1. "
-        f"At most 5 % of comparisons are wrong in either way ({counted(len(found.changes), 'statement')}, Holm)."
+        f"At most 5 % of comparisons are wrong in either way ({counted(len(comparison.changes), 'statement')}, Holm)."
     )
 
 
-def basis(found: Comparison) -> Basis:
+def basis(comparison: Comparison) -> Basis:
     """What the comparison rests on."""
-    if found.old.evidence == "simulated":
+    if comparison.old.evidence == "simulated":
         return Basis("simulated")
-    fewest = min(min(len(one.old), len(one.new)) for one in found.changes)
-    kind = f"{levels_in_words(one.confidence for one in found.changes)} t intervals over the {found.old.repeats}s"
-    return Basis(found.old.evidence, fewest, kind, found.old.repeats)
+    fewest = min(min(len(change.old), len(change.new)) for change in comparison.changes)
+    levels = levels_in_words(change.confidence for change in comparison.changes)
+    kind = f"{levels} t intervals over the {comparison.old.repeats}s"
+    return Basis(comparison.old.evidence, fewest, kind, comparison.old.repeats)
 
 
 def figure(
-    found: Comparison, label: str, shows: str = "OLD, NEW and their difference", rests_on=()
+    comparison: Comparison, label: str, shows: str = "OLD, NEW and their difference", rests_on=()
 ) -> Exhibit:
     """The estimation plot: both samples of every statement [% of OLD's mean], and the change of speed [%] on its own axis."""
     with style.styled():
-        drawn, (samples, changes) = drawing.new_figures(1.3 + 0.26 * len(found.changes), 2)
-        limit = 100 * found.margin
+        drawn, (samples, changes) = drawing.new_figures(1.3 + 0.26 * len(comparison.changes), 2)
+        limit = 100 * comparison.margin
         changes.axvspan(-limit, limit, color=style.MARGIN, zorder=0, label="margin")
         for axes, at in ((samples, 100), (changes, 0)):
             axes.axvline(at, color=style.INK, linewidth=0.8)
-        for row, one in enumerate(found.changes):
+        for row, change in enumerate(comparison.changes):
             for name, look, logs, y in (
-                ("OLD", _OLD, one.old, row - 0.17),
-                ("NEW", _NEW, one.new, row + 0.17),
+                ("OLD", _OLD, change.old, row - 0.17),
+                ("NEW", _NEW, change.new, row + 0.17),
             ):
                 marks = {"color": look.color, "alpha": 0.6, "markersize": 3.5, "mew": 0}
-                speeds = 100 * np.exp(logs - one.old.mean())
+                speeds = 100 * np.exp(logs - change.old.mean())
                 samples.plot(speeds, [y] * len(logs), look.marker, label=name, **marks)
-            ends = [100 * (end - 1) for end in (one.ratio, one.low, one.high)]
-            drawing.interval_across(changes, _LOOKS[one.answer], row, *ends, one.answer)
-        drawing.rows(samples, [one.what for one in found.changes])
-        drawing.rows(changes, [""] * len(found.changes))
+            ends = [100 * (end - 1) for end in (change.ratio, change.low, change.high)]
+            drawing.interval_across(changes, _LOOKS[change.answer], row, *ends, change.answer)
+        drawing.rows(samples, [change.what for change in comparison.changes])
+        drawing.rows(changes, [""] * len(comparison.changes))
         samples.set_xlabel("speed over OLD's mean [%]")
         changes.set_xlabel("change of speed [%]")
         drawing.legend_below(drawn, [samples, changes], 3)
@@ -280,110 +283,109 @@ def figure(
         label,
         drawn,
         shows,
-        basis(found),
+        basis(comparison),
         "On the left both samples of every point in a row, on the right the change of the mean with its interval beside the margin",
         "Left: every block, relative to OLD's geometric mean. Right: the change of the mean; the band is the margin.",
         rests_on,
     )
 
 
-def as_data(found: Comparison) -> dict:
+def as_data(comparison: Comparison) -> dict:
     """The comparison as plain data, for JSON; unknown values are None."""
     statements = [
         {
-            "what": one.what,
-            "answer": one.answer,
-            "old": one.means[0],
-            "new": one.means[1],
-            "unit": one.unit,
-            "speed_ratio": known(one.ratio),
-            "interval": [known(one.low), known(one.high)],
-            "interval_level": one.confidence,
-            "n_old": len(one.old),
-            "n_new": len(one.new),
+            "what": change.what,
+            "answer": change.answer,
+            "old": change.means[0],
+            "new": change.means[1],
+            "unit": change.unit,
+            "speed_ratio": known(change.ratio),
+            "interval": [known(change.low), known(change.high)],
+            "interval_level": change.confidence,
+            "n_old": len(change.old),
+            "n_new": len(change.new),
         }
-        for one in found.changes
+        for change in comparison.changes
     ]
     data = {
-        "answer": found.answer,
-        "exit_code": EXIT_CODES[found.answer],
-        "margin": found.margin,
-        "evidence": found.old.evidence,
-        "old": found.old.source,
-        "new": found.new.source,
+        "answer": comparison.answer,
+        "exit_code": EXIT_CODES[comparison.answer],
+        "margin": comparison.margin,
+        "evidence": comparison.old.evidence,
+        "old": comparison.old.source,
+        "new": comparison.new.source,
         "statements": statements,
-        "only_in_old": found.only_old,
-        "only_in_new": found.only_new,
-        "also_changed": [dict(zip(("what", "old", "new"), fact)) for fact in found.facts],
-        "recorded_on_one_side": found.one_sided_facts,
+        "only_in_old": comparison.only_old,
+        "only_in_new": comparison.only_new,
+        "also_changed": [dict(zip(("what", "old", "new"), fact)) for fact in comparison.facts],
+        "recorded_on_one_side": comparison.one_sided_facts,
     }
     return quoting.as_data(data)
 
 
-def _headline(found: Comparison) -> str:
+def _headline(comparison: Comparison) -> str:
     """The answer in a sentence or two, slower statements first."""
-    total, margin = len(found.changes), f"{100 * found.margin:g} %"
-    if found.answer == SAME:
+    total, margin = len(comparison.changes), f"{100 * comparison.margin:g} %"
+    if comparison.answer == SAME:
         return f"The same: {counted(total, 'statement')}, each within {margin} of OLD."
-    worst = sorted(found.with_answer(found.answer), key=lambda one: one.ratio)
-    named = few([f"{one.what} ({percent(one.ratio - 1)})" for one in worst])
-    rest = listed(counts(one for one in found.changes if one.answer != found.answer))
-    others = f" The others: {rest}." if rest else ""
-    return f"{found.answer.capitalize()} in {len(worst)} of {total}: {named}.{others}"
+    worst = sorted(comparison.with_answer(comparison.answer), key=lambda change: change.ratio)
+    named = few([f"{change.what} ({percent(change.ratio - 1)})" for change in worst])
+    others = [change for change in comparison.changes if change.answer != comparison.answer]
+    rest = f" The others: {listed(counts(others))}." if others else ""
+    return f"{comparison.answer.capitalize()} in {len(worst)} of {total}: {named}.{rest}"
 
 
 def counts(changes) -> list[str]:
     """The number of statements with each answer, the most urgent answer first."""
-    given = [one.answer for one in changes]
-    return [f"{given.count(answer)} {answer}" for answer in change.ANSWERS if answer in given]
+    answers = [change.answer for change in changes]
+    return [f"{answers.count(answer)} {answer}" for answer in ANSWERS if answer in answers]
 
 
-def _table(found: Comparison) -> list[str]:
+def _table(comparison: Comparison) -> list[str]:
     """Every statement, one per line."""
-    width, rows = max(len(one.what) for one in found.changes), []
-    for row, one in enumerate(found.changes, 1):
-        means = (f"{number(mean, 4)} {one.unit}".strip() for mean in one.means)
-        interval = UNKNOWN, UNKNOWN
-        if one.low < one.high:
-            ends = f"{fixed(one.low, 3)} to {fixed(one.high, 3)}"
-            interval = ends, level_in_words(one.confidence)
-        blocks = f"{len(one.old)}, {len(one.new)}"
-        numbers = *means, fixed(one.ratio, 3), *interval, blocks
-        rows.append((str(row), one.what.ljust(width), *numbers, one.answer.ljust(9)))
-    heads = (
-        "No.",
-        "What".ljust(width),
-        "OLD",
-        "NEW",
-        "Ratio",
-        "Interval",
-        "Level",
-        "n",
-        "Answer   ",
-    )
-    table = pd.DataFrame(rows, columns=heads).to_string(index=False)
+    width, rows = max(len(change.what) for change in comparison.changes), []
+    for row, change in enumerate(comparison.changes, 1):
+        old, new = (f"{number(mean, 4)} {change.unit}".strip() for mean in change.means)
+        interval = level = UNKNOWN
+        if change.low < change.high:
+            interval = f"{fixed(change.low, 3)} to {fixed(change.high, 3)}"
+            level = level_in_words(change.confidence)
+        rows.append(
+            {
+                "No.": str(row),
+                "What".ljust(width): change.what.ljust(width),
+                "OLD": old,
+                "NEW": new,
+                "Ratio": fixed(change.ratio, 3),
+                "Interval": interval,
+                "Level": level,
+                "n": f"{len(change.old)}, {len(change.new)}",
+                "Answer   ": change.answer.ljust(9),
+            }
+        )
+    table = pd.DataFrame(rows).to_string(index=False)
     return [line.rstrip() for line in table.splitlines()]
 
 
-def _what_else(found: Comparison) -> Iterator[str]:
+def _what_else(comparison: Comparison) -> Iterator[str]:
     silent = [
-        name for name, side in (("OLD", found.old), ("NEW", found.new)) if not side.is_recorded
+        name
+        for name, side in (("OLD", comparison.old), ("NEW", comparison.new))
+        if not side.is_recorded
     ]
     if silent:
         yield (
             f"Machine, kernel, MPI, BLAS, network cards and switch: not recorded in the files of {listed(silent)}."
         )
-        if found.facts:
+        if comparison.facts:
             yield "What the files themselves say differently:"
-            yield from (f"  {what}: {old} -> {new}" for what, old, new in found.facts)
-        return
-    if not found.old.facts or not found.new.facts:
+    elif not comparison.old.facts or not comparison.new.facts:
         yield "What else changed is not known: a CSV file says nothing of machine and settings."
         return
-    if found.facts:
+    elif comparison.facts:
         yield "What else changed:"
-        yield from (f"  {what}: {old} -> {new}" for what, old, new in found.facts)
     else:
         yield "Nothing else is known to have changed: machine, tools, testbed and settings are recorded as the same."
-    if found.one_sided_facts:
-        yield f"Recorded on one side only: {few(found.one_sided_facts)}."
+    yield from (f"  {what}: {old} -> {new}" for what, old, new in comparison.facts)
+    if comparison.one_sided_facts and not silent:
+        yield f"Recorded on one side only: {few(comparison.one_sided_facts)}."

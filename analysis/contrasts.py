@@ -14,7 +14,7 @@ from analysis.statistics.judgement import (
     REFUSED,
     Control,
     Judgement,
-    Outcome,
+    SequenceVerdict,
     in_sequence,
     judge,
     judge_control,
@@ -61,32 +61,32 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     outcome, primary, level = _outcome(points, design), len(design.primary), design.one_sided
     judged, evidence = points.isel(block=outcome.judged), points.evidence.item()
     statements = (*design.primary, *design.secondary)
-    falls = [_fall(judged, one) for one in statements]
+    falls = [_fall(judged, statement) for statement in statements]
     others = within_campaign(
         [judge(fall, design.margin, evidence, level) for fall in falls[primary:]], level
     )
-    refused = [one.reason for one in outcome.judgements if one.answer == REFUSED]
-    if refused:
-        others = tuple(replace(one, answer=REFUSED, reason=refused[0]) for one in others)
+    refusals = [verdict.reason for verdict in outcome.judgements if verdict.answer == REFUSED]
+    if refusals:
+        others = tuple(replace(verdict, answer=REFUSED, reason=refusals[0]) for verdict in others)
     ratios = _controls(judged, design, statements)
     controls = [None] * len(statements)
     if ratios is not None:
-        controls = [judge_control(each, design.margin, level) for each in ratios]
+        controls = [judge_control(log_ratios, design.margin, level) for log_ratios in ratios]
     sessions = sessions_of(points, evidence, judged.block.values.tolist())
-    verdicts = [replace(one, sessions=sessions) for one in (*outcome.judgements, *others)]
+    verdicts = [replace(verdict, sessions=sessions) for verdict in (*outcome.judgements, *others)]
     return tuple(
-        Contrast(one.of, one.against, one.start, one.end, one in design.primary, *found)
-        for one, *found in zip(statements, verdicts, controls, falls)
+        Contrast(s.of, s.against, s.start, s.end, s in design.primary, *results)
+        for s, *results in zip(statements, verdicts, controls, falls)
     )
 
 
 def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> int | None:
     """The number of sessions in which these blocks ran; None if it is not recorded for one of them,
     or makes no difference."""
-    known = block_sessions(dataset)
-    if evidence == "simulated" or not set(blocks) <= known.keys():
+    by_block = block_sessions(dataset)
+    if evidence == "simulated" or not set(blocks) <= by_block.keys():
         return None
-    return _number_of({block: known[block] for block in blocks})
+    return _number_of({block: by_block[block] for block in blocks})
 
 
 def sessions_by_block(dataset: xr.Dataset) -> dict[int, list[int]]:
@@ -94,17 +94,17 @@ def sessions_by_block(dataset: xr.Dataset) -> dict[int, list[int]]:
     return {} if "simulated" in dataset.evidence.values else block_sessions(dataset)
 
 
-def session_count(known: Mapping[int, Sequence[int]], blocks: int) -> int | None:
-    """In how many sessions so many of the `known` blocks ran; None if that depends on which they are."""
-    every = _number_of(known)
-    return every if every == 1 or every and blocks == len(known) else None
+def session_count(by_block: Mapping[int, Sequence[int]], blocks: int) -> int | None:
+    """Number of sessions in which `blocks` blocks ran; None if it depends on which."""
+    every = _number_of(by_block)
+    return every if every == 1 or every and blocks == len(by_block) else None
 
 
-def _number_of(known: Mapping[int, Sequence[int]]) -> int:
-    return len({session for each in known.values() for session in each})
+def _number_of(by_block: Mapping[int, Sequence[int]]) -> int:
+    return len({session for sessions in by_block.values() for session in sessions})
 
 
-def _outcome(points: xr.Dataset, design: Design) -> Outcome:
+def _outcome(points: xr.Dataset, design: Design) -> SequenceVerdict:
     """The verdicts on the campaign's primary statements at its last look, whatever factor they
     compare."""
     falls = primary_differences(points).transpose("statement", "block").values
@@ -129,8 +129,8 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
     if reference == WITHOUT_MESSAGES:
         reached = designs.read(points).without_messages
         of_nodes = np.vectorize(lambda nodes: reached.get(int(nodes), np.nan), otypes=[float])
-        known = xr.apply_ufunc(of_nodes, points.nodes)
-        return np.log(points.share.sel({along: level}, drop=True) / known).rename("log_ratio")
+        reachable = xr.apply_ufunc(of_nodes, points.nodes)
+        return np.log(points.share.sel({along: level}, drop=True) / reachable).rename("log_ratio")
     log_rate = np.log(points.rate)
     ratio = log_rate.sel({along: level}, drop=True) - log_rate.sel({along: reference}, drop=True)
     return ratio.rename("log_ratio")
@@ -153,7 +153,9 @@ def primary_differences(points: xr.Dataset) -> xr.DataArray:
     if not design.judges_falls:
         raise FalloffError(f"Campaign {points.attrs['campaign']} judges no fall over nodes.")
     alone = _of_one_level(points, design)
-    return xr.concat([_fall(alone, one, design.compared) for one in design.primary], "statement")
+    return xr.concat(
+        [_fall(alone, statement, design.compared) for statement in design.primary], "statement"
+    )
 
 
 def _fall(points: xr.Dataset, statement: PlannedFall, along: str = "interconnect") -> xr.DataArray:
@@ -169,7 +171,12 @@ def _controls(
     if design.negative_control is None:
         return None
     alone = _of_one_level(points, design).sel(nodes=design.negative_control)
-    return np.array([log_ratios(alone, one.of, one.against, design.compared) for one in statements])
+    return np.array(
+        [
+            log_ratios(alone, statement.of, statement.against, design.compared)
+            for statement in statements
+        ]
+    )
 
 
 def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:
@@ -180,7 +187,7 @@ def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:
 
 def _check_levels(points: xr.Dataset, design: Design) -> None:
     statements = (*design.primary, *design.secondary)
-    wanted = {level for one in statements for level in (one.of, one.against)}
+    wanted = {level for statement in statements for level in (statement.of, statement.against)}
     absent = wanted - {WITHOUT_MESSAGES, *points.interconnect.values}
     if absent:
         raise FalloffError(

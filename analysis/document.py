@@ -4,6 +4,7 @@ Markdown."""
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from analysis.statements import KEY
@@ -64,29 +65,33 @@ def read(file: Path, whole: bool = False) -> Section:
         raise FalloffError(
             f"{file} was not executed to its end: {unfinished[0].source.splitlines()[0]!r} did not run"
         )
-    kept = [cell for cell in cells if whole or DETAIL not in cell.metadata.get("tags", [])]
-    outputs = [output for cell in kept if cell.cell_type == "code" for output in cell.outputs]
+    cells = [cell for cell in cells if whole or DETAIL not in cell.metadata.get("tags", [])]
     about = [
         output.metadata[KEY] | {"svg": output.data.get("image/svg+xml")}
-        for output in outputs
+        for cell in cells
+        for output in cell.get("outputs", ())
         if _is_ours(output)
     ]
+    figures = {output["label"]: output for output in about if "label" in output}
+    answers = [
+        output["markdown"]
+        for output in about
+        if any(statement["primary"] for statement in output.get("statements", ()))
+    ]
     return Section(
-        markdown="\n\n".join(part for cell in kept for part in _parts(cell, whole)),
-        figures={it["label"]: it["svg"] for it in about if "label" in it},
-        rests_on={it["label"]: tuple(it["rests_on"]) for it in about if "label" in it},
-        statements=tuple(one for it in about for one in it.get("statements", ())),
-        captions={it["label"]: it["markdown"] for it in about if "label" in it},
-        today=tuple(one for it in about for one in it.get("today", ())),
-        answer=next(
-            (
-                it["markdown"]
-                for it in about
-                if any(one["primary"] for one in it.get("statements", ()))
-            ),
-            "",
-        ),
+        markdown="\n\n".join(part for cell in cells for part in _parts(cell, whole)),
+        figures={label: figure["svg"] for label, figure in figures.items()},
+        rests_on={label: tuple(figure["rests_on"]) for label, figure in figures.items()},
+        captions={label: figure["markdown"] for label, figure in figures.items()},
+        statements=_all(about, "statements"),
+        today=_all(about, "today"),
+        answer=answers[0] if answers else "",
     )
+
+
+def _all(about: Iterable[Mapping], key: str) -> tuple[dict, ...]:
+    """What all outputs hold under a key, one after another."""
+    return tuple(chain.from_iterable(output.get(key, ()) for output in about))
 
 
 def _parts(cell, whole: bool) -> Iterable[str]:

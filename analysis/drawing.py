@@ -76,14 +76,8 @@ def interval(
     """Draw a series' mean at x, one number or several, with its interval. An unknown interval (NaN)
     is left out."""
     look, ends = style.look(series), np.reshape([mean - low, high - mean], (2, -1))
-    mark = {
-        "fmt": look.marker,
-        "color": look.color,
-        "mfc": fill or look.color,
-        "capsize": 3,
-        "zorder": 3,
-    }
-    axes.errorbar(x, mean, ends, label=label, **mark)
+    mark = {"fmt": look.marker, "color": look.color, "mfc": fill or look.color}
+    axes.errorbar(x, mean, ends, label=label, capsize=3, zorder=3, **mark)
 
 
 def runs_and_means(
@@ -120,7 +114,7 @@ def series(
     """
     levels = values[by].values.tolist()
     for rank, level in enumerate(levels):
-        places, at = beside(values[x].values, rank, len(levels)), {by: level}
+        places, at = offset(values[x].values, rank, len(levels)), {by: level}
         look, name = looks[rank] if looks else level, names[level] if names else level
         runs_and_means(axes, look, places, values.sel(at), means.sel(at), name)
     doubling_axis(axes, values[x].values, label)
@@ -153,7 +147,7 @@ def doubling_axis(axes: Axes, ticks: Sequence[int], label: str = "nodes") -> Non
     axes.set_xlabel(label)
 
 
-def beside(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
+def offset(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
     """The places of one of `count` series that stand side by side on an axis of doublings."""
     return levels * 2.0 ** (SIDESTEP * (rank - (count - 1) / 2))
 
@@ -176,7 +170,7 @@ def scaling(points: xr.Dataset, laws: Mapping[str, Law], today: xr.Dataset | Non
         for rank, name in enumerate(networks):
             if today is not None and name in today.interconnect:
                 now = np.log(100 * today.share.sel(interconnect=name)).mean("block")
-                axes.plot(beside(now.nodes.values, rank, len(networks)), np.exp(now), **TODAY)
+                axes.plot(offset(now.nodes.values, rank, len(networks)), np.exp(now), **TODAY)
         axes.set_ylabel(f"HPL rate [% of {points.share.attrs['of']}]")
         axes.legend(*_each_once(axes), loc="lower left")
         return figure
@@ -186,51 +180,38 @@ def falls(statements: Sequence[Statement]) -> Figure:
     """The loss [%] of each statement on a fall in a row: every block, the mean with its interval, the margin, the answer."""
     with style.styled():
         figure, axes = new_figure(1.0 + 0.5 * len(statements))
-        margin = next((one.margin for one in statements if one.margin), 0.0)
+        margin = next((fall.margin for fall in statements if fall.margin), 0.0)
         ends = (100 * (1 - 1 / (1 - margin)), 100 * margin)
         axes.axvspan(*ends, color=style.MARGIN, zorder=0, label=f"margin {100 * margin:g} %")
         axes.axvline(0, color=style.INK, linewidth=0.8)
-        for row, one in enumerate(statements):
-            look, blocks = style.look(one.series), 100 * np.array(one.values)
+        for row, fall in enumerate(statements):
+            look, blocks = style.look(fall.series), 100 * np.array(fall.values)
             below = row + 0.16 + 0.16 * np.linspace(0, 1, len(blocks))
-            axes.plot(
-                blocks,
-                below,
-                look.marker,
-                label="one block",
-                color=look.color,
-                alpha=0.6,
-                markersize=3.5,
-            )
-            _judged(axes, row, one, look)
-        rows(axes, [_in_two_lines(one) for one in statements])
+            mark = {"color": look.color, "alpha": 0.6, "markersize": 3.5}
+            axes.plot(blocks, below, look.marker, label="one block", **mark)
+            _mean_and_answer(axes, row, fall, look)
+        rows(axes, [_in_two_lines(fall) for fall in statements])
         axes.set_xlabel("loss of the ratio [%]; below 0 it rises")
         legend_below(figure, axes, 4)
         return figure
 
 
-def _in_two_lines(one: Statement) -> str:
-    subject, _, span = one.subject.partition(" from ")
-    planned = ", planned" if one.primary else ""
-    return f"{subject.replace(' loses rate against ', ' / ')}{planned}\n{span}, n = {one.n}"
+def _in_two_lines(fall: Statement) -> str:
+    subject, _, span = fall.subject.partition(" from ")
+    planned = ", planned" if fall.primary else ""
+    return f"{subject.replace(' loses rate against ', ' / ')}{planned}\n{span}, n = {fall.n}"
 
 
-def _judged(axes: Axes, row: int, one: Statement, look: style.Look) -> None:
+def _mean_and_answer(axes: Axes, row: int, fall: Statement, look: style.Look) -> None:
     """Draw a statement's mean, interval and answer in a row, above its blocks."""
-    axes.text(
-        1.02, row, one.words, weight="bold", va="center", transform=axes.get_yaxis_transform()
-    )
-    if one.interval is None:
+    beside = axes.get_yaxis_transform()
+    axes.text(1.02, row, fall.words, weight="bold", va="center", transform=beside)
+    if fall.interval is None:
         return
-    axes.plot(
-        100 * np.array(one.interval),
-        [row, row],
-        color=look.color,
-        linewidth=3,
-        label=f"{one.level} interval",
-    )
+    bar = {"color": look.color, "linewidth": 3, "label": f"{fall.level} interval"}
+    axes.plot(100 * np.array(fall.interval), [row, row], **bar)
     mark = {"color": "white", "mec": look.color, "mew": 1.5, "markersize": 7, "zorder": 3}
-    axes.plot(100 * one.estimate, row, look.marker, **mark)
+    axes.plot(100 * fall.estimate, row, look.marker, **mark)
 
 
 def margin_around_100(axes: Axes, margin: float, label: str) -> None:
@@ -247,7 +228,7 @@ def rows(axes: Axes, names: Sequence[str]) -> None:
     axes.grid(False, axis="y")
 
 
-def apart(values: Sequence[int], factor: float) -> list[int]:
+def thin_ticks(values: Sequence[int], factor: float) -> list[int]:
     """The ascending values that are at least `factor` times the one before, so that tick labels do
     not collide."""
     chosen: list[int] = []

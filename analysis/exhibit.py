@@ -59,7 +59,7 @@ class Basis:
         evidence = evidence_of(dataset)
         if evidence in WITHOUT_SCATTER:
             return cls(evidence)
-        n = judged or _blocks(dataset)
+        n = judged or block_count(dataset)
         sessions = session_count(sessions_by_block(dataset), n)
         return cls(evidence, n, intervals, sessions=sessions)
 
@@ -142,7 +142,9 @@ def figure(
     """
     plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
     others = [
-        one if isinstance(one, str) else one.attrs["campaign"] for one in beside if one is not None
+        dataset if isinstance(dataset, str) else dataset.attrs["campaign"]
+        for dataset in beside
+        if dataset is not None
     ]
     rests_on = tuple(dict.fromkeys([of.attrs["campaign"], *others]))
     return Exhibit(
@@ -222,7 +224,9 @@ def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Tab
     factors, campaign = design["factors"], quoted(dataset.attrs["campaign"])
     rows = [(quoted(name.replace("_", " ")), _levels(factors[name], names)) for name in factors]
     trials = counted(math.prod(map(len, factors.values())), "trial")
-    rows.append(("repeats", f"{counted(_blocks(dataset), 'block')} of {trials} in random order"))
+    rows.append(
+        ("repeats", f"{counted(block_count(dataset), 'block')} of {trials} in random order")
+    )
     if design.get("margin"):
         rows.append(("margin, set before the run", percent(design["margin"], 0)))
     if differing := attributes.differing_sessions(dataset):
@@ -232,7 +236,8 @@ def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Tab
     return Table(label, ("Varied", "Levels"), "ll", rows, caption)
 
 
-def _blocks(dataset: xr.Dataset) -> int:
+def block_count(dataset: xr.Dataset) -> int:
+    """The number of blocks in which points of the design were run."""
     return len(set(dataset.block.values[dataset.role == "point"].tolist()))
 
 

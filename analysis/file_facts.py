@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -384,7 +384,7 @@ def _moment(output: Seen) -> str:
         except ValueError:  # no year, or no month's name
             continue
     if found := re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING]):
-        return datetime.fromtimestamp(int(found[1]), timezone.utc).replace(tzinfo=None).isoformat()
+        return datetime.fromtimestamp(int(found[1]), UTC).replace(tzinfo=None).isoformat()
     for found in reversed(list(_ISO.finditer(_stem(output.name)))):
         year, month, day, hour, minute, second, offset = found.groups()
         if hour:

@@ -313,7 +313,7 @@ def draw(study: Imported) -> Figure:
                 line = {"linestyle": look.line, "color": look.color, "linewidth": 1}
                 axes.plot(band.nodes, band["mean"], **line, gid=drawing.MODEL)
         counts = sorted(study.best.x.unique())
-        drawing.doubling_axis(axes, drawing.apart(counts, 1.3), study.count)
+        drawing.doubling_axis(axes, drawing.thin_ticks(counts, 1.3), study.count)
         unit = f"efficiency [% of {study.of}]" if scale == 100 else "HPL rate [Gflop/s]"
         lowest = scale * study.runs.y.min()
         axes.set(

@@ -515,7 +515,7 @@ def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Sour
             text = outputs.read(file)
             results, notes, is_collective = _results(runner, text)
         except Unreadable as refusal:
-            left_out.append(f"{file}: {refusal.told()}")
+            left_out.append(f"{file}: {refusal.with_kind()}")
         except FalloffError as reason:
             left_out.append(f"{file}: {reason}")
         else:

@@ -77,14 +77,14 @@ def _pairs(nodes: int) -> Mapping[str, int | str]:
 
 def _sized(hpl: Campaign, testbed: Cluster | Emulated, seconds: float) -> Campaign:
     """HPL with an order that takes its share of the seconds at half of the nodes' rate, from 2/3 N^3 operations."""
-    nodes, each = testbed.nodes or 0, 1
+    nodes, ranks_per_node = testbed.nodes or 0, 1
     if isinstance(testbed, Cluster):
-        each = testbed.ranks_per_node
+        ranks_per_node = testbed.ranks_per_node
     block = testbed.settings.get("NB", hpl.settings["NB"])
     share = max(seconds / (hpl.stopping.blocks or 1) - _START_S, 1.0)
     operations = _EFFICIENCY * nodes * _flop_s(testbed) * share
     by_time = 8 * (1.5 * operations) ** (2 / 3) / nodes
-    grid = problem(nodes, each, min(by_time, _memory(testbed)), block)
+    grid = problem(nodes, ranks_per_node, min(by_time, _memory(testbed)), block)
     order = max(grid.pop("N"), block)
     return hpl.changed(
         factors={**hpl.factors, "nodes": [nodes], "N": [order]},

@@ -51,7 +51,7 @@ def described(argv: Sequence[str], name: str, folder: Path) -> str:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
         raise FalloffError(f"name the results by --keep NAME: letters, digits and _: {_EXAMPLE}")
     campaign, text = f"{CAMPAIGN}_{name}", _text(argv, name, folder)
-    file = executables.own(paths.CAMPAIGNS) / f"{campaign}.toml"
+    file = executables.users_folder(paths.CAMPAIGNS) / f"{campaign}.toml"
     for there in (paths.CAMPAIGNS / file.name, file):
         if there.exists() and there.read_text(encoding="utf-8") != text:
             remedy = "give another --keep, or move it away"

@@ -252,11 +252,11 @@ def _span(dataset: xr.Dataset) -> str:
 
 def _ended(parts: Sequence[Part]):
     """The moment of the last run that is known, else 1970: the PDF's only date."""
-    from datetime import datetime, timezone
+    from datetime import UTC, datetime
 
     known = [moment for part in parts for moment in moments(part.dataset)]
     last = datetime.fromisoformat(max(known)) if known else datetime.fromisoformat(UNDATED)
-    return last if last.tzinfo else last.replace(tzinfo=timezone.utc)
+    return last if last.tzinfo else last.replace(tzinfo=UTC)
 
 
 def _front(parts: Sequence[Part], facts: ReportFacts) -> dict[str, str]:

@@ -23,7 +23,7 @@ from runners.tools import tool_named
 RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
 RUNS_IN_D = 4  # a block's D is of four runs, so that its standard deviation is twice a run's
 CAMPAIGNS, SEED = 20_000, 20261122
-# Whose falls are assumed, the first that has them.
+# Simulations whose falls are assumed; the first that has them is used.
 AT_THE_SAME_RATES = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
 SIMULATED = paths.REFERENCE / "hpl_paper_simulated-smith"
 
@@ -43,16 +43,16 @@ def text(plan: Plan) -> str:
     falls = [_simulated_fall(statement, plan) for statement in design.primary]
     lines = [f"{plan.name} on {testbed}: margin {100 * design.margin:g} %"]
     for statement, fall in zip(design.primary, falls):
-        known = "not simulated" if fall is None else "as simulated"
-        lines.append(f"{statement}: fall of {100 * (fall or 0):.1f} % assumed, {known}")
+        origin = "not simulated" if fall is None else "as simulated"
+        lines.append(f"{statement}: fall of {100 * (fall or 0):.1f} % assumed, {origin}")
     before_s, block_s = _planned(plan)
     scatter, source = None, "not known; `--repeats 1` runs one"
     if np.isfinite(block_s):
         source = "times as the testbed's rates say; scatter not known: `--repeats 1` runs a block"
-    own = itertools.chain(
+    folders = itertools.chain(
         *(paths.RAW.glob(f"{name}-{testbed}-????????") for name in renamed.names(plan.name))
     )
-    newest = sorted(own, key=lambda folder: folder.stat().st_mtime, reverse=True)
+    newest = sorted(folders, key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in (*newest, paths.REFERENCE / f"{plan.name}-{testbed}"):
         # No run, or some kind of trial was not run, or no block is whole.
         with suppress(FalloffError, KeyError, ZeroDivisionError):
@@ -69,7 +69,10 @@ def text(plan: Plan) -> str:
     minutes = (before_s + block_s * np.array(design.looks)) / 60
     for look, cost, probabilities in zip(design.looks, minutes, zip(*by_sd)):
         time = "?" if np.isnan(cost) else f"{cost:.0f}"
-        lines.append(f"{look:6} {time:>8}" + "".join(f"  {each:7.3f}" for each in probabilities))
+        lines.append(
+            f"{look:6} {time:>8}"
+            + "".join(f"  {probability:7.3f}" for probability in probabilities)
+        )
     return "\n".join(lines)
 
 
@@ -95,7 +98,7 @@ def _simulated_fall(statement: PlannedFall, plan: Plan) -> float | None:
 
 
 def _planned(plan: Plan) -> tuple[float, float]:
-    """What the preamble and a block take by the rates of the testbed [s]; NaN where these do not say."""
+    """The time of the preamble and of a block [s], by the rates of the testbed; NaN if these do not say."""
     seconds = {
         trial.id: planned_s(trial, plan, tool_named(trial.runner)) for trial in plan.trials()
     }
@@ -111,11 +114,11 @@ def length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) ->
 
 
 def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
-    """What the plan's preamble and one valid block take [s], that of invalid ones included, and a run's scatter (log
+    """The time of the plan's preamble and of one valid block [s], with what invalid blocks cost, and a run's scatter (log
     scale; None of a single block)."""
-    kept, took = Folder(folder), dict[tuple, list[float]]()
-    kinds = {trial.id: kind_of(trial) for trial in kept.plan().trials()}
-    for note in kept.notes():
+    run, took = Folder(folder), dict[tuple, list[float]]()
+    kinds = {trial.id: kind_of(trial) for trial in run.plan().trials()}
+    for note in run.notes():
         if note.get("status") == "ok":
             took.setdefault(kinds[note["id"]], []).append(note["seconds"])
     seconds = {trial.id: mean(took[kind_of(trial)]) for trial in plan.trials()}

@@ -392,7 +392,7 @@ def figure(study: Study) -> Figure:
                 label = "twin" if name == network else rates[0].words.partition(_WHAT_IF)[2]
                 _simulated(axes, looks[rank % len(looks)], rates, label, 1 + 0.04 * rank)
             every = sorted({*nodes, *(rate.nodes for rate in others)})
-            drawing.doubling_axis(axes, drawing.apart(every, 1.9))
+            drawing.doubling_axis(axes, drawing.thin_ticks(every, 1.9))
             axes.set_title(points[0].predicted.words)
         panels[0].set_ylabel("HPL's rate a node [Gflop/s]")
         drawing.legend_below(drawn, panels, 2)

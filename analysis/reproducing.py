@@ -2,8 +2,8 @@
 and a file.
 
 Only like is compared with like. The archive's dataset is first cut to the points that were run
-again, and judged again. If this cut does not give a statement again, the statement rests on more points
-and the run is too short to tell. The comparison uses a ratio on the log scale (for a fall, loss or
+again, and judged again. If the cut data do not reproduce a statement, the statement needs more points, and
+the run is too short to tell. The comparison uses a ratio on the log scale (for a fall, loss or
 gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is that of
 the campaign's design, else 5 %. Among hundreds of statements some differ by chance, so Holm's
 correction over all statements with scatter keeps the probability of one false "not reproduced" at 5
@@ -55,7 +55,7 @@ _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StatementVerdict:
     """The verdict of the new run on an archived statement: one of `KINDS`, and the `reason` in a
     sentence.
 
@@ -78,45 +78,45 @@ def verdicts(
     today: Mapping[str, xr.Dataset],
     not_run: Mapping[str, tuple[str, str]],
     references: Mapping[str, xr.Dataset] = MappingProxyType({}),
-) -> list[Verdict]:
+) -> list[StatementVerdict]:
     """A verdict on every statement on the archive's datasets `archived`, by campaign.
 
     `stated` is what notebooks state on them (`notebooks.stated`). `today` are the datasets of the new runs, and `again` the
     archive's, cut to the same points. For each other campaign `not_run` has the kind of verdict, too short or cannot, and
     its reason. What a notebook needs beside the archive it reads from the `references`.
     """
-    told: list[Verdict] = []
+    by_itself: list[StatementVerdict] = []
     for file, executed in stated.items():
-        beside = {name: references[name] for name in executed.read if name not in archived}
+        others = {name: references[name] for name in executed.read if name not in archived}
         lacking = [not_run[name] for name in executed.read if name in not_run]
         same, new, why = {}, {}, "Not all campaigns behind it were run."
         if today.keys() & set(executed.read):
-            same = {one.subject: one for one in notebooks.statements(file, {**beside, **again})[0]}
-            run, why = notebooks.statements(file, {**beside, **today})
-            new = {one.subject: one for one in run}
-        for one in executed.statements:
-            if one.campaign not in archived:
+            same = by_subject(notebooks.statements(file, {**others, **again})[0])
+            of_today, why = notebooks.statements(file, {**others, **today})
+            new = by_subject(of_today)
+        for statement in executed.statements:
+            if statement.campaign not in archived:
                 continue
-            if one.campaign in not_run:
-                told.append(Verdict(file.stem, one, *not_run[one.campaign]))
-            elif lacking and one.subject not in new:
-                told.append(Verdict(file.stem, one, *lacking[0]))
+            if statement.campaign in not_run:
+                reason = not_run[statement.campaign]
+                by_itself.append(StatementVerdict(file.stem, statement, *reason))
+            elif lacking and statement.subject not in new:
+                by_itself.append(StatementVerdict(file.stem, statement, *lacking[0]))
             else:
-                margin = margin_of(archived[one.campaign])
-                both = same.get(one.subject), new.get(one.subject)
-                told.append(verdict(file.stem, one, *both, margin, why))
-    return together(told)
-
-
-def together(told: Sequence[Verdict]) -> list[Verdict]:
-    """The same verdicts, corrected for their number (Holm)."""
-    compared = corrected([one.compared for one in told])
+                margin = margin_of(archived[statement.campaign])
+                both = same.get(statement.subject), new.get(statement.subject)
+                by_itself.append(verdict(file.stem, statement, *both, margin, why))
     return [
-        one
-        if judged is None
-        else replace(one, kind=judged.kind, reason=judged.reason, compared=judged)
-        for one, judged in zip(told, compared)
+        replace(verdict, kind=compared.kind, reason=compared.reason, compared=compared)
+        if compared
+        else verdict
+        for verdict, compared in zip(by_itself, corrected([v.compared for v in by_itself]))
     ]
+
+
+def by_subject(statements: Iterable[Statement]) -> dict[str, Statement]:
+    """The statements by what each judges."""
+    return {statement.subject: statement for statement in statements}
 
 
 def verdict(
@@ -126,27 +126,26 @@ def verdict(
     new: Statement | None,
     margin: float,
     why: str,
-) -> Verdict:
+) -> StatementVerdict:
     """The verdict on one statement by itself. `same` is the archive's statement at the points that ran
     again, `new` the new run's."""
+    kind, compared = TOO_SHORT, None
     if same is None or not _agree(archived, same, margin):
-        return Verdict(notebook, archived, TOO_SHORT, _LEAVES_OUT, new)
-    if new is None:
-        return Verdict(
-            notebook, archived, TOO_SHORT, why or "The new run has no valid reading of it."
-        )
-    if new.evidence != archived.evidence:
+        reason = _LEAVES_OUT
+    elif new is None:
+        reason = why or "The new run has no valid reading of it."
+    elif new.evidence != archived.evidence:
+        kind = CANNOT
         reason = f"Published is {archived.evidence} evidence, this is {new.evidence}."
-        return Verdict(notebook, archived, CANNOT, reason, new)
-    if archived.estimate is None or new.estimate is None:
+    elif archived.estimate is None or new.estimate is None:
+        reason = "One of the two has no estimate."
         if archived.words and archived.words == new.words:
-            reason = "The answer is the same; there is no estimate."
-            return Verdict(notebook, archived, REPRODUCED, reason, new)
-        return Verdict(notebook, archived, TOO_SHORT, "One of the two has no estimate.", new)
-    compared = compare(same, new, margin)
-    if compared is None:
-        return Verdict(notebook, archived, TOO_SHORT, "One of the two is no positive ratio.", new)
-    return Verdict(notebook, archived, compared.kind, compared.reason, new, compared)
+            kind, reason = REPRODUCED, "The answer is the same; there is no estimate."
+    elif compared := compare(same, new, margin):
+        kind, reason = compared.kind, compared.reason
+    else:
+        reason = "One of the two is no positive ratio."
+    return StatementVerdict(notebook, archived, kind, reason, new, compared)
 
 
 def compare(archived: Statement, today: Statement, margin: float) -> Reproduction | None:
@@ -163,34 +162,35 @@ def compare(archived: Statement, today: Statement, margin: float) -> Reproductio
     is_exact = archived.evidence in WITHOUT_SCATTER
     is_bare = archived.interval is None and not is_exact
     if is_exact or is_bare:
-        estimates = tuple(replace(one, se=0.0) for one in estimates)
-    found = reproduction(*estimates, margin, answers)
-    if found.kind == NOT_REPRODUCED and is_bare and not are_excluding(answers):
+        estimates = tuple(replace(estimate, se=0.0) for estimate in estimates)
+    result = reproduction(*estimates, margin, answers)
+    if result.kind == NOT_REPRODUCED and is_bare and not are_excluding(answers):
         reason = "It differs beyond the margin, and was archived without an interval."
-        return replace(found, kind=TOO_SHORT, reason=reason)
-    return found
+        return replace(result, kind=TOO_SHORT, reason=reason)
+    return result
 
 
-def _estimate(one: Statement) -> Estimate | None:
+def _estimate(statement: Statement) -> Estimate | None:
     """A statement's estimate on the log scale, with the standard error implied by its interval."""
-    sign = -1 if one.quantity in _LEFT else 1
-    offset = 1 if one.quantity in (*_LEFT, *_MORE) else 0
-    value, error = offset + sign * one.estimate, None
+    sign = -1 if statement.quantity in _LEFT else 1
+    offset = 1 if statement.quantity in (*_LEFT, *_MORE) else 0
+    value, error = offset + sign * statement.estimate, None
     if value <= 0:
         return None
-    parts = _CONFIDENCE.match(one.interval_kind)
-    if one.interval and parts and (one.n > 1 or not parts[2]):
-        law = stats.t(one.n - 1) if parts[2] else stats.norm()
-        low, high = sorted(offset + sign * end for end in one.interval)
+    parts = _CONFIDENCE.match(statement.interval_kind)
+    if statement.interval and parts and (statement.n > 1 or not parts[2]):
+        law = stats.t(statement.n - 1) if parts[2] else stats.norm()
+        low, high = sorted(offset + sign * end for end in statement.interval)
         width = math.log(high / low) if low > 0 else (high - low) / value
         error = width / 2 / float(law.ppf((1 + float(parts[1]) / 100) / 2))
-    return Estimate(math.log(value), error, one.n)
+    return Estimate(math.log(value), error, statement.n)
 
 
-def _agree(one: Statement, same: Statement, margin: float) -> bool:
-    if None in (one.estimate, same.estimate):
-        return one.estimate is same.estimate and one.words == same.words
-    return math.isclose(one.estimate, same.estimate, rel_tol=_SAME * margin, abs_tol=_SAME * margin)
+def _agree(archived: Statement, same: Statement, margin: float) -> bool:
+    if None in (archived.estimate, same.estimate):
+        return archived.estimate is same.estimate and archived.words == same.words
+    slack = _SAME * margin
+    return math.isclose(archived.estimate, same.estimate, rel_tol=slack, abs_tol=slack)
 
 
 def margin_of(dataset: xr.Dataset) -> float:
@@ -199,48 +199,48 @@ def margin_of(dataset: xr.Dataset) -> float:
     return MARGIN if margin is None else margin
 
 
-def exit_code(told: Iterable[Verdict]) -> int:
+def exit_code(verdicts: Iterable[StatementVerdict]) -> int:
     """0 if every statement is reproduced, 1 if one is not, else 2: some could not be judged."""
-    kinds = {one.kind for one in told}
+    kinds = {verdict.kind for verdict in verdicts}
     return 1 if NOT_REPRODUCED in kinds else 0 if kinds == {REPRODUCED} else 2
 
 
-def text(told: Sequence[Verdict]) -> str:
+def text(verdicts: Sequence[StatementVerdict]) -> str:
     """All verdicts as lines: for each notebook the compared statements, then the rest by reason,
     and at the end the counts."""
     lines = []
-    for notebook in dict.fromkeys(one.notebook for one in told):
-        own = [one for one in told if one.notebook == notebook]
+    for notebook in dict.fromkeys(verdict.notebook for verdict in verdicts):
+        of_notebook = [verdict for verdict in verdicts if verdict.notebook == notebook]
         lines.append(notebook)
         for kind in KINDS:
-            lines += [_lines(one) for one in own if one.kind == kind and one.compared]
-        rest = Counter((one.kind, one.reason) for one in own if not one.compared)
+            lines += [_lines(v) for v in of_notebook if v.kind == kind and v.compared]
+        rest = Counter((v.kind, v.reason) for v in of_notebook if not v.compared)
         lines += [
             f"  {kind:{_WIDTH}}{counted(count, 'statement')}: {reason}"
             for (kind, reason), count in rest.items()
         ]
-    return "\n".join([*lines, "", in_short(Counter(one.kind for one in told))])
+    return "\n".join([*lines, "", in_short(Counter(verdict.kind for verdict in verdicts))])
 
 
-def _lines(one: Verdict) -> str:
-    indent = " " * (2 + _WIDTH)
-    values = f"archived {value_in_words(one.statement)}; today {value_in_words(one.today)}"
-    if one.compared.interval and one.compared.interval[0] < one.compared.interval[1]:
-        ratio = fixed(one.compared.today / one.compared.reference, 3)
-        level = f"{level_in_words(one.compared.confidence)} interval"
-        values += f"; today / archived {ratio} ({level} {between(one.compared.interval, 3)})"
-    lines = [f"  {one.kind:{_WIDTH}}{one.statement.subject}", indent + values]
-    return "\n".join(lines if one.kind == REPRODUCED else [*lines, indent + one.reason])
+def _lines(verdict: StatementVerdict) -> str:
+    compared, indent = verdict.compared, " " * (2 + _WIDTH)
+    values = f"archived {value_in_words(verdict.statement)}; today {value_in_words(verdict.today)}"
+    if compared.interval and compared.interval[0] < compared.interval[1]:
+        level = f"{level_in_words(compared.confidence)} interval"
+        ends = between(compared.interval, 3)
+        values += f"; today / archived {fixed(compared.ratio, 3)} ({level} {ends})"
+    lines = [f"  {verdict.kind:{_WIDTH}}{verdict.statement.subject}", indent + values]
+    return "\n".join(lines if verdict.kind == REPRODUCED else [*lines, indent + verdict.reason])
 
 
-def value_in_words(one: Statement) -> str:
+def value_in_words(statement: Statement) -> str:
     """An estimate with its answer and what it rests on."""
-    is_share = one.quantity in (*_LEFT, *_MORE, "share")
-    is_count = one.estimate == round(one.estimate)
-    value = (percent if is_share else exact if is_count else number)(one.estimate)
-    unit = "" if is_share or one.unit == "1" else f" {one.unit}"
-    answer = f"{one.words}, " if one.words else ""
-    return f"{answer}{value}{unit} ({one.basis})"
+    is_share = statement.quantity in (*_LEFT, *_MORE, "share")
+    is_count = statement.estimate == round(statement.estimate)
+    value = (percent if is_share else exact if is_count else number)(statement.estimate)
+    unit = "" if is_share or statement.unit == "1" else f" {statement.unit}"
+    answer = f"{statement.words}, " if statement.words else ""
+    return f"{answer}{value}{unit} ({statement.basis})"
 
 
 def in_short(counts: Mapping[str, int]) -> str:
@@ -248,21 +248,21 @@ def in_short(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts.get(kind, 0)} {kind}" for kind in KINDS)
 
 
-def as_json(told: Iterable[Verdict], about: Mapping) -> str:
+def as_json(verdicts: Iterable[StatementVerdict], about: Mapping) -> str:
     """The text of `reproduction.json`: `about` describes the archive and this run; then come all
     verdicts."""
     rows = [
         {
-            "verdict": one.kind,
-            "reason": one.reason,
-            "notebook": one.notebook,
-            "statement": one.statement.as_data(),
-            "today": one.today and one.today.as_data(),
-            "ratio": one.compared and known(one.compared.today / one.compared.reference),
-            "interval_of_ratio": one.compared and one.compared.interval,
-            "interval_level": one.compared and one.compared.confidence,
+            "verdict": verdict.kind,
+            "reason": verdict.reason,
+            "notebook": verdict.notebook,
+            "statement": verdict.statement.as_data(),
+            "today": verdict.today and verdict.today.as_data(),
+            "ratio": verdict.compared and known(verdict.compared.ratio),
+            "interval_of_ratio": verdict.compared and verdict.compared.interval,
+            "interval_level": verdict.compared and verdict.compared.confidence,
         }
-        for one in told
+        for verdict in verdicts
     ]
     whole = as_data({"version": 2, **about, "statements": rows})
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"
@@ -270,11 +270,12 @@ def as_json(told: Iterable[Verdict], about: Mapping) -> str:
 
 def digest(folders: Iterable[Path]) -> str:
     """One SHA-256 for the content of an archive's campaigns, whatever their folders are called."""
-    own = [manifest.read(folder) or manifest.digests(folder) for folder in folders]
-    return manifest.digest(json.dumps(sorted(map(sorted, (each.items() for each in own)))).encode())
+    files = [manifest.read(folder) or manifest.digests(folder) for folder in folders]
+    contents = sorted(sorted(digests.items()) for digests in files)
+    return manifest.digest(json.dumps(contents).encode())
 
 
-def kept(data: str = "") -> list[dict]:
+def saved_runs(data: str = "") -> list[dict]:
     """The records of runs here that reproduced what a report shows: the reference's campaigns, or
     those in the folder `data`, relative to the repository.
 
@@ -293,7 +294,7 @@ def kept(data: str = "") -> list[dict]:
         ) from None
 
 
-def on_page(records: Sequence[Mapping]) -> str:
+def first_page_text(records: Sequence[Mapping]) -> str:
     """The results of the runs here for the report's first page (Markdown): the counts, then every
     statement that is not reproduced and every primary statement that could be compared."""
     paragraphs = []
@@ -313,9 +314,3 @@ def on_page(records: Sequence[Mapping]) -> str:
         ]
         paragraphs.append("\n".join(shown))
     return "\n\n".join(filter(None, paragraphs))
-
-
-def told(records: Sequence[Mapping]) -> str:
-    """`on_page`, or how to begin if nothing was run again (Markdown)."""
-    nothing = "Nothing was run again for this report: `falloff reproduce data/reference --minutes 15` does it."
-    return on_page(records) or nothing

@@ -11,9 +11,9 @@ of an archive is read and compared, never executed.
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -23,7 +23,7 @@ from analysis import notebooks, paths, reproducing, store
 from analysis.descriptions import campaigns
 from analysis.evidence import archive as archives
 from analysis.planning import length
-from analysis.reproducing import CANNOT, Verdict
+from analysis.reproducing import CANNOT, StatementVerdict
 from analysis.statistics.reproduction import TOO_SHORT
 from analysis.todays_run import at_points_of
 from analysis.wording import listed, number
@@ -53,21 +53,21 @@ def reproduce(
     plan: Planner,
     run: Runner,
     references: Mapping[str, xr.Dataset],
-) -> tuple[list[Verdict], Path]:
+) -> tuple[list[StatementVerdict], Path]:
     """Run what fits into `minutes`; return the verdict on every statement of an archive, and the file
     that keeps them. What a notebook needs beside the archive it reads from the `references`.
 
     Raises FalloffError in the cases of `archives.opened`, or if no notebook here states anything on
     what the archive holds.
     """
-    with archives.opened(archive) as found:
-        digest = reproducing.digest(found)
-        folders = _of_experiments(found)
+    with archives.opened(archive) as archived:
+        digest = reproducing.digest(archived)
+        folders = _of_experiments(archived)
         published = {name: store.read(folder) for name, folder in folders.items()}
         short, whole, not_run = {}, {}, {}
         stated = notebooks.stated(published, references)
         if not stated:
-            names = listed([folder.name for folder in found])
+            names = listed([folder.name for folder in archived])
             raise FalloffError(f"no notebook here states anything on {names}: nothing to reproduce")
         for name, folder in folders.items():
             try:
@@ -76,7 +76,11 @@ def reproduce(
                 )
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
-        chosen = choose(short, whole, _primary(stated.values()), 60 * minutes)
+        primary: set[str] = set()  # the campaigns that notebooks with a primary statement read
+        for executed in stated.values():
+            if any(statement.primary for statement in executed.statements):
+                primary |= set(executed.read)
+        chosen = choose(short, whole, primary, 60 * minutes)
         for name in short.keys() - chosen.keys():
             takes = number(short[name].seconds / 60, 2)
             not_run[name] = TOO_SHORT, f"There was no time for {name}, about {takes} minutes."
@@ -101,7 +105,7 @@ def reproduce(
     about = {
         "archive": str(archive),
         "archive_sha256": digest,
-        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{host['hostname']} ({host['cpu_model'] or host['architecture']}, kernel {host['kernel']})",
         "minutes": took / 60,
         "described_otherwise": {
@@ -113,25 +117,18 @@ def reproduce(
     return verdicts, out / reproducing.RECORD
 
 
-def _of_experiments(found: Sequence[Path]) -> dict[str, Path]:
+def _of_experiments(archived: Sequence[Path]) -> dict[str, Path]:
     """The folder of each campaign that is described here: the one on the campaign's own testbed,
     else the first."""
     folders: dict[str, Path] = {}
-    known = {file.stem for file in executables.described(paths.CAMPAIGNS, "*.toml")}
-    for folder in found:
+    described = {file.stem for file in executables.described(paths.CAMPAIGNS, "*.toml")}
+    for folder in archived:
         plan = Folder(folder).plan()
-        if plan.name in known:
-            own = campaigns.read(plan.name).testbed
-            if plan.name not in folders or plan.testbed["name"] == own:
+        if plan.name in described:
+            testbed = campaigns.read(plan.name).testbed
+            if plan.name not in folders or plan.testbed["name"] == testbed:
                 folders[plan.name] = folder
     return folders
-
-
-def _primary(stated: Iterable[notebooks.Executed]) -> set[str]:
-    """The campaigns that notebooks with a primary statement read."""
-    return {
-        name for one in stated if any(each.primary for each in one.statements) for name in one.read
-    }
 
 
 def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
@@ -162,13 +159,10 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
             of_points.setdefault(_place(trial, plan), []).append(slowed)
             of_tools.setdefault(trial.runner, []).append(slowed)
     usual = median(took.values()) if took else 0.0
-    seconds = {
-        trial.id: _dilation(trial)
-        * median(of_points.get(_place(trial, plan)) or of_tools[trial.runner])
-        if trial.runner in of_tools
-        else usual
-        for trial in plan.trials()
-    }
+    seconds = {}
+    for trial in plan.trials():
+        similar = of_points.get(_place(trial, plan)) or of_tools.get(trial.runner)
+        seconds[trial.id] = _dilation(trial) * median(similar) if similar else usual
     # Blocks beyond the last look only replace invalid ones.
     blocks = plan.blocks[: plan.stopping.looks[-1] if plan.stopping.looks else None]
     total = sum(length(plan, trials, seconds) for trials in (plan.preamble, *blocks))

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 import xarray as xr
 from pydantic import Field, model_validator
 
-from analysis.descriptions.tables import Name, Table, made, read_toml, said
+from analysis.descriptions.tables import Name, Table, must_be, parse, read_toml
 from analysis.paths import SCHEMA
 from runners.record import FalloffError, Quantity
 from runners.tools import all_tools
@@ -34,9 +34,9 @@ class Row(Table):
     """What data/schema.toml says of a coordinate or a variable."""
 
     dims: Annotated[
-        list[Dimension], Field(min_length=1), said(f"a list of {', '.join(DIMENSIONS)}")
+        list[Dimension], Field(min_length=1), must_be(f"a list of {', '.join(DIMENSIONS)}")
     ]
-    type: Annotated[Literal["text", "whole", "number"], said("one of text, whole, number")]
+    type: Annotated[Literal["text", "whole", "number"], must_be("one of text, whole, number")]
     long_name: Name
     units: Name | None = None
     values: list[str] | None = None
@@ -53,7 +53,9 @@ class Rows(Table):
 
     coordinates: dict[str, Row]
     variables: dict[str, Row]
-    attributes: dict[str, Annotated[Name, said("a text: rows stand above, in their own sections")]]
+    attributes: dict[
+        str, Annotated[Name, must_be("a text: rows stand above, in their own sections")]
+    ]
 
 
 @cache
@@ -67,10 +69,10 @@ def schema() -> dict:
 
 def read(file: Path) -> dict:
     """As `schema`, of a file."""
-    described = made(Rows, read_toml(file, "schema"), str(file)).plain()
+    described = parse(Rows, read_toml(file, "schema"), str(file)).plain()
     for tool in all_tools():
-        for section, own in (("coordinates", tool.factors), ("variables", tool.readings)):
-            for name, quantity in own.items():
+        for section, quantities in (("coordinates", tool.factors), ("variables", tool.readings)):
+            for name, quantity in quantities.items():
                 row = _row(quantity)
                 if described[section].setdefault(name, row) != row:
                     raise FalloffError(f"tool {tool.name} describes {name} in its own way")
@@ -104,23 +106,25 @@ def is_shown(name: str) -> bool:
 def faults(dataset: xr.Dataset) -> list[str]:
     """Every way in which a dataset departs from the schema, one sentence each; empty if there is
     none."""
-    found = []
+    departures = []
     for section, arrays in (("coordinates", dataset.coords), ("variables", dataset.data_vars)):
-        known = schema()[section]
-        for name in known.keys() ^ arrays.keys():
-            found.append(f"'{name}' is {'missing' if name in known else 'not in the schema'}")
-        for name in known.keys() & arrays.keys():
-            found += _faults_of(name, dataset.variables[name], known[name])
+        described = schema()[section]
+        for name in described.keys() ^ arrays.keys():
+            departures.append(
+                f"'{name}' is {'missing' if name in described else 'not in the schema'}"
+            )
+        for name in described.keys() & arrays.keys():
+            departures += _faults_of(name, dataset.variables[name], described[name])
     for name in schema()["attributes"]:
-        found += _faults_of_attribute(name, dataset.attrs.get(name))
-    return sorted(found)
+        departures += _faults_of_attribute(name, dataset.attrs.get(name))
+    return sorted(departures)
 
 
 def check(dataset: xr.Dataset) -> xr.Dataset:
     """Return the dataset unchanged; raises FalloffError listing all of its faults."""
-    found = faults(dataset)
-    if found:
-        raise FalloffError("the dataset does not follow the schema: " + "; ".join(found))
+    departures = faults(dataset)
+    if departures:
+        raise FalloffError("the dataset does not follow the schema: " + "; ".join(departures))
     return dataset
 
 
@@ -145,15 +149,15 @@ def _faults_of_attribute(name: str, value: object) -> list[str]:
 def _faults_of(name: str, array: xr.Variable, wanted: dict) -> list[str]:
     present = {"dims": list(array.dims), **array.attrs}
     keys = [key for key in ("dims", "units", "long_name") if present.get(key) != wanted.get(key)]
-    found = [f"'{name}' has {key} {present.get(key)!r}, not {wanted.get(key)!r}" for key in keys]
+    faults = [f"'{name}' has {key} {present.get(key)!r}, not {wanted.get(key)!r}" for key in keys]
     if array.dtype.kind not in KINDS[wanted["type"]]:
-        found.append(f"'{name}' is {array.dtype}, not {wanted['type']}")
+        faults.append(f"'{name}' is {array.dtype}, not {wanted['type']}")
     held = set(array.values.ravel().tolist()) if array.dtype.kind in KINDS["text"] else set()
     strange = held - set(wanted["values"]) if "values" in wanted else set()
     if is_shown(name):
         odd = [value for value in held if not WORDS.fullmatch(str(value))]
-        found += [f"'{name}' holds {str(value)[:40]!r}, which is no word" for value in odd]
+        faults += [f"'{name}' holds {str(value)[:40]!r}, which is no word" for value in odd]
     return [
-        *found,
+        *faults,
         *(f"'{name}' holds {value!r}, not one of {wanted['values']}" for value in strange),
     ]

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -59,16 +59,14 @@ def assemble(folder: Path) -> xr.Dataset:
         raise FalloffError(f"{folder} holds no finished trial yet")
     rows = [_row(*judged) for transcript in transcripts for judged in _judged(transcript)]
     dataset = laid_out(rows, plan.testbed["nodes"])
-    starts = dataset.start.values[np.isfinite(dataset.start.values)]
+    ends = dataset.start + dataset.wall_time.fillna(0)
     dataset.attrs = {
         "campaign": plan.name,
         "title": plan.title,
         "campaign_hash": plan.digest,
         "transcripts_sha256": manifest.together(texts),
-        "started": _iso(starts.min()) if starts.size else "",
-        "ended": _iso((dataset.start + dataset.wall_time.fillna(0)).max().item())
-        if starts.size
-        else "",
+        "started": _iso(dataset.start.min().item()),
+        "ended": _iso(ends.max().item()),
         "stopped_by": source.stopped_by(),
         "sessions": json.dumps(_sessions(transcripts, source.sessions())),
         "design": json.dumps(plan.design),
@@ -94,13 +92,13 @@ def _read(folder: Path, state: tuple) -> xr.Dataset:
 
 def _state(folder: Path) -> tuple:
     """Every file's name, size and time of change (ctime), which nobody can set back."""
-    found = []
+    files = []
     for file in sorted(folder.rglob("*")):
         # A running campaign writes temporary files here and renames them.
         with suppress(FileNotFoundError):
             stat = file.stat()
-            found.append((file.name, stat.st_size, stat.st_ctime_ns))
-    return tuple(found)
+            files.append((file.name, stat.st_size, stat.st_ctime_ns))
+    return tuple(files)
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
@@ -127,15 +125,15 @@ def save(dataset: xr.Dataset, file: Path) -> None:
 def opened(file: Path) -> Iterator[xr.Dataset]:
     """Open a netCDF-4 file unchecked for the duration of the block; raises OSError or ValueError if
     it is not one."""
-    with _NETCDF, xr.open_dataset(file, engine="netcdf4", decode_times=False) as found:
-        yield _as_shown(found)
+    with _NETCDF, xr.open_dataset(file, engine="netcdf4", decode_times=False) as dataset:
+        yield _as_shown(dataset)
 
 
 def attributes(file: Path) -> dict[str, Any]:
     """The attributes of a netCDF-4 file, read without its variables; raises OSError if it is not one."""
     try:
-        with _NETCDF, netCDF4.Dataset(file) as found:
-            attributes = {name: found.getncattr(name) for name in found.ncattrs()}
+        with _NETCDF, netCDF4.Dataset(file) as netcdf:
+            attributes = {name: netcdf.getncattr(name) for name in netcdf.ncattrs()}
     except (RuntimeError, AttributeError) as error:  # netCDF's own, for damage inside the file
         raise OSError(str(error)) from None
     return {**attributes, **_present(attributes)}
@@ -150,23 +148,23 @@ def _present(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
     """The dataset with units that UDUNITS parses, times with their epoch, and the name of the conventions."""
-    found = dataset.copy().assign_attrs(Conventions=CONVENTIONS)
-    for name, array in found.variables.items():
+    converted = dataset.copy().assign_attrs(Conventions=CONVENTIONS)
+    for name, array in converted.variables.items():
         unit = array.attrs.get("units")
         written = EPOCH if name == "start" else UDUNITS.get(str(unit), unit)
         if written != unit:
             array.attrs.update({"units": written, _SHOWN: unit})
-    return found
+    return converted
 
 
 def without_empty(dataset: xr.Dataset) -> xr.Dataset:
     """The dataset without the variables and settings that no trial has. Most have no value in a
     campaign, and an empty matrix over nodes would take many gigabytes."""
-    known = _optional()
+    optional = _optional()
     return dataset.drop_vars(
         str(name)
         for name, array in dataset.variables.items()
-        if name in known and _is_empty(array.values)
+        if name in optional and _is_empty(array.values)
     )
 
 
@@ -198,20 +196,20 @@ def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
         for name, wanted in _optional().items()
         if name not in dataset.variables and {*wanted["dims"]} <= {*sizes}
     }
-    found = dataset.assign(lacking).set_coords([*(schema()["coordinates"].keys() & lacking)])
-    found.attrs.pop("Conventions", None)
-    found.attrs.update(_present(found.attrs))
-    for array in found.variables.values():
+    whole = dataset.assign(lacking).set_coords([*(schema()["coordinates"].keys() & lacking)])
+    whole.attrs.pop("Conventions", None)
+    whole.attrs.update(_present(whole.attrs))
+    for array in whole.variables.values():
         if unit := array.attrs.pop(_SHOWN, None):
             array.attrs["units"] = unit
-    return found
+    return whole
 
 
 def load(file: Path) -> xr.Dataset:
     """Read a dataset and check it against the schema; raises FalloffError if it does not match."""
     try:
-        with opened(file) as found:
-            return check(found.load())
+        with opened(file) as dataset:
+            return check(dataset.load())
     except FileNotFoundError:
         raise FalloffError(f"there is no dataset {file}") from None
     except (OSError, ValueError) as error:
@@ -226,7 +224,7 @@ def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:
     try:
         results = runner.results(transcript.executions[0].stdout)
     except Unreadable as reason:
-        return [(transcript, Outcome("unreadable", reason.told()))]
+        return [(transcript, Outcome("unreadable", reason.with_kind()))]
     return [_of_result(transcript, *numbered) for numbered in enumerate(results, 1)]
 
 
@@ -247,8 +245,10 @@ def _of_result(transcript: Transcript, number: int, result: Result) -> tuple[Tra
 def _row(transcript: Transcript, outcome: Outcome) -> dict:
     """All values that one trial contributes, by schema name."""
     trial = transcript.trial
-    start = min((each.start for each in transcript.executions), default=np.nan)
-    end = max((each.start + each.wall_s for each in transcript.executions), default=np.nan)
+    start = min((execution.start for execution in transcript.executions), default=np.nan)
+    end = max(
+        (execution.start + execution.wall_s for execution in transcript.executions), default=np.nan
+    )
     return {
         **trial.point,
         **transcript.counters,
@@ -289,7 +289,7 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
     fixed = {"size": payload.LEAST, "quantile": token_exchange.LEVELS}
     labels |= {name: np.array(levels) for name, levels in fixed.items()}
     labels["node"] = np.arange(1, nodes + 1)
-    arrays, lengths = {}, {"trial": len(rows), **{dim: len(each) for dim, each in labels.items()}}
+    arrays, lengths = {}, {"trial": len(rows), **{dim: len(labels[dim]) for dim in labels}}
     for name, wanted in (*variables.items(), *coordinates.items()):
         if name not in held and len(wanted["dims"]) > 1:
             arrays[name] = _empty(wanted, lengths)
@@ -325,22 +325,23 @@ def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping)
 def _sessions(transcripts: list[Transcript], sessions: Mapping[str, int]) -> dict[int, list[int]]:
     """For each block, the sessions in which its points ran, without those that the journal does not
     record."""
-    found: dict[int, set[int]] = {}
-    for trial in (each.trial for each in transcripts):
+    by_block: dict[int, set[int]] = {}
+    for transcript in transcripts:
+        trial = transcript.trial
         if trial.role == "point" and trial.id in sessions:
-            found.setdefault(trial.block, set()).add(sessions[trial.id])
-    return {block: sorted(found[block]) for block in sorted(found)}
+            by_block.setdefault(trial.block, set()).add(sessions[trial.id])
+    return {block: sorted(by_block[block]) for block in sorted(by_block)}
 
 
 def _shared_settings(transcripts: list[Transcript]) -> dict:
     """The settings that have the same value in all points of the design."""
-    points = [each.trial.point for each in transcripts if each.trial.role == "point"]
-    first = points[0] if points else {}
-    return {
-        key: value
-        for key, value in first.items()
-        if all(point.get(key) == value for point in points)
-    }
+    points = [
+        transcript.trial.point for transcript in transcripts if transcript.trial.role == "point"
+    ]
+    shared = dict(points[0]) if points else {}
+    for point in points:
+        shared = {key: value for key, value in shared.items() if point.get(key) == value}
+    return shared
 
 
 def _caveat(testbed: Mapping, factors: Mapping) -> str:
@@ -354,4 +355,7 @@ def _caveat(testbed: Mapping, factors: Mapping) -> str:
 
 
 def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+    """A moment as ISO 8601; empty if it is not known."""
+    if not np.isfinite(seconds):
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

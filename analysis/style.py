@@ -32,14 +32,17 @@ class Look:
     line: str | tuple
 
 
+# Lines by their dashes and gaps.
+LONG_DASHES, SHORT_DASHES, DASH_DOTS = (0, (8, 2)), (0, (2, 1)), (0, (6, 1, 1, 1, 1, 1))
+
 LOOKS = {
     "gige": Look("#D55E00", "o", "-"),
     "10gige": Look("#0072B2", "s", "--"),
     "unshaped": Look("#6E6E6E", "^", ":"),
     "gige_bonded": Look("#E69F00", "v", "-."),
-    "25gige": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
-    "100gige": Look("#009E73", "X", (0, (8, 2))),
-    "ddr_infiniband": Look("#CC79A7", "D", (0, (2, 1))),
+    "25gige": Look("#56B4E9", "P", DASH_DOTS),
+    "100gige": Look("#009E73", "X", LONG_DASHES),
+    "ddr_infiniband": Look("#CC79A7", "D", SHORT_DASHES),
     "openblas": Look("#009E73", "D", "-"),
     "reference": Look("#E69F00", "v", "--"),
     # Levels of noise in ascending order, in one hue: more noise is darker.
@@ -52,8 +55,8 @@ LOOKS = {
     "ecmp_layer34": Look("#D55E00", "o", "-"),
     "mptcp": Look("#0072B2", "s", "--"),
     "mpi_striping": Look("#009E73", "D", "-"),
-    "bond_8023ad": Look("#56B4E9", "P", (0, (6, 1, 1, 1, 1, 1))),
-    "bond_balance_rr": Look("#CC79A7", "X", (0, (8, 2))),
+    "bond_8023ad": Look("#56B4E9", "P", DASH_DOTS),
+    "bond_balance_rr": Look("#CC79A7", "X", LONG_DASHES),
     "cubic": Look("#0072B2", "s", "-"),
     "reno": Look("#D55E00", "o", "--"),
     "forward": Look("#009E73", "D", "-"),
@@ -68,16 +71,16 @@ LOOKS = {
     "long_2ms": Look("#0072B2", "s", "--"),
     "long_5ms": Look("#009E73", "D", "-."),
     "long_20ms": Look("#222222", "o", "-"),
-    "asymmetric": Look("#D55E00", "^", (0, (2, 1))),
+    "asymmetric": Look("#D55E00", "^", SHORT_DASHES),
     # Topologies of the token exchanges.
     "shared_wire": Look("#D55E00", "o", "-"),
     "local_wire": Look("#009E73", "D", "-"),
-    "local_router": Look("#000000", "*", (0, (2, 1))),
+    "local_router": Look("#000000", "*", SHORT_DASHES),
     "remote_switch": Look("#0072B2", "s", "--"),
     "remote_router": Look("#56B4E9", "P", "-."),
-    "bonded": Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1))),
+    "bonded": Look("#E69F00", "v", DASH_DOTS),
     "bonded_switch": Look("#CC79A7", "^", ":"),
-    "bonded_shared": Look("#6E6E6E", "X", (0, (8, 2))),
+    "bonded_shared": Look("#6E6E6E", "X", LONG_DASHES),
     # Patterns of traffic.
     "nearest_neighbour": Look("#009E73", "D", "-"),
     "permutation": Look("#0072B2", "s", "--"),
@@ -94,9 +97,9 @@ LOOKS = {
     "cisco_2to1": Look("#D55E00", "s", "-"),
     "e600_2to1": Look("#009E73", "D", "-."),
     "e1200_2to1": Look("#E69F00", "^", ":"),
-    "cisco_4to1": Look("#D55E00", "v", (0, (2, 1))),
-    "e600_4to1": Look("#009E73", "P", (0, (6, 1, 1, 1, 1, 1))),
-    "cisco_7to1": Look("#D55E00", "X", (0, (8, 2))),
+    "cisco_4to1": Look("#D55E00", "v", SHORT_DASHES),
+    "e600_4to1": Look("#009E73", "P", DASH_DOTS),
+    "cisco_7to1": Look("#D55E00", "X", LONG_DASHES),
     "e600_7to1": Look("#009E73", "p", (0, (1, 2))),
 }
 # For the user's own interconnects: looks that no network above uses.

@@ -121,7 +121,7 @@ def today(
         f"- {one['run']} of campaign {quoted(one['campaign'])} began on {one['where']}."
         for one in told
     )
-    parts = [reproducing.on_page(reproductions), "\n".join(lines), "\n".join(places)]
+    parts = [reproducing.first_page_text(reproductions), "\n".join(lines), "\n".join(places)]
     nothing = (
         "This copy shows the runs that are shipped with Falloff; nothing was run on your machine."
     )

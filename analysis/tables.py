@@ -42,7 +42,7 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
 def rows(file: Path) -> tuple[list[str], dict[int, list[str]]]:
     """The headings of a table, and the cells of each line by its number, one for each heading.
 
-    Blank lines are left out, and comments: what begins with # and is no row. Raises FalloffError if the file cannot be read or a line has
+    Blank lines and comments are left out; a comment begins with # and is no row. Raises FalloffError if the file cannot be read or a line has
     more or fewer cells; empty ones at its end do not count.
     """
     text = outputs.read(file)
@@ -57,7 +57,7 @@ def rows(file: Path) -> tuple[list[str], dict[int, list[str]]]:
             "" if "|" not in line or _RULE.fullmatch(line) else line.strip().strip("|")
             for line in lines
         ]
-    headings, found = list[str](), dict[int, list[str]]()
+    headings, cells_by_line = list[str](), dict[int, list[str]]()
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     try:
         for row in reader:
@@ -73,12 +73,12 @@ def rows(file: Path) -> tuple[list[str], dict[int, list[str]]]:
                     f"{len(cells)} for {len(headings)}; write 22455 or 22.455, not 22,455"
                 )
             if headings:
-                found[reader.line_num] = cells
+                cells_by_line[reader.line_num] = cells
             else:
                 headings = cells
     except csv.Error as error:
         raise FalloffError(f"cannot read {file} as CSV: {error}") from None
-    return headings, found
+    return headings, cells_by_line
 
 
 def _table(file: Path) -> pd.DataFrame:
@@ -99,8 +99,8 @@ def require_numbers(table: pd.DataFrame, *columns: str) -> None:
     """Raises FalloffError, with the line and its text, if a column contains anything but finite
     numbers."""
     for column in columns:
-        known = table[column].dropna().astype(str)
-        for row, text in known[~known.str.fullmatch(_FINITE)].items():
+        texts = table[column].dropna().astype(str)
+        for row, text in texts[~texts.str.fullmatch(_FINITE)].items():
             remedy = "; write numbers as 22455 or 22.455" if "," in text else ""
             raise FalloffError(
                 f"column {column!r} holds text where numbers belong: {text[:40]!r} in line {row + 2}{remedy}"

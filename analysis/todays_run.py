@@ -1,4 +1,4 @@
-"""Whether a shorter run of today gives a notebook's statements again. It agrees only where it could have disagreed.
+"""Whether today's shorter run reproduces a notebook's statements. It agrees only where it could have disagreed.
 
 The engine is that of `falloff reproduce`: the reference is cut to today's points, the notebook's own cells judge both, and
 `reproducing.verdict` compares each statement with its twin.
@@ -14,8 +14,9 @@ from pathlib import Path
 import xarray as xr
 
 from analysis import attributes, notebooks, reproducing
+from analysis.exhibit import block_count
 from analysis.quoting import as_markdown
-from analysis.statements import KEY, gave_nothing, without_reading
+from analysis.statements import KEY, Statement, gave_nothing, without_reading
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT
 from analysis.wording import counted, day, listed, number
 
@@ -34,7 +35,7 @@ class TodaysRun:
     """The verdicts on a notebook's statements of one campaign, and why trials of today's `run` `failed`, empty if none did."""
 
     run: xr.Dataset
-    verdicts: tuple[reproducing.Verdict, ...]
+    verdicts: tuple[reproducing.StatementVerdict, ...]
     failed: str
 
     @property
@@ -43,15 +44,15 @@ class TodaysRun:
         called, where = name_of(self.run), when_and_where(self.run)
         if gave_nothing(self.run):
             return f"**{called} failed**: {self.failed} It began on {where}."
-        blocks = counted(
-            len(set(self.run.block.values[(self.run.role == "point").values].tolist())), "block"
-        )
+        blocks = counted(block_count(self.run), "block")
         lines = []
         for kind, head in HEADS.items():
-            alike = [one for one in self.verdicts if one.kind == kind and one.today]
-            planned = [one for one in alike if one.statement.primary or one.today.primary]
-            subjects = [f"*{one.statement.subject}*{_result(one)}" for one in planned]
-            if others := len(alike) - len(planned):
+            of_kind = [
+                verdict for verdict in self.verdicts if verdict.kind == kind and verdict.today
+            ]
+            planned = [v for v in of_kind if v.statement.primary or v.today.primary]
+            subjects = [f"*{v.statement.subject}*{_result(v.today)}" for v in planned]
+            if others := len(of_kind) - len(planned):
                 subjects.append(counted(others, "other statement"))
             if subjects:
                 lines.append(f"{head.format(run=called)} ({blocks}): {listed(subjects)}.")
@@ -73,16 +74,16 @@ class TodaysRun:
         return [
             {
                 **about,
-                "subject": one.statement.subject,
-                "primary": one.statement.primary,
-                "verdict": one.kind,
-                "reason": one.reason,
-                "today": one.today.as_data(),
-                "ratio": one.compared and one.compared.today / one.compared.reference,
-                "interval_of_ratio": one.compared and one.compared.interval,
+                "subject": verdict.statement.subject,
+                "primary": verdict.statement.primary,
+                "verdict": verdict.kind,
+                "reason": verdict.reason,
+                "today": verdict.today.as_data(),
+                "ratio": verdict.compared and verdict.compared.ratio,
+                "interval_of_ratio": verdict.compared and verdict.compared.interval,
             }
-            for one in self.verdicts
-            if one.today
+            for verdict in self.verdicts
+            if verdict.today
         ]
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
@@ -126,13 +127,9 @@ def when_and_where(run: xr.Dataset) -> str:
     return ", ".join(filter(None, facts))
 
 
-def _result(one: reproducing.Verdict) -> str:
-    """The run's number beside a statement."""
-    return (
-        f" (now {reproducing.value_in_words(one.today)})"
-        if one.today and one.today.estimate is not None
-        else ""
-    )
+def _result(today: Statement) -> str:
+    """The run's number beside a statement; empty if there is none."""
+    return "" if today.estimate is None else f" (now {reproducing.value_in_words(today)})"
 
 
 def compare(
@@ -146,19 +143,16 @@ def compare(
         return TodaysRun(run, (), without_reading(run))
     reference = stored[campaign]
     archived, same, new = (
-        {
-            one.subject: one
-            for one in notebooks.statements(file, ChainMap({campaign: data}, stored))[0]
-        }
+        reproducing.by_subject(notebooks.statements(file, ChainMap({campaign: data}, stored))[0])
         for data in (reference, at_points_of(reference, run), run)
     )
     margin = reproducing.margin_of(reference)
-    told = [
-        reproducing.verdict(file.stem, one, same.get(subject), new.get(subject), margin, "")
-        for subject, one in archived.items()
-        if one.campaign == campaign
+    verdicts = [
+        reproducing.verdict(file.stem, statement, same.get(subject), new.get(subject), margin, "")
+        for subject, statement in archived.items()
+        if statement.campaign == campaign
     ]
-    return TodaysRun(run, tuple(told), without_reading(run))
+    return TodaysRun(run, tuple(verdicts), without_reading(run))
 
 
 def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
@@ -167,18 +161,16 @@ def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
     Two points are the same if the levels of all factors are. Trials that are no points, such as surveys, stay.
     """
     factors = list(attributes.factors(run))
-    wanted = {
-        levels for levels, role in zip(_levels(run, factors), run.role.values) if role == "point"
-    }
-    is_kept = [
+    wanted = set(_levels(run.isel(trial=(run.role == "point").values), factors))
+    is_wanted = [
         role != "point" or levels in wanted
         for levels, role in zip(_levels(reference, factors), reference.role.values)
     ]
     looks = {"looks", "one_sided"}
-    own = attributes.design(reference)
-    design = {name: value for name, value in attributes.design(run).items() if name not in looks}
-    design |= {name: own[name] for name in looks & own.keys()}
-    return reference.isel(trial=is_kept).assign_attrs(design=json.dumps(design))
+    planned, design = attributes.design(reference), attributes.design(run)
+    design = {name: value for name, value in design.items() if name not in looks}
+    design |= {name: planned[name] for name in looks & planned.keys()}
+    return reference.isel(trial=is_wanted).assign_attrs(design=json.dumps(design))
 
 
 def _levels(dataset: xr.Dataset, factors: list[str]) -> list[tuple]:

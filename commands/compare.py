@@ -5,8 +5,7 @@ import shlex
 
 import click
 
-from analysis import paths
-from commands.grammar import COUNT, PATH, Number, argument, command, option, switch
+from commands.grammar import COUNT, PATH, Number, argument, command, figure_option, option, switch
 from runners.record import FalloffError
 
 
@@ -27,20 +26,23 @@ from runners.record import FalloffError
     type=Number(0.01, 99.99),
     default=3,
     metavar="PERCENT",
-    help="What is smaller counts as no change.",
+    help="Changes below PERCENT count as the same.",
 )
-@option("--x", default="nodes", metavar="COLUMN", help="Of CSV files: what y depends on.")
-@option("--y", default="rate", metavar="COLUMN", help="Of CSV files: what is compared.")
-@option("--block", default="block", metavar="COLUMN", help="Of CSV files: measured together.")
-@option("--better", type=click.Choice(["higher", "lower"]), default="higher", help="Which y.")
+@option("--x", default="nodes", metavar="COLUMN", help="CSV files: the column that y depends on.")
+@option("--y", default="rate", metavar="COLUMN", help="CSV files: the column to compare.")
 @option(
-    "--figure",
-    type=PATH,
-    default=paths.BUILD / "compare.svg",
-    show_default="build/compare.svg",
-    metavar="FILE.svg",
-    help="Where the figure goes.",
+    "--block",
+    default="block",
+    metavar="COLUMN",
+    help="CSV files: the column that numbers the blocks.",
 )
+@option(
+    "--better",
+    type=click.Choice(["higher", "lower"]),
+    default="higher",
+    help="Whether a higher or a lower y is better.",
+)
+@figure_option("compare")
 @switch("--json", "as_json", help="Print JSON instead.")
 @option("--transcripts", "row", type=COUNT, metavar="N", help="Print the tools' output for row N.")
 def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row) -> int:
@@ -54,21 +56,21 @@ def compare_samples(old, new, margin, x, y, block, better, figure, as_json, row)
     from analysis import comparison, samples, style
 
     both = [samples.read(source, x, y, block, better) for source in (old, new)]
-    found = comparison.compare(*both, margin / 100)
+    result = comparison.compare(*both, margin / 100)
     if row:
-        if row > len(found.changes):
-            raise FalloffError(f"there is no row {row}: the comparison has {len(found.changes)}")
+        if row > len(result.changes):
+            raise FalloffError(f"there is no row {row}: the comparison has {len(result.changes)}")
         for name, sample in zip(("OLD", "NEW"), both):
-            for trial, printed in samples.printed(sample, found.changes[row - 1].points):
+            for trial, printed in samples.printed(sample, result.changes[row - 1].points):
                 print(f"{name} {trial}\n{printed}\n")
         return 0
-    drawn = comparison.figure(found, figure.stem).figure
+    drawn = comparison.figure(result, figure.stem).figure
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(drawn, figure)
     if as_json:
-        print(json.dumps(comparison.as_data(found), indent=2))
+        print(json.dumps(comparison.as_data(result), indent=2))
     else:
         transcripts = f"falloff compare {shlex.join([str(old), str(new)])} --transcripts N"
-        print(f"{comparison.text(found)}\n\nFigure: {figure}")
+        print(f"{comparison.text(result)}\n\nFigure: {figure}")
         print(f"What the tools of row N printed: {transcripts}")
-    return comparison.EXIT_CODES[found.answer]
+    return comparison.EXIT_CODES[result.answer]

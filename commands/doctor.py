@@ -65,7 +65,7 @@ def report_here() -> int:
             what = f"a trial of {plan.name} on testbed {plan.testbed['name']}"
             try:
                 reason = experiment.tried(plan)
-            except lock.Taken as other:
+            except lock.LockBusy as other:
                 print(f"  unknown  {what}: {other}")
                 continue
             except FalloffError as error:
@@ -79,9 +79,15 @@ def report_here() -> int:
     remedy = (
         "`make setup` installs what it may. Until then reports are built from the stored reference."
     )
-    print(remedy if missing else "All is here: `make report` runs the experiments on this machine.")
-    own = "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`"
-    print(f"Your own cluster: {own}.")
+    print(
+        remedy
+        if missing
+        else "Nothing is missing: `make report` runs the experiments on this machine."
+    )
+    print(
+        "Your own cluster: "
+        "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
+    )
     return int(bool(missing))
 
 

@@ -38,9 +38,13 @@ def trace(figure, transcript) -> None:
     plans = {name: experiment.plan_campaign(name, preset="full") for name in drawn.campaigns}
     folders = {name: chain.folders(name, plan.testbed["name"]) for name, plan in plans.items()}
     if transcript:
-        print(chain.printed(figure, transcript, [each for own in folders.values() for each in own]))
+        print(
+            chain.printed(
+                figure, transcript, [path for places in folders.values() for path in places]
+            )
+        )
     else:
-        chains = {name: [chain.of(folder) for folder in own] for name, own in folders.items()}
+        chains = {name: [chain.of(folder) for folder in places] for name, places in folders.items()}
         print(chain.text(notebook, drawn, chains, plans))
 
 

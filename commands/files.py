@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from analysis import paths
 from commands import names
-from commands.grammar import PATH, argument, command, option, switch
+from commands.grammar import PATH, argument, command, figure_option, option, switch
 from runners import outputs
 from runners.record import FalloffError, Unreadable
 from runners.tools import names as tool_names
@@ -33,7 +32,7 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "tool",
     type=names.TOOL,
     metavar="[TOOL]",
-    help=f"Default: recognised by each file. {', '.join(tool_names())}.",
+    help=f"Default: recognised from each file. {', '.join(tool_names())}.",
 )
 @argument(
     "files",
@@ -46,7 +45,7 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "--out",
     type=PATH,
     metavar="FOLDER",
-    help="Where the import is kept, with its figures.  [default: data/raw]",
+    help="The folder for the import and its figures.  [default: data/raw]",
 )
 @option(
     "--set",
@@ -60,27 +59,27 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "table",
     type=PATH,
     metavar="FILE",
-    help="What is known of each file: a CSV with the column `file` (names or patterns).",
+    help="CSV with settings per file (column `file`: names or patterns).",
 )
 @option(
     "--write-map",
     "seen",
     type=PATH,
     metavar="FILE",
-    help="Only write what was seen of each file as FILE, to correct it.",
+    help="Write the detected settings to FILE for editing, and stop.",
 )
-@switch("--blocks", help="Runs of one number in the paths were made together, as blocks.")
+@switch("--blocks", help="Treat runs with the same number in their paths as one block.")
 @switch("--print", "printed", help="Only print the readings of each file as JSON.")
 def import_results(tool, files, out, words, table, seen, blocks, printed) -> None:
     """Import outputs of tools that you already have.
 
-    The outputs of one tool become a campaign of measured evidence, and what they show is said. Which
-    tool wrote a file is recognised; name the tool to read only its outputs. The tools are hpl,
+    The outputs of one tool become a campaign of measured evidence, and its findings are printed. The
+    tool is recognised from each file; name the tool to read only its outputs. The tools are hpl,
     hpcc, iperf3, iperf2, netperf, ping, sockperf, osu, imb, nccl_tests and reframe. Networks,
     numbers of nodes and of repeats are read from paths such as results/1gbe/n02/run1/HPL.out or
-    hpl_10g_8nodes_rep3.txt, and from headers. --write-map writes what was seen, with the columns
-    file, network, nodes, block, ranks_per_node and date; correct it and give it back by --map.
-    --set states what all files share: interconnect, nodes or ranks_per_node, rpeak (one node's
+    hpl_10g_8nodes_rep3.txt, and from headers. --write-map writes the detected settings, with the
+    columns file, network, nodes, block, ranks_per_node and date; edit them and pass the file to --map.
+    --set gives the settings of all files: interconnect, nodes or ranks_per_node, rpeak (one node's
     theoretical peak in flop/s, also as a product such as 16*2.5e9*16) and more.
 
     Runs of one point are blocks if the column `block`, the order of dates or --blocks says so. Else
@@ -96,11 +95,11 @@ def import_results(tool, files, out, words, table, seen, blocks, printed) -> Non
     if seen and len(of_tools) > 1:
         wrote = ", ".join(name for name, _ in of_tools)
         raise FalloffError(f"--write-map is for the outputs of one tool: name one of {wrote}")
-    for name, own in of_tools:
+    for name, of_tool in of_tools:
         if printed:
-            _print_readings(name, own)
+            _print_readings(name, of_tool)
         else:
-            _import(name, own, out, words, table, seen, blocks)
+            _import(name, of_tool, out, words, table, seen, blocks)
 
 
 def _print_readings(tool: str, files: Sequence[Path]) -> None:
@@ -112,10 +111,10 @@ def _print_readings(tool: str, files: Sequence[Path]) -> None:
         try:
             results = [asdict(result) for result in runner.results(text)]
         except Unreadable as reason:
-            told = outputs.refusal(runner.name, text, reason).told()
+            refusal = outputs.refusal(runner.name, text, reason).with_kind()
             complaint = outputs.complaint(text)
             quote = f"; it says: {complaint}" if complaint else ""
-            raise FalloffError(f"{file} holds no result of {tool}: {told}{quote}") from None
+            raise FalloffError(f"{file} holds no result of {tool}: {refusal}{quote}") from None
         print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
 
 
@@ -125,18 +124,18 @@ def _import(tool, files, out, words, table, seen, blocks) -> None:
 
     rows = importing.settings_in_table(table) if table else []
     common = importing.settings_in_words(words)
-    found = importing.read(tool_named(tool).name, files, common, rows, blocks)
-    for line in found.left_out:
+    campaign = importing.read(tool_named(tool).name, files, common, rows, blocks)
+    for line in campaign.left_out:
         print(f"left out: {line}", file=sys.stderr)
-    for line in found.notes:
+    for line in campaign.notes:
         print(f"note: {line}", file=sys.stderr)
     if seen:
-        importing.write_map(found, seen)
+        importing.write_map(campaign, seen)
         print(
-            f"{importing.structure(found)}\n\nMap: {seen}; correct it, then give it back by --map {seen}"
+            f"{importing.structure(campaign)}\n\nMap: {seen}; edit it, then import with --map {seen}"
         )
         return
-    print(own_import.kept(found, out))
+    print(own_import.kept(campaign, out))
 
 
 def one_or_two(
@@ -167,17 +166,10 @@ def one_or_two(
     metavar="[MODEL] FILE",
     help="A model in analysis/models, and a CSV file; or only a file, or a campaign's folder.",
 )
-@option("--x", metavar="COLUMN", help="What y depends on; several with commas between.")
-@option("--y", metavar="COLUMN", help="What is fitted.")
-@option("--block", metavar="COLUMN", help="Which rows were measured together.")
-@option(
-    "--figure",
-    type=PATH,
-    default=paths.BUILD / "fit.svg",
-    show_default="build/fit.svg",
-    metavar="FILE.svg",
-    help="Where the figure goes.",
-)
+@option("--x", metavar="COLUMN", help="The column that y depends on; several, separated by commas.")
+@option("--y", metavar="COLUMN", help="The column to fit.")
+@option("--block", metavar="COLUMN", help="The column that numbers the blocks.")
+@figure_option("fit")
 @switch("--json", "as_json", help="Print JSON instead, with everything that was fitted.")
 def fit_table(source, x, y, block, figure, as_json) -> None:
     """Fit models to a CSV file, or scaling laws to a campaign.
@@ -200,26 +192,28 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
         import experiment
 
         folder = own_data.campaign(file) if file.is_dir() else file
-        found = fit_answers.of_campaign(*experiment.named([str(folder)]))
+        answer = fit_answers.of_campaign(*experiment.named([str(folder)]))
     elif not (x and y):
         raise FalloffError("name the columns of a CSV file by --x and --y")
     elif model:
-        found = fit_answers.of_model(model, file, x, y)
+        answer = fit_answers.of_model(model, file, x, y)
     elif not block:
-        remedy = "say what was measured together by --block COLUMN, or name a model before the file"
-        raise FalloffError(f"all models are compared on blocks: {remedy}")
+        raise FalloffError(
+            "all models are compared on blocks: "
+            "say what was measured together by --block COLUMN, or name a model before the file"
+        )
     elif block in (x, y):
         raise FalloffError(
             f"--block {block} is the column of --x or --y: name the one that counts repeats"
         )
     else:
         curves = [name for name in models.names() if name not in _OF_ONE_QUANTITY]
-        found = fit_answers.of_models(curves, file, x, y, block)
+        answer = fit_answers.of_models(curves, file, x, y, block)
     if as_json:
-        print(json.dumps(found.data, indent=2, ensure_ascii=False))
+        print(json.dumps(answer.data, indent=2, ensure_ascii=False))
         return
-    print(found.text())
-    if found.figure is not None:
+    print(answer.text())
+    if answer.figure is not None:
         figure.parent.mkdir(parents=True, exist_ok=True)
-        style.save(found.figure, figure)
+        style.save(answer.figure, figure)
         print(f"\nFigure: {figure}")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from analysis import paths
+
 
 class Command(click.Command):
     """A command with `examples`, one a line, at the end of its help.
@@ -42,7 +44,10 @@ class Commands(click.Group):
         """Write the commands, one a line, and then the options."""
         longest = max(map(len, self.commands))
         for heading, several in self.headings.items():
-            rows = [(one.name.ljust(longest), one.get_short_help_str(100)) for one in several]
+            rows = [
+                (command.name.ljust(longest), command.get_short_help_str(100))
+                for command in several
+            ]
             with formatter.section(heading):
                 formatter.write_dl(rows)
         click.Command.format_options(self, ctx, formatter)
@@ -52,6 +57,19 @@ command = partial(click.command, cls=Command)
 argument = click.argument
 option = partial(click.option, show_default=True)
 switch = partial(click.option, is_flag=True)
+
+
+def figure_option(name: str):
+    """The option --figure, whose default is build/NAME.svg."""
+    return option(
+        "--figure",
+        type=PATH,
+        default=paths.BUILD / f"{name}.svg",
+        show_default=f"build/{name}.svg",
+        metavar="FILE.svg",
+        help="The figure to write.",
+    )
+
 
 # What is not there or cannot be read is refused by whoever reads it, in the same words as elsewhere.
 PATH = click.Path(path_type=Path, readable=False)

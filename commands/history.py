@@ -1,7 +1,7 @@
 """Did the cluster change, over all of its sessions?"""
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import click
 
@@ -18,7 +18,7 @@ class Moment(click.DateTime):
 
     def convert(self, value, param, ctx) -> datetime:
         """Raises click.BadParameter unless the value is a date."""
-        return super().convert(value, param, ctx).replace(tzinfo=timezone.utc)
+        return super().convert(value, param, ctx).replace(tzinfo=UTC)
 
 
 @command(
@@ -35,26 +35,26 @@ class Moment(click.DateTime):
     type=PATH,
     nargs=-1,
     required=True,
-    help="Campaign folders, folders of them, CSV files, logs of ReFrame.",
+    help="Campaign folders, folders of campaigns, CSV files, ReFrame logs.",
 )
 @option(
     "--margin",
     type=Number(0.01, 99.99),
     default=3,
     metavar="PERCENT",
-    help="A loss that should be named in time.",
+    help="The smallest loss to detect.",
 )
 @option(
     "--better",
     type=click.Choice(["higher", "lower"]),
     default="higher",
-    help="Which rate of a CSV file.",
+    help="CSV files: whether a higher or a lower rate is better.",
 )
 @option(
     "--since",
     type=Moment(),
     metavar="DATE",
-    help="Only changes named since then count in the exit code.",
+    help="Only changes detected since then count in the exit code.",
 )
 @switch("--json", "as_json", help="Print JSON instead.")
 def show_history(sources, margin, better, since, as_json) -> int:
@@ -67,6 +67,6 @@ def show_history(sources, margin, better, since, as_json) -> int:
     """
     from analysis.history import judging, reading, telling
 
-    found = judging.judge(reading.read(sources, better), margin / 100, since)
-    print(json.dumps(telling.as_data(found), indent=2) if as_json else telling.text(found))
-    return judging.EXIT_CODES[found.answer]
+    history = judging.judge(reading.read(sources, better), margin / 100, since)
+    print(json.dumps(telling.as_data(history), indent=2) if as_json else telling.text(history))
+    return judging.EXIT_CODES[history.answer]

@@ -21,14 +21,16 @@ from runners.record import FalloffError, unknown
 )
 @argument("campaign", type=names.CAMPAIGN, required=False, help="A name in data/campaigns.")
 @argument(
-    "argv", nargs=-1, metavar="[-- PROGRAM...]", help="Of `program`: the command line to run."
+    "argv", nargs=-1, metavar="[-- PROGRAM...]", help="`program` only: the command line to run."
 )
-@option("--keep", "own", metavar="NAME", help="Of `program`: the name of your program's results.")
+@option(
+    "--keep", "kept_as", metavar="NAME", help="`program` only: a name for your program's results."
+)
 @option(
     "--minutes",
     type=Number(0, 1440),
     metavar="M",
-    help="Of `nightly`: how long a session takes, 5 by default.",
+    help="`nightly` only: the length of a session, 5 by default.",
 )
 @switch("--list", "listed", help="List the campaigns.")
 @switch(
@@ -60,12 +62,23 @@ from runners.record import FalloffError, unknown
     help="Also write a compressed copy of the campaign to FOLDER.",
 )
 def run(
-    campaign, argv, own, minutes, listed, planned, testbed, preset, repeats, fresh, submit, packed
+    campaign,
+    argv,
+    kept_as,
+    minutes,
+    listed,
+    planned,
+    testbed,
+    preset,
+    repeats,
+    fresh,
+    submit,
+    packed,
 ) -> int:
-    """Run a campaign, or the trials that it still lacks.
+    """Run a campaign, or its missing trials.
 
-    Keep the transcripts and the dataset, and print what its notebook states of it. You may interrupt a
-    run at any time: the same command goes on.
+    Keep the transcripts and the dataset, and print its notebook's statements. You may interrupt a run
+    at any time; the same command continues it.
 
     `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on 2, 4
     and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on GigE, does
@@ -83,13 +96,15 @@ def run(
         return 0
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
-    if argv or own:
+    if argv or kept_as:
         from analysis import own_program
 
         if campaign != own_program.CAMPAIGN:
-            example = "falloff run program --keep NAME -- mpirun -np 8 ./program"
-            raise FalloffError(f"only `program` takes a command line: {example}")
-        campaign = own_program.described(argv, own or "", Path.cwd())
+            raise FalloffError(
+                "only `program` takes a command line: "
+                "falloff run program --keep NAME -- mpirun -np 8 ./program"
+            )
+        campaign = own_program.described(argv, kept_as or "", Path.cwd())
     if campaign == nightly.SESSION:
         if planned or submit or repeats:
             raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")
@@ -128,9 +143,9 @@ def run(
     except FalloffError as reason:  # the data are kept, whatever they say
         print(f"No statement: {reason}")
         if has_nothing and not is_busy:
-            print("Is the reason mended? The same command with --fresh runs it again.")
+            print("Once that is fixed, run the same command with --fresh.")
     if is_busy:
-        print("The same command tries again what a busy machine disturbed.")
+        print("Run the same command again to repeat the trials that a busy machine disturbed.")
     return int(has_nothing)
 
 
@@ -166,19 +181,21 @@ def status(campaign) -> None:
     from runners.status import text
 
     folders = [Folder(file.parent) for file in sorted(paths.RAW.glob("*/trials.json"))]
-    known, texts = set(), []
+    campaigns, texts = set(), []
     for folder in folders:
         try:
             name = folder.plan().name
-            known.add(name)
+            campaigns.add(name)
             if campaign in (None, name):
                 texts.append(text(folder))
         except FalloffError as error:  # the other campaigns are still shown
             texts.append(f"{folder.path.name}: {error}")
-    known.update(names.described(paths.CAMPAIGNS))
-    if campaign and campaign not in known:
-        raise unknown("campaign", campaign, known)
+    campaigns.update(names.described(paths.CAMPAIGNS))
+    if campaign and campaign not in campaigns:
+        raise unknown("campaign", campaign, campaigns)
     if not texts:
-        begin = f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
-        raise FalloffError(f"no trial of {campaign or 'any campaign'} was run here: {begin}")
+        raise FalloffError(
+            f"no trial of {campaign or 'any campaign'} was run here: "
+            f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
+        )
     print("\n".join(texts))

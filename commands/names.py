@@ -23,9 +23,9 @@ class Name(click.ParamType):
     def shell_complete(self, ctx, param, incomplete: str) -> list[CompletionItem]:
         """The names that begin with what was typed, without those that a terminal would obey."""
         names = (name for name in self._names() if name.isprintable())
-        found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
-        if found or not self._may_be_file:
-            return found
+        items = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        if items or not self._may_be_file:
+            return items
         return [CompletionItem(incomplete, type="file")]
 
 

@@ -29,7 +29,7 @@ def count(argv: Sequence[str]) -> tuple[int, str]:
     The table is payload.so's, which knows the functions by their names; where it sees none, as in a
     Fortran program, it is made from the recording.
     """
-    code, (table, text) = payload.run_with(
+    code, (table, text) = payload.run(
         argv,
         {
             "FALLOFF_PAYLOAD": Path(executables.find("payload.so", {})),
@@ -95,7 +95,7 @@ def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:
     """
     recording.require_name(name)  # before the program runs
     library = Path(executables.find("record.so", {}))
-    code, printed = payload.run(argv, library, "FALLOFF_RECORD")
+    code, (printed,) = payload.run(argv, {"FALLOFF_RECORD": library})
     if code:
         return code, [
             f"{argv[0]} ended with exit code {code}: a program that fails is not recorded"
@@ -134,7 +134,7 @@ def _recorded(recorded: Recording, is_monitored: bool, file: Path) -> list[str]:
 
 
 def _kept(name: str) -> str:
-    ranks = ", ".join(map(str, recording.kept(name)))
+    ranks = ", ".join(map(str, recording.by_ranks(name)))
     return f"`falloff profile --replay {name}` replays it; there are recordings of {ranks} ranks"
 
 
@@ -150,8 +150,8 @@ def replay_report(
     Raises FalloffError if there is no recording, none can be extrapolated, or the testbed does not
     describe a network.
     """
-    kept = recording.kept(name)
-    wanted = sorted({*kept, *nodes})
+    recordings = recording.by_ranks(name)
+    wanted = sorted({*recordings, *nodes})
     began, size = time.monotonic(), 0
     for count_ in wanted:
         of = recording.of(name, count_)  # raises now if the recording cannot be extrapolated
@@ -174,24 +174,24 @@ def replay_report(
     stated = [*program.falls(runs, times), *program.savings(runs, times)]
     words = [time_table.body, program.factors_table(runs, last).body]
     words += ["\n".join(f"- {plain(str(statement))}" for statement in stated)]
-    words += _limits(name, kept, wanted)
+    words += _limits(name, recordings, wanted)
     return list(filter(None, words))
 
 
-def _limits(name: str, kept: Mapping[int, Recording], wanted: Sequence[int]) -> list[str]:
+def _limits(name: str, recordings: Mapping[int, Recording], wanted: Sequence[int]) -> list[str]:
     """What a replay of these recordings does not say."""
-    found = []
-    carried = ", ".join(str(count) for count in wanted if count not in kept)
+    limits = []
+    carried = ", ".join(str(count) for count in wanted if count not in recordings)
     if carried:
-        found.append(
-            f"Extrapolated from recordings of {', '.join(map(str, kept))} ranks: {carried} nodes."
+        limits.append(
+            f"Extrapolated from recordings of {', '.join(map(str, recordings))} ranks: {carried} nodes."
         )
-    if cut := [str(ranks) for ranks, of in kept.items() if recording.is_window(of)]:
-        found.append(
+    if cut := [str(ranks) for ranks, of in recordings.items() if recording.is_window(of)]:
+        limits.append(
             f"The recordings of {', '.join(cut)} ranks are windows: {name} made more calls than are kept."
         )
-    if any(recording.totals(of).first_come for of in kept.values()):
-        found.append(
+    if any(recording.totals(of).first_come for of in recordings.values()):
+        limits.append(
             f"{name} takes what comes first (MPI_Waitany, MPI_Test, MPI_ANY_SOURCE): the replay keeps the recorded order."
         )
-    return found
+    return limits

@@ -106,15 +106,15 @@ def profile(argv, name, replayed, testbed, networks, twice, half, nodes) -> int:
         print(*profiling.replay_report(replayed, testbed, nodes, networks, what_ifs), sep="\n\n")
         return 0
     if not argv:
-        example = "`falloff profile -- mpirun -np 4 ./program`"
-        raise FalloffError(f"say after `--` what to run: {example}")
+        raise FalloffError(
+            "say after `--` what to run: `falloff profile -- mpirun -np 4 ./program`"
+        )
     if not name:
         exit_code, printed = profiling.count(argv)
         if printed:
             print(printed)
             return exit_code
-        nothing = f"no message of {argv[0]} was counted: {profiling.UNSEEN}"
-        print(f"falloff: {nothing}", file=sys.stderr)
+        print(f"falloff: no message of {argv[0]} was counted: {profiling.UNSEEN}", file=sys.stderr)
         return exit_code or 1
     exit_code, lines = profiling.record(argv, name)
     if exit_code:

@@ -27,7 +27,7 @@ class Bar:
 
     def __call__(self, event: Event) -> None:
         """Show an event of the engine."""
-        if event.kind in ("waiting", "told"):
+        if event.kind in ("waiting", "message"):
             self._say(event.message)
         elif event.kind == "started":
             self._draw(event)

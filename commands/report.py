@@ -56,7 +56,7 @@ EXPLORER = "explorer.html"  # beside the report, which links it
     default=paths.REPORT,
     show_default="build/report, with --data build/own_report",
     metavar="FOLDER",
-    help="Where the report goes.",
+    help="The folder for the report.",
 )
 def report(preset, data, claims, design, out) -> int:
     """Run the experiments and write the report.
@@ -108,9 +108,9 @@ def make_own_report(data: Path, out: Path) -> int:
 
     is_ours = out.resolve() == paths.REPORT.resolve()
     out = own_reporting.OUT if is_ours else out
-    page, kept, left_out = own_reporting.make(data, out)
+    page, notes, left_out = own_reporting.make(data, out)
     static.write(data, out / EXPLORER)
-    for line in (*kept, *left_out):
+    for line in (*notes, *left_out):
         print(f"note: {line}", file=sys.stderr)
     pages = (
         f"{page}, {page.with_suffix('.pdf')} and, to go on writing with, {page.with_suffix('.md')}"

@@ -6,7 +6,7 @@ import click
 
 from analysis import paths
 from commands import names
-from commands.grammar import PATH, argument, command, option, switch
+from commands.grammar import PATH, argument, command, figure_option, option, switch
 from runners.record import FalloffError
 
 
@@ -55,7 +55,7 @@ class Rates(click.ParamType):
     type=Rates(),
     default="",
     metavar="GBIT/S,...",
-    help="Ask what Ethernets of these rates would bring, such as 10,25,100.",
+    help="Predict HPL on Ethernets of these rates, such as 10,25,100.",
 )
 @option(
     "--out",
@@ -63,17 +63,10 @@ class Rates(click.ParamType):
     default=paths.RAW,
     show_default="data/raw",
     metavar="FOLDER",
-    help="Where the simulated runs are kept.",
+    help="The folder for the simulated runs.",
 )
 @switch("--fit-only", help="Write the description and simulate nothing.")
-@option(
-    "--figure",
-    type=PATH,
-    default=paths.BUILD / "twin.svg",
-    show_default="build/twin.svg",
-    metavar="FILE.svg",
-    help="Where the figure goes.",
-)
+@figure_option("twin")
 def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster, and ask what if.
 
@@ -87,26 +80,28 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     from analysis.subjects import twin as fitting
     from commands.progress import shown
 
-    datasets = experiment.named([one for each in campaigns for one in own_data.measured_in(each)])
-    found = fitting.fit(datasets, faster)
-    for network, reason in found.refused.items():
+    datasets = experiment.named(
+        [folder for campaign in campaigns for folder in own_data.measured_in(campaign)]
+    )
+    fitted = fitting.fit(datasets, faster)
+    for network, reason in fitted.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
     points = None
     try:
-        points = prediction.held_out_points(datasets, found)
+        points = prediction.held_out_points(datasets, fitted)
     except FalloffError:
         if not fit_only:
             raise
     most = int(points.nodes.max()) if points is not None else 16
     job = prediction.job(points) if points is not None else None
-    file = experiment.write_twin(name, found, 2 * most, datasets, job)
-    print(fitting.text(found).replace("\u00a0", " "))
+    file = experiment.write_twin(name, fitted, 2 * most, datasets, job)
+    print(fitting.text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:
         return
     with shown() as listen:
-        runs = experiment.simulate_twin(name, found, points, out, listen=listen)
-    study = prediction.predict(found, points, *runs)
+        runs = experiment.simulate_twin(name, fitted, points, out, listen=listen)
+    study = prediction.predict(fitted, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
     style.save(prediction.figure(study), figure)

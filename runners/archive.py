@@ -3,8 +3,8 @@
 import io
 import lzma
 import tarfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Tuple
 
 from runners.record import FalloffError, is_name
 
@@ -31,7 +31,7 @@ def write(archive: Path, files: Iterable[Path]) -> None:
                 packed.addfile(entry, content)
 
 
-def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
+def read(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Each file's name and content in the order of the archive; nothing is written to disk.
 
     Raises FalloffError if the archive is damaged, or holds something that `write` never puts there.
@@ -45,27 +45,27 @@ def read(archive: Path) -> Iterator[Tuple[str, bytes]]:
         raise FalloffError(f"{archive} is damaged ({error}); restore it") from None
 
 
-def _members(whole: bytes) -> List[Tuple[str, bytes]]:
+def _members(whole: bytes) -> list[tuple[str, bytes]]:
     """Name and content of each file of a tar file; raises TarError, or ValueError as tarfile does
     for odd headers.
 
     tarfile takes an invalid header for the end, and fills a sparse file with as many zeros as it
     claims to have.
     """
-    found: Dict[str, bytes] = {}
+    members: dict[str, bytes] = {}
     end = 0
     with tarfile.open(fileobj=io.BytesIO(whole), mode="r:") as packed:
         for entry in packed:
             if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
                 raise tarfile.ReadError(f"{entry.name[:40]!r} is no file")
-            if not is_name(entry.name) or entry.name in found:
+            if not is_name(entry.name) or entry.name in members:
                 raise tarfile.ReadError(f"{entry.name[:40]!r} is no name, or there twice")
             begin, end = entry.offset_data, entry.offset_data + entry.size
-            found[entry.name] = whole[begin:end]
+            members[entry.name] = whole[begin:end]
             end += -end % tarfile.BLOCKSIZE
     if len(whole) < end + 2 * tarfile.BLOCKSIZE or any(whole[end:]):
         raise tarfile.ReadError("it does not end behind its last file")
-    return list(found.items())
+    return list(members.items())
 
 
 def decompressed(packed: bytes) -> bytes:
@@ -73,9 +73,9 @@ def decompressed(packed: bytes) -> bytes:
     here, or has data after its end."""
     most = unpacked_at_most(len(packed))
     unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
-    found = unpacking.decompress(packed, most)
+    content = unpacking.decompress(packed, most)
     if not unpacking.eof:
         raise lzma.LZMAError(f"it is cut off, or unpacks to more than {most / 1e6:.0f} MB")
     if unpacking.unused_data:
         raise lzma.LZMAError("more follows behind its end")
-    return found
+    return content

@@ -22,8 +22,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Optional
 
 from runners import hpl_dat, hpl_source, mpi_functions
 from runners.executables import BUILT
@@ -86,8 +87,8 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
     """Make the programs that `words` names, beside variables of make, in a scratch folder and put all of them into
     `folder`, unless they are there, made from the same sources, words and compiler."""
     programs = [word for word in words if "=" not in word]
-    own = [*sorted(_SOURCES.iterdir()), *sorted(_EXAMPLES.glob("*.c"))]
-    code = [_HERE / "build.py", _HERE / "hpl_source.py", *own]
+    sources = [*sorted(_SOURCES.iterdir()), *sorted(_EXAMPLES.glob("*.c"))]
+    code = [_HERE / "build.py", _HERE / "hpl_source.py", *sources]
     wrappers = mpi_functions.wrappers(compiler)  # of the header that is installed now
     texts = [wrappers, *words, *(path.read_text("utf-8") for path in code)]
     parts = [_answer(compiler, "--version"), *texts]
@@ -112,8 +113,10 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
 
 def reference_blas(compiler: str) -> Optional[Path]:
     """The archive of the reference BLAS among the compiler's libraries; None when it is not installed."""
-    found = Path(_answer(compiler, f"-print-file-name={_REFERENCE_BLAS}").strip())
-    return found if found.is_absolute() else None  # the name itself comes back when there is none
+    library = Path(_answer(compiler, f"-print-file-name={_REFERENCE_BLAS}").strip())
+    return (
+        library if library.is_absolute() else None
+    )  # the name itself comes back when there is none
 
 
 def require_passing(xhpl: Path, folder: Path) -> None:
@@ -132,18 +135,24 @@ def require_passing(xhpl: Path, folder: Path) -> None:
         (row,) = hpl.rows(output)
     except (FalloffError, ValueError) as error:
         last = (output.strip().splitlines() or [str(error)])[-1]
-        hint = "is the MPI that compiled it the one installed?"
-        raise FalloffError(f"the {xhpl.name} just built does not run ({last}): {hint}") from None
+        raise FalloffError(
+            f"the {xhpl.name} just built does not run ({last}): "
+            "is the MPI that compiled it the one installed?"
+        ) from None
     if row.check != "PASSED":
-        reason = f"residual {row.residual}): the BLAS is at fault"
-        raise FalloffError(f"the {xhpl.name} just built computes wrongly ({reason}")
+        raise FalloffError(
+            f"the {xhpl.name} just built computes wrongly (residual {row.residual}): "
+            "the BLAS is at fault"
+        )
 
 
 def _compiler() -> str:
     compiler = shutil.which("mpicc")
     if not compiler:
-        remedy = "`apt-get install libopenmpi-dev openmpi-bin` (or your cluster's MPI module)"
-        raise FalloffError(f"mpicc is not here: {remedy}")
+        raise FalloffError(
+            "mpicc is not here: "
+            "`apt-get install libopenmpi-dev openmpi-bin` (or your cluster's MPI module)"
+        )
     return compiler
 
 
@@ -177,8 +186,10 @@ def main() -> int:
         return 1
     print(f"xhpl, {', '.join(PROGRAMS[1:])} {'built' if made else 'are already'} in {BUILT}")
     if not (BUILT / "xhpl_reference").exists():
-        remedy = "`apt-get install libblas-dev`"
-        print(f"left out: xhpl_reference, since the reference BLAS is missing: {remedy}")
+        print(
+            "left out: xhpl_reference, since the reference BLAS is missing: "
+            "`apt-get install libblas-dev`"
+        )
     try:
         build_simulated()
     except FalloffError as error:

@@ -1,6 +1,6 @@
 """The calls of a recorded MPI program, as data."""
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 # The numbers in the line of each call.
 POINT_TO_POINT = {"send": 4, "recv": 4, "isend": 5, "irecv": 5, "psend": 5}
@@ -32,7 +32,7 @@ class Call(NamedTuple):
     tag: int = 0
     size: int = 0
     request: int = 0
-    parts: Tuple[int, ...] = ()
+    parts: tuple[int, ...] = ()
 
     @property
     def collective(self) -> str:
@@ -40,4 +40,4 @@ class Call(NamedTuple):
         return self.name if self.name in COLLECTIVES else NON_BLOCKING.get(self.name, "")
 
 
-Recording = Tuple[Tuple[Call, ...], ...]  # over ranks
+Recording = tuple[tuple[Call, ...], ...]  # over ranks

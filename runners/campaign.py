@@ -3,9 +3,11 @@
 import statistics
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from functools import partial
+from typing import Any, Callable, Optional
 
 from runners import manifest, provenance
 from runners.journal import TRIED_AGAIN, Folder
@@ -33,7 +35,7 @@ _APART_S = 0.25
 @dataclass(frozen=True)
 class Event:
     """An event that the engine reports: a trial `started` or `finished`, or the campaign `ended`.
-    Before these, the engine may be `waiting` for another session or have a message to be `told`.
+    Before these, the engine may be `waiting` for another session or have a `message`.
 
     `done` of `total` trials are there. `varied` are the settings that differ among the campaign's
     points, besides network, path and number of nodes. `eta_s` is None as long as the duration of
@@ -47,11 +49,10 @@ class Event:
     total: int
     eta_s: Optional[float]
     message: str = ""
-    varied: Tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()
 
 
 Listener = Callable[[Event], None]
-_Execute = Callable[[Trial], Tuple[Transcript, float]]
 
 
 def ignore(event: Event) -> None:
@@ -81,12 +82,12 @@ def run(
     budget`, DEADLINE or SESSION. After any interruption, finished trials stay.
     """
 
-    def execute(trial: Trial) -> Tuple[Transcript, float]:
+    def execute(trial: Trial) -> tuple[Transcript, float]:
         begin = time.monotonic()
         for _ in range(_TRIES):
             transcript = testbed.run(trial, _commands(trial))
             admit(transcript)
-            if not judge(transcript, lambda _: []).status == "busy":
+            if judge(transcript, lambda _: []).status != "busy":
                 break
         return transcript, time.monotonic() - begin
 
@@ -94,16 +95,20 @@ def run(
         folder.create_or_check(plan)
         manifest.forget(folder.path)
         for line in folder.set_aside():
-            listen(Event("told", None, None, 0, len(plan.trials()), None, line))
+            listen(Event("message", None, None, 0, len(plan.trials()), None, line))
         where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
         folder.write_provenance(where)
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
-        for trial_id in sorted(_lost(folder)):
+        # Trials whose result is in the journal but whose transcript was removed are run again.
+        noted = {trial for trial, count in folder.results().items() if count > 0}
+        for trial_id in sorted(noted - folder.finished()):
             folder.note("lost", id=trial_id)
         progress = _Progress(plan, folder, listen, testbed.load, deadline)
         pool = ThreadPoolExecutor(_MOST_AT_ONCE)
         try:
-            ended_by = _run_in_order(plan, _Runner(execute, pool), progress, decided)
+            ended_by = _run_in_order(
+                plan, partial(_run_missing, execute, pool, progress), progress, decided
+            )
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         if ended_by in (DEADLINE, SESSION):
@@ -115,12 +120,12 @@ def run(
     return ended_by
 
 
-def commands_of(plan: Plan) -> List[Command]:
+def commands_of(plan: Plan) -> list[Command]:
     """The commands that the trials of a plan execute."""
     return [command for trial in plan.trials() for command in _commands(trial)]
 
 
-def _commands(trial: Trial) -> List[Command]:
+def _commands(trial: Trial) -> list[Command]:
     """The commands of a trial; raises FalloffError if a setting that the tool needs is missing."""
     try:
         return tool_named(trial.runner).commands(trial.point)
@@ -130,18 +135,12 @@ def _commands(trial: Trial) -> List[Command]:
         ) from None
 
 
-def _lost(folder: Folder) -> Set[str]:
-    """Trials whose result is in the journal but whose transcript was removed: they are run
-    again."""
-    return {trial for trial, count in folder.results().items() if count > 0} - folder.finished()
-
-
-def missing(trials: Iterable[Trial], folder: Folder) -> Set[str]:
+def missing(trials: Iterable[Trial], folder: Folder) -> set[str]:
     """The ids of the trials that must still be run, including those that lacked nodes, which may be
     back, and those that other work disturbed."""
     status = {note["id"]: note["status"] for note in folder.notes() if note["event"] == "trial"}
-    kept = {trial for trial in folder.finished() if status.get(trial) not in TRIED_AGAIN}
-    return {trial.id for trial in trials} - kept
+    finished = {trial for trial in folder.finished() if status.get(trial) not in TRIED_AGAIN}
+    return {trial.id for trial in trials} - finished
 
 
 def is_finished(plan: Plan, folder: Folder) -> bool:
@@ -158,11 +157,14 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
 
 
 def _run_in_order(
-    plan: Plan, runner: "_Runner", progress: "_Progress", decided: Callable[[Folder], bool]
+    plan: Plan,
+    run_missing: Callable[[Iterable[Trial]], bool],
+    progress: "_Progress",
+    decided: Callable[[Folder], bool],
 ) -> str:
     """Run the preamble, then block by block, and return the rule that ended it."""
     budget, looks = plan.stopping.time_budget_s, plan.stopping.looks
-    if not _run_missing(plan.preamble, runner, progress):
+    if not run_missing(plan.preamble):
         return DEADLINE
     run_here, most = 0, plan.stopping.blocks_a_session
     for number, block in enumerate(plan.blocks, start=1):
@@ -173,7 +175,7 @@ def _run_in_order(
         seconds = progress.expected(block)
         if budget and number > 1 and seconds and progress.spent_s + seconds > budget:
             return "time budget"
-        if not (progress.can_end(block) and _run_missing(block, runner, progress)):
+        if not (progress.can_end(block) and run_missing(block)):
             return DEADLINE
         is_look = looks and looks[0] <= number < len(plan.blocks)
         if is_look and decided(progress.folder):
@@ -181,22 +183,19 @@ def _run_in_order(
     return "blocks"
 
 
-@dataclass(frozen=True)
-class _Runner:
-    """Executes a trial, in the calling thread or in a thread of the pool; each thread keeps its
-    network."""
-
-    execute: _Execute
-    pool: ThreadPoolExecutor
-
-
-def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress") -> bool:
-    """Run the missing trials, as many side by side as the testbed allows.
+def _run_missing(
+    execute: Callable[[Trial], tuple[Transcript, float]],
+    pool: ThreadPoolExecutor,
+    progress: "_Progress",
+    trials: Iterable[Trial],
+) -> bool:
+    """Run the missing trials, as many side by side in threads of the pool as the testbed allows;
+    each thread keeps its network.
 
     Returns whether the deadline left time for all. Only this thread writes. Trials that an
     interruption leaves running end with the testbed and are not kept.
     """
-    running: Dict[Future, Trial] = {}
+    running: dict[Future, Trial] = {}
 
     def keep_next(patience_s: Optional[float] = None) -> None:
         for done in wait(running, patience_s, FIRST_COMPLETED)[0]:
@@ -214,16 +213,16 @@ def _run_missing(trials: Iterable[Trial], runner: _Runner, progress: "_Progress"
             break
         progress.tell("started", trial)
         if load < 1:
-            running[runner.pool.submit(runner.execute, trial)] = trial
+            running[pool.submit(execute, trial)] = trial
             may_start = time.monotonic() + _APART_S * trial.point.get("nodes", 1)
         else:  # in this thread, so that an interrupt also ends the trial
-            progress.keep(trial, *runner.execute(trial))
+            progress.keep(trial, *execute(trial))
     while running:
         keep_next()
     return is_in_time
 
 
-def _varied(plan: Plan) -> Tuple[str, ...]:
+def _varied(plan: Plan) -> tuple[str, ...]:
     """The factors with several levels besides network, path and number of nodes, and the dilation
     if it differs."""
     names = dict.fromkeys([*plan.design["factors"], "dilation"])
@@ -233,7 +232,7 @@ def _varied(plan: Plan) -> Tuple[str, ...]:
 
 
 @dataclass
-class _Timed:
+class _Durations:
     """The durations [s] of the trials of one kind."""
 
     count: int = 0
@@ -274,7 +273,7 @@ class _Progress:
         self._missing = missing(self._trials, folder)
         # All that is asked after each trial is counted as trials end: there may be 100,000.
         self._waiting = Counter(map(self._sort, self._missing))
-        self._timed: Dict[Kind, _Timed] = defaultdict(_Timed)
+        self._timed: dict[Kind, _Durations] = defaultdict(_Durations)
         for note in folder.notes():
             if note["event"] == "trial" and note["id"] in self._kind:
                 self._count(note["id"], note["status"], note["seconds"])
@@ -285,15 +284,15 @@ class _Progress:
         missing = (trial.id for trial in trials if trial.id in self._missing)
         return self._together_s(Counter(map(self._sort, missing)))
 
-    def _sort(self, trial_id: str) -> Tuple[Kind, float]:
+    def _sort(self, trial_id: str) -> tuple[Kind, float]:
         return self._kind[trial_id], self._load[trial_id]
 
-    def _together_s(self, waiting: Mapping[Tuple[Kind, float], int]) -> Optional[float]:
+    def _together_s(self, waiting: Mapping[tuple[Kind, float], int]) -> Optional[float]:
         """The seconds that so many trials of each kind and load take; None as of `expected`."""
         seconds = {kind: self._of_kind(kind) for kind, _ in waiting}
         if None in seconds.values():
             return None
-        times: Dict[Tuple[float, float], int] = Counter()
+        times: dict[tuple[float, float], int] = Counter()
         for (kind, load), count in waiting.items():
             times[seconds[kind], load] += count
         return together_s(times)
@@ -338,14 +337,16 @@ class _Progress:
         if timed:
             needed = _ALLOWANCE * timed.longest
         else:
-            needed = sum(each.timeout_s for each in _commands(trial) if not each.background)
+            needed = sum(
+                command.timeout_s for command in _commands(trial) if not command.background
+            )
         return left > 0 and (needed <= left or not self._has_begun)
 
-    def not_kept(self, trials: Iterable[Trial]) -> List[Trial]:
+    def not_kept(self, trials: Iterable[Trial]) -> list[Trial]:
         """The missing ones of the trials."""
         return [trial for trial in trials if trial.id in self._missing]
 
-    def in_order(self, trials: Iterable[Trial]) -> List[Trial]:
+    def in_order(self, trials: Iterable[Trial]) -> list[Trial]:
         """The missing ones of the trials in the order in which they begin: the planned order, but
         among trials that run side by side the longest begin first. Otherwise one of these would
         often be left to run alone at the end."""

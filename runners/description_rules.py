@@ -1,10 +1,11 @@
 """Rules for the values of settings, each with what a value must be, in words."""
 
 import math
-from typing import Any, Callable, Iterable, Tuple
+from collections.abc import Iterable
+from typing import Any, Callable
 
 # A test of a value, and the requirement in words.
-Rule = Tuple[Callable[[Any], bool], str]
+Rule = tuple[Callable[[Any], bool], str]
 
 
 def number(meaning: str, *kinds: type) -> Rule:
@@ -14,19 +15,16 @@ def number(meaning: str, *kinds: type) -> Rule:
 
 def one_of(values: Iterable[str]) -> Rule:
     """One of these words."""
-    known = list(values)
-    return lambda value: value in known, f"one of {', '.join(known)}"
-
-
-def number_up_to(most: int) -> Rule:
-    """A whole number from 1."""
-    meaning = f"a whole number from 1 to {most}"
-    return lambda value: type(value) is int and 1 <= value <= most, meaning
+    words = list(values)
+    return lambda value: value in words, f"one of {', '.join(words)}"
 
 
 COUNT = number("a whole number from 1", int)
 # These are limited because a plan lists every trial, and a trial every run.
-BLOCKS = RUNS = number_up_to(1000)
+BLOCKS = RUNS = (
+    lambda value: type(value) is int and 1 <= value <= 1000,
+    "a whole number from 1 to 1000",
+)
 POSITIVE = number("a number above 0", int, float)
 WHOLE: Rule = (lambda value: type(value) is int and value >= 0, "a whole number from 0")
 NOT_NEGATIVE: Rule = (

@@ -9,12 +9,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from runners import executables, slurm
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import remote
 from runners.tools import iperf3
@@ -68,14 +69,14 @@ class Line:
         return f"  {self.mark:8} {self.text}"
 
 
-def report(description: Mapping[str, Any]) -> int:
+def report(description: Description) -> int:
     """Print the checklist of a cluster; return 1 if anything is missing or differs.
 
     Under Slurm the nodes are asked inside an allocation, which is requested first if there is none.
     Raises FalloffError if the testbed is not a cluster, or its nodes cannot be asked.
     """
     if description["kind"] != "cluster":
-        remedy = "`falloff doctor` alone tells what is here"
+        remedy = "run `falloff doctor` without --testbed for this machine"
         raise FalloffError(f"testbed {description['name']} is no cluster: {remedy}")
     by_slurm = description["launcher"] == "slurm"
     if by_slurm and "SLURM_JOB_ID" not in os.environ:
@@ -91,12 +92,14 @@ def report(description: Mapping[str, Any]) -> int:
     for line in lines(description):
         print(line, flush=True)
         bad = bad or line.mark in (DIFFERS, MISSING)
-    compared = f"falloff run suspects --testbed {description['name']}{' --submit' * by_slurm}"
-    print(f"Is one node, link or switch port slower than the others? `{compared}` tells.")
+    print(
+        "To find a slow node, link or switch port, run "
+        f"`falloff run suspects --testbed {description['name']}{' --submit' * by_slurm}`."
+    )
     return int(bad)
 
 
-def lines(description: Mapping[str, Any]) -> Iterator[Line]:
+def lines(description: Description) -> Iterator[Line]:
     """The checklist of a cluster, including its hosts; each line comes as soon as it is known,
     within seconds."""
     remote.require_hosts(description)
@@ -109,7 +112,10 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
         return
     networks = description["networks"]
     places = {name: _places(whole, asked) for name, asked in networks.items()}
-    yield from _alike(whole)
+    for fact, what, remedy in _ALIKE:
+        values = {host: _text(state[fact]) for host, state in whole.items()}
+        # Under most governors a run starts slower than it ends.
+        yield _as_described(what, _STEADY if fact == "governor" else None, values, remedy)
     yield from _sizes(description, whole)
     yield _rpeak(description)
     for name, asked in networks.items():
@@ -119,7 +125,7 @@ def lines(description: Mapping[str, Any]) -> Iterator[Line]:
     yield from _ports(_met(description, list(whole), places))
 
 
-def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
+def _candidates(description: Description) -> dict[str, list[str]]:
     """The places where each tool may be."""
     configured = description.get("tools", {})
     places = {name: [name, str(executables.BUILT / name)] for name in _TOOLS}
@@ -130,34 +136,26 @@ def _candidates(description: Mapping[str, Any]) -> Dict[str, List[str]]:
     return places
 
 
-def _places(states: States, asked: Mapping[str, Any]) -> Places:
-    found: Dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
+def _places(states: States, asked: Description) -> Places:
+    places: dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
     for host, state in states.items():
         with suppress(FalloffError):  # it has no address there
-            found[host] = cluster_testbed.place(state, asked)
-    return found
+            places[host] = cluster_testbed.place(state, asked)
+    return places
 
 
-def _reached(states: States, there: int) -> List[Line]:
+def _reached(states: States, there: int) -> list[Line]:
     """How many nodes answer, which do not, and which have a Python that is too old."""
-    found = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
+    lines = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
     errors = {host: state["error"] for host, state in states.items() if "error" in state}
     for reason, hosts in _holders(errors):
         remedy = next(cure for mark, cure in _CURES.items() if mark in reason)
-        found.append(Line(MISSING, f"{_named(hosts)}: {reason}: {remedy}"))
+        lines.append(Line(MISSING, f"{_named(hosts)}: {reason}: {remedy}"))
     old = {host: state["python"] for host, state in states.items() if set(state) == {"python"}}
     for version, hosts in _holders(old):
         remedy = "name a newer one as `python` of the testbed, or its module in `modules`"
-        found.append(Line(MISSING, f"Python 3.9 on {_named(hosts)}, which has {version}: {remedy}"))
-    return found
-
-
-def _alike(states: States) -> Iterator[Line]:
-    """What should be the same on all nodes, and the governor: under most governors a run starts
-    slower than it ends."""
-    for fact, what, remedy in _ALIKE:
-        values = {host: _text(state[fact]) for host, state in states.items()}
-        yield _as_described(what, _STEADY if fact == "governor" else None, values, remedy)
+        lines.append(Line(MISSING, f"Python 3.9 on {_named(hosts)}, which has {version}: {remedy}"))
+    return lines
 
 
 def _text(fact: Any) -> Optional[str]:
@@ -166,7 +164,7 @@ def _text(fact: Any) -> Optional[str]:
     return None if fact is None else str(fact)
 
 
-def _sizes(description: Mapping[str, Any], states: States) -> List[Line]:
+def _sizes(description: Description, states: States) -> list[Line]:
     """Nodes with too few processors or too little memory for the testbed's description."""
     ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
     memory, faults = description.get("memory_bytes", 1), {}
@@ -180,7 +178,7 @@ def _sizes(description: Mapping[str, Any], states: States) -> List[Line]:
     return [Line(DIFFERS, f"{_named(hosts)}: {fault}") for fault, hosts in faults.items()]
 
 
-def _rpeak(description: Mapping[str, Any]) -> Line:
+def _rpeak(description: Description) -> Line:
     """A node's theoretical peak; without it HPL has a rate but no efficiency."""
     stated = description.get("rpeak", {})
     if stated.get("value", UNKNOWN) == UNKNOWN:
@@ -189,7 +187,7 @@ def _rpeak(description: Mapping[str, Any]) -> Line:
     return Line(HERE, f"Rpeak of a node: {stated['value'] / 1e9:.4g} Gflop/s, {stated['source']}")
 
 
-def _network(name: str, asked: Mapping[str, Any], places: Places, states: States) -> List[Line]:
+def _network(name: str, asked: Description, places: Places, states: States) -> list[Line]:
     """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port."""
     without = [host for host, place in places.items() if place is None]
     if without:
@@ -201,7 +199,7 @@ def _network(name: str, asked: Mapping[str, Any], places: Places, states: States
     mtus = {host: str(states[host]["interfaces"][port]["mtu"]) for host, port in ports.items()}
     rates = {host: _rate(states[host]["link_bit_s"].get(port)) for host, port in ports.items()}
     mtu, rate = _text(asked.get("mtu")), _rate(asked.get("rate_bit_s"))
-    found = [
+    lines = [
         _as_described(f"network {name}, MTU", mtu, mtus, "correct `mtu`, or the nodes"),
         _as_described(f"network {name}, rate", rate, rates, "correct `rate_bit_s`, or the nodes"),
     ]
@@ -211,8 +209,8 @@ def _network(name: str, asked: Mapping[str, Any], places: Places, states: States
             if "ACTIVE" not in state:
                 port = f"{asked['rdma']} on {_named(hosts)} is {state}"
                 remedy = "`ibstat` and the cable, or correct `rdma`"
-                found.append(Line(MISSING, f"network {name}: {port}: {remedy}"))
-    return found
+                lines.append(Line(MISSING, f"network {name}: {port}: {remedy}"))
+    return lines
 
 
 def _tool(name: str, states: States) -> Line:
@@ -230,7 +228,7 @@ def _tool(name: str, states: States) -> Line:
 
 
 def _met(
-    description: Mapping[str, Any], hosts: Sequence[str], places: Mapping[str, Places]
+    description: Description, hosts: Sequence[str], places: Mapping[str, Places]
 ) -> Iterator[Answers]:
     """The output of node_reach.py in groups of nodes that share the first node."""
     first, *others = hosts
@@ -244,15 +242,15 @@ def _met(
         yield remote.ask({**description, "hosts": group}, _REACH, words, _LIMIT_S)
 
 
-def _ports(groups: Iterable[Answers]) -> List[Line]:
+def _ports(groups: Iterable[Answers]) -> list[Line]:
     """The hosts that cannot be reached, by port, from the answers of node_reach.py in each group of
     nodes."""
-    found = []
-    taken: Dict[int, Dict[str, None]] = {}  # ports used by other programs
-    visits: Dict[Tuple[str, str], Dict[str, List[str]]] = {}  # why each visit failed, or ""
+    lines = []
+    taken: dict[int, dict[str, None]] = {}  # ports used by other programs
+    visits: dict[tuple[str, str], dict[str, list[str]]] = {}  # why each visit failed, or ""
     for host, networks in (item for answers in groups for item in answers.items()):
         if "error" in networks:
-            found.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
+            lines.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
             continue
         for name, answer in networks.items():
             for port in answer["taken"]:
@@ -262,7 +260,7 @@ def _ports(groups: Iterable[Answers]) -> List[Line]:
                     visits.setdefault((name, port), {}).setdefault(visited, []).append(reason)
     for port, hosts in taken.items():
         remedy = "is another program's: `ss -tlnp` names it"
-        found.append(Line(MISSING, f"port {port} of {_named(list(hosts))} {remedy}"))
+        lines.append(Line(MISSING, f"port {port} of {_named(list(hosts))} {remedy}"))
     for (name, port), visited in visits.items():
         free = {host: why for host, why in visited.items() if host not in taken.get(int(port), {})}
         for reason, hosts in _holders(_unreached(free)):
@@ -270,15 +268,15 @@ def _ports(groups: Iterable[Answers]) -> List[Line]:
             if reason == _FULL_FRAMES:
                 remedy = "a switch on the way has a smaller MTU than the nodes"
             where = f"network {name}, port {port} of {_named(hosts)}"
-            found.append(Line(MISSING, f"{where}: {reason}; {remedy}"))
-    if visits and not found:
+            lines.append(Line(MISSING, f"{where}: {reason}; {remedy}"))
+    if visits and not lines:
         names = " and ".join(dict.fromkeys(name for name, _ in visits))
         numbers = ", ".join(dict.fromkeys(port for _, port in visits))
-        found.append(Line(HERE, f"all nodes reach each other on {names} at ports {numbers}"))
-    return found
+        lines.append(Line(HERE, f"all nodes reach each other on {names} at ports {numbers}"))
+    return lines
 
 
-def _unreached(visited: Mapping[str, Sequence[str]]) -> Dict[str, str]:
+def _unreached(visited: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Why hosts are not reached: those that most others do not reach, else those that any other
     does not.
 
@@ -298,13 +296,13 @@ def _as_described(
 ) -> Line:
     """HERE with the value that all nodes have; UNKNOWN if none reports it; DIFFERS, with the hosts
     of each value, if they differ from each other or from the description."""
-    found = set(values.values())
-    if described is not None and found not in ({described}, {None}):
+    different = set(values.values())
+    if described is not None and different not in ({described}, {None}):
         others = {host: value for host, value in values.items() if value != described}
         return Line(DIFFERS, f"{what}: {described} is expected, {_who_has(others)}: {remedy}")
-    if len(found) > 1:
+    if len(different) > 1:
         return Line(DIFFERS, f"{what}: {_who_has(values)}: {remedy}")
-    (value,) = found
+    (value,) = different
     return Line(UNKNOWN, what) if value is None else Line(HERE, f"{what}: {value}")
 
 
@@ -315,12 +313,12 @@ def _who_has(values: Mapping[str, Hashable]) -> str:
     )
 
 
-def _holders(values: Mapping[str, Hashable]) -> List[Tuple[Any, List[str]]]:
+def _holders(values: Mapping[str, Hashable]) -> list[tuple[Any, list[str]]]:
     """Each value with its hosts, the rarest first."""
-    found: Dict[Hashable, List[str]] = {}
+    holders: dict[Hashable, list[str]] = {}
     for host, value in values.items():
-        found.setdefault(value, []).append(host)
-    return sorted(found.items(), key=lambda item: len(item[1]))
+        holders.setdefault(value, []).append(host)
+    return sorted(holders.items(), key=lambda item: len(item[1]))
 
 
 def _named(hosts: Sequence[str]) -> str:

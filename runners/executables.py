@@ -5,8 +5,8 @@ FALLOFF_HOME   a folder other than the checkout for all output: runs, datasets, 
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import List, Mapping
 
 from runners.record import FalloffError
 from runners.tools import all_tools
@@ -18,20 +18,22 @@ BUILT = CHECKOUT / "build" / "tools" / "bin"
 PROBES = Path(__file__).resolve().parent / "probes"
 
 
-def own(folder: Path) -> Path:
+def users_folder(folder: Path) -> Path:
     """The folder for the user's own files of a data folder's kind: that folder, or the same folder
     below HOME."""
     return folder if HOME == CHECKOUT else HOME / "data" / folder.name
 
 
-def described(folder: Path, pattern: str) -> List[Path]:
+def described(folder: Path, pattern: str) -> list[Path]:
     """The files of a data folder and the user's own of that kind, in order; if two have one name,
     the user's."""
-    files = {file.name: file for place in (folder, own(folder)) for file in place.glob(pattern)}
+    files = {
+        file.name: file for place in (folder, users_folder(folder)) for file in place.glob(pattern)
+    }
     return [files[name] for name in sorted(files)]
 
 
-def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
+def find(name: str, configured: Mapping[str, str]) -> str:
     """The path of the tool `name`; `configured` maps names of tools to paths of the user's choice.
 
     A script of runners/probes is only found there: a program of the same name elsewhere is a
@@ -47,8 +49,8 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
             remedy = "correct the path under [tools] of the testbed"
             raise FalloffError(f"{name}: {chosen} is not a program; {remedy}")
         return chosen
-    found = shutil.which(str(built / name)) or shutil.which(name)
-    if not found:
+    path = shutil.which(str(BUILT / name)) or shutil.which(name)
+    if not path:
         remedy = "run `make setup`"
         packages = {
             package for tool in all_tools() if tool.name == name for package in tool.packages
@@ -56,4 +58,4 @@ def find(name: str, configured: Mapping[str, str], built: Path = BUILT) -> str:
         if packages:
             remedy += f", or install {' '.join(sorted(packages))}"
         raise FalloffError(f"{name} is neither among the tools built here nor on PATH: {remedy}")
-    return found
+    return path

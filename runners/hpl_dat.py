@@ -5,9 +5,9 @@ itself would silently replace (an unknown broadcast, say) are refused here.
 """
 
 import math
-from typing import Any, Mapping, NamedTuple
+from typing import NamedTuple
 
-from runners.record import FalloffError
+from runners.record import FalloffError, Settings
 
 _HEADER = (
     "HPLinpack benchmark input file",
@@ -50,7 +50,7 @@ _LINES = (
 )
 
 
-def render(settings: Mapping[str, Any]) -> str:
+def render(settings: Settings) -> str:
     """The complete HPL.dat for `settings`, which contain all fields of a deck and may contain more.
 
     Raises FalloffError if a field is missing or out of HPL's range.
@@ -65,8 +65,9 @@ def render(settings: Mapping[str, Any]) -> str:
         if not is_whole and not (line.field == "THRESHOLD" and isinstance(value, float)):
             raise FalloffError(f"HPL.dat: {line.field} is {value!r}, which is not a whole number")
         if not (math.isfinite(value) and line.least <= value <= line.most):
-            takes = f"{line.least:g} to {line.most:g}"
-            raise FalloffError(f"HPL.dat: {line.field} is {value}; HPL takes {takes}")
+            raise FalloffError(
+                f"HPL.dat: {line.field} is {value}; HPL takes {line.least:g} to {line.most:g}"
+            )
         rows += [f"{1:<12} # of {line.counted}"] if line.counted else []
         rows.append(f"{value:<12} {line.label}")
     return "\n".join(rows) + "\n"

@@ -5,7 +5,6 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
-from typing import List
 
 from runners.record import FalloffError
 
@@ -76,7 +75,7 @@ def fetch(folder: Path) -> Path:
     raise FalloffError(f"HPL's source: apt does not bring hpcc ({'; '.join(reasons)}); {_REMEDY}")
 
 
-def mirrors() -> List[str]:
+def mirrors() -> list[str]:
     """Where apt finds Debian's packages on this machine, and last Debian's own mirror; each once."""
     question = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian"]
     answer = subprocess.run(question, capture_output=True, text=True).stdout

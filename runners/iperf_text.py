@@ -6,8 +6,8 @@ so a rate is known to half a per cent at best.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Sequence
 
 from runners.parsing import half_digit
 from runners.record import Contradictory, Cut, Failed, Reading
@@ -50,12 +50,12 @@ def has_rows(text: str) -> bool:
     return bool(_ROW.search(text))
 
 
-def rows(text: str) -> List[Row]:
+def rows(text: str) -> list[Row]:
     """All rows of a text; raises Unreadable if a rate contradicts its own bytes and seconds."""
     return [_row(match) for match in _ROW.finditer(text)]
 
 
-def _row(match: "re.Match[str]") -> Row:
+def _row(match: re.Match[str]) -> Row:
     base = 8 * 1024 ** _POWERS[match["amount_power"]]
     scale = 8 * 1024 ** _POWERS[match["rate_power"]]
     if match["unit"] == "bits":

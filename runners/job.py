@@ -62,7 +62,7 @@ def main() -> int:
         return 1
     except SystemExit:
         print(
-            "falloff: told to stop, by scancel or for the time limit; finished trials are kept",
+            "falloff: stopped by scancel or the time limit; finished trials are kept",
             file=sys.stderr,
         )
         raise

@@ -15,13 +15,14 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Set, Tuple, Union
+from typing import Any, Union
 
-from runners import archive, kept, lock
+from runners import archive, lock, typed_json
 from runners.plan import Plan, plan_from_json, plan_to_json
 from runners.record import FalloffError, Transcript, is_name
 
@@ -68,10 +69,11 @@ class Folder:
         except FileNotFoundError:
             raise FalloffError(f"{self.path} is not a campaign: it has no trials.json") from None
         except (OSError, ValueError) as error:
-            remedy = "restore it or start afresh with --fresh"
-            raise FalloffError(f"{file} is damaged ({error}); {remedy}") from None
+            raise FalloffError(
+                f"{file} is damaged ({error}); restore it or start afresh with --fresh"
+            ) from None
 
-    def finished(self) -> Set[str]:
+    def finished(self) -> set[str]:
         """The ids of the trials with a transcript."""
         return {file.stem for file in self._transcripts.glob("*.json")}
 
@@ -80,7 +82,7 @@ class Folder:
         file = self._transcripts / f"{transcript.trial.id}.json"
         write_whole(file, json.dumps(asdict(transcript)))
 
-    def texts(self) -> Iterator[Tuple[str, bytes]]:
+    def texts(self) -> Iterator[tuple[str, bytes]]:
         """Each trial's id and the text of its transcript as written, from the archive and the
         folder."""
         packed = self.path / archive.NAME
@@ -119,15 +121,15 @@ class Folder:
             journal.flush()
             os.fsync(journal.fileno())
 
-    def notes(self) -> List[Dict[str, Any]]:
+    def notes(self) -> list[dict[str, Any]]:
         """The complete lines of the journal, in order; `damage` lists the others."""
         return [note for _, note in self._lines() if isinstance(note, dict)]
 
-    def damage(self) -> List[str]:
+    def damage(self) -> list[str]:
         """The unreadable parts of journal and provenance, a line each. A last line that a kill cut
         short does not count."""
         lines = self._lines()
-        found = [
+        faults = [
             f"line {number} of {self._journal.name} is no note ({note})"
             for number, (line, note) in enumerate(lines, start=1)
             if not isinstance(note, dict) and (number < len(lines) or line.endswith(b"\n"))
@@ -135,15 +137,15 @@ class Folder:
         try:
             self.provenance()
         except FalloffError as error:
-            found.append(str(error))
-        return found
+            faults.append(str(error))
+        return faults
 
-    def set_aside(self) -> List[str]:
+    def set_aside(self) -> list[str]:
         """Move damaged parts of journal and provenance to files beside them, and continue with the
         rest; returns a line for each."""
         if not self.damage():
             return []
-        told, moment = [], time.strftime("%Y%m%d-%H%M%S")
+        messages, moment = [], time.strftime("%Y%m%d-%H%M%S")
         for file in (self._journal, self._provenance):
             if not file.exists():
                 continue
@@ -152,16 +154,19 @@ class Folder:
                 whole = [line for line, note in self._lines() if isinstance(note, dict)]
                 content = b"".join(line.rstrip(b"\r\n") + b"\n" for line in whole)
             else:
-                content = json.dumps({"sessions": self._sessions()}).encode()
+                sessions: list[Any] = []
+                with suppress(FalloffError):
+                    sessions = self.provenance()["sessions"]
+                content = json.dumps({"sessions": sessions}).encode()
             if content != file.read_bytes():
                 write_whole(aside, file.read_bytes())
                 write_whole(file, content)
-                told.append(
-                    f"{file} was damaged: it is kept as {aside.name}, and its whole part is gone on from"
+                messages.append(
+                    f"{file} was damaged: it is kept as {aside.name}, and the run goes on from its intact part"
                 )
-        return told
+        return messages
 
-    def _lines(self) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
+    def _lines(self) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
         """Each line of the journal with its parsed note, or with what is wrong with it."""
         return _notes(self._journal.read_bytes() if self._journal.is_file() else b"")
 
@@ -180,21 +185,23 @@ class Folder:
                 count[note["id"]] -= 1
         return count
 
-    def sessions(self) -> Dict[str, int]:
+    def sessions(self) -> dict[str, int]:
         """The session of the campaign, counted from 1, in which each trial ran; if it ran in
         several, the last."""
-        found, session = {}, 0
+        session_of, session = {}, 0
         for note in self.notes():
             if note["event"] == "session":
                 session += 1
             elif note["event"] == "trial":
-                found[note["id"]] = session
-        return found
+                session_of[note["id"]] = session
+        return session_of
 
-    def end(self) -> Dict[str, Any]:
+    def end(self) -> dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty if it was
         interrupted."""
-        last = [one for one in self.notes() if one["event"] in ("session", "ended", "paused")][-1:]
+        last = [note for note in self.notes() if note["event"] in ("session", "ended", "paused")][
+            -1:
+        ]
         return last[0] if last and last[0]["event"] != "session" else {}
 
     def stopped_by(self) -> str:
@@ -207,29 +214,24 @@ class Folder:
         content = json.dumps({"sessions": [*sessions, provenance]}, indent=1)
         write_whole(self._provenance, content)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """Where the campaign ran: `sessions`, a table each. Raises FalloffError if the record is
         lost or damaged."""
         try:
-            found = kept.parsed(self._provenance.read_bytes())
-            for session in kept.record(_Provenance, found).sessions:
+            record = typed_json.parsed(self._provenance.read_bytes())
+            for session in typed_json.record(_Provenance, record).sessions:
                 tables = [session.get(name, {}) for name in ("host", "testbed", "slurm")]
                 if not all(isinstance(table, dict) for table in tables):
                     raise ValueError("of a session, host, testbed or slurm is no table")
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise FalloffError(f"{self._provenance} is damaged ({reason}); restore it") from None
-        return found
-
-    def _sessions(self) -> List[Any]:
-        with suppress(FalloffError):
-            return self.provenance()["sessions"]
-        return []
+        return record
 
 
 @dataclass(frozen=True)
 class _Provenance:
-    sessions: Tuple[Mapping[str, Any], ...]
+    sessions: tuple[Mapping[str, Any], ...]
 
 
 # The fields of a journal line besides `event` and `at`, with their types.
@@ -243,25 +245,25 @@ _NOTES: Mapping[str, Mapping[str, type]] = {
 
 
 @lru_cache(maxsize=2)  # several questions are asked of the same journal
-def _notes(content: bytes) -> List[Tuple[bytes, Union[Dict[str, Any], str]]]:
+def _notes(content: bytes) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
     return [(line, _note(line)) for line in content.splitlines(keepends=True)]
 
 
-def _note(line: bytes) -> Union[Dict[str, Any], str]:
+def _note(line: bytes) -> Union[dict[str, Any], str]:
     """The note in a line of the journal, or what is wrong with the line."""
     try:
-        found = kept.parsed(line)
+        note = typed_json.parsed(line)
     except ValueError as error:
         return str(error)
-    event = found.get("event") if isinstance(found, dict) else None
+    event = note.get("event") if isinstance(note, dict) else None
     if not isinstance(event, str) or event not in _NOTES:
         return "it has none of the events " + ", ".join(_NOTES)
     for name, kind in {"at": float, **_NOTES[event]}.items():
-        value = found.get(name)
+        value = note.get(name)
         fits = isinstance(value, str) if kind is str else type(value) in (int, float)
         if not fits or (kind is float and not 0 <= value < _LATEST):
             return f"its {name!r} is missing or no {'text' if kind is str else 'number of seconds'}"
-    return found
+    return note
 
 
 def write_whole(file: Path, content: Union[str, bytes]) -> None:
@@ -314,10 +316,13 @@ def _naming(file: Path) -> Iterator[None]:
 def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     """A trial's transcript from its text; raises FalloffError if it is damaged."""
     try:
-        transcript = kept.record(Transcript, kept.parsed(text))
+        transcript = typed_json.record(Transcript, typed_json.parsed(text))
         if not is_name(transcript.trial.id):
             raise ValueError(f"its trial is called {transcript.trial.id[:40]!r}, which is no name")
-        if any(abs(each.start) + abs(each.wall_s) >= _LATEST for each in transcript.executions):
+        if any(
+            abs(execution.start) + abs(execution.wall_s) >= _LATEST
+            for execution in transcript.executions
+        ):
             raise ValueError("an execution's start is no time")
         for place, values in (("counters", transcript.counters), ("point", transcript.trial.point)):
             for key, value in values.items():
@@ -325,8 +330,9 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
                     raise ValueError(f"{place}.{key} is neither text, number, nor a list of these")
         return transcript
     except ValueError as error:
-        remedy = "delete it and run the campaign again"
-        raise FalloffError(f"transcript {name} is damaged ({error}); {remedy}") from None
+        raise FalloffError(
+            f"transcript {name} is damaged ({error}); delete it and run the campaign again"
+        ) from None
 
 
 def _is_plain(value: Any) -> bool:

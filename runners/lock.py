@@ -19,11 +19,12 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Callable
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 
 _UNKNOWN_HERE = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 _LONGEST = 200  # characters of a line from another process
@@ -31,7 +32,7 @@ _PATIENCE_S = 1.0
 _ANSWER_S = 1.0
 
 
-class Taken(FalloffError):
+class LockBusy(FalloffError):
     """Another process holds the lock; the message is the line that it left.
 
     `is_ours`: a process of this user holds it.
@@ -42,7 +43,7 @@ class Taken(FalloffError):
 
 @contextmanager
 def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
-    """Hold the lock of a file, and leave a line in it that names the holder; raises Taken.
+    """Hold the lock of a file, and leave a line in it that names the holder; raises LockBusy.
 
     `mode` is the mode of a new file, whatever the umask.
     """
@@ -51,7 +52,7 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Taken(_read(descriptor)) from None
+            raise LockBusy(_line(os.pread(descriptor, 4 * _LONGEST, 0))) from None
         except OSError as error:
             if error.errno not in _UNKNOWN_HERE:
                 raise
@@ -68,7 +69,7 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
 
 @contextmanager
 def measuring(
-    testbed: Mapping[str, Any], what: str, wait: Callable[[str], None], folder: str = ""
+    testbed: Description, what: str, wait: Callable[[str], None], folder: str = ""
 ) -> Iterator[bool]:
     """Hold the lock of what a testbed measures on: this machine, the hosts of a cluster, or of a simulation, which
     disturbs nobody and is disturbed by nobody, only the campaign's `folder`. Yields whether it had to wait.
@@ -84,12 +85,14 @@ def measuring(
             try:
                 stack.enter_context(_of_machine(name, line))
                 is_held = True
-            except Taken as taken:
+            except LockBusy as taken:
                 if not had_to_wait:
                     way_out = (
                         "" if taken.is_ours else "; FALLOFF_LOCKS=FOLDER of your own ignores it"
                     )
-                    wait(f"{taken} is at work here: waiting for its end (Ctrl-C gives up{way_out})")
+                    wait(
+                        f"{taken} is measuring here: waiting for it to end (Ctrl-C gives up{way_out})"
+                    )
                 had_to_wait = True
                 time.sleep(_PATIENCE_S)
         yield had_to_wait
@@ -103,14 +106,16 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         with held(folder / "lock", f"a run on {platform.node()} since {_now()}"):
             yield
-    except Taken as taken:
-        remedy = "wait for its end, or end it; nothing was changed"
-        raise FalloffError(f"{folder} is being written by {taken}: {remedy}") from None
+    except LockBusy as taken:
+        raise FalloffError(
+            f"{folder} is being written by {taken}: "
+            "wait for its end, or end it; nothing was changed"
+        ) from None
 
 
 @contextmanager
 def _of_machine(name: str, line: str) -> Iterator[None]:
-    """Hold a lock of this machine; raises Taken, or FalloffError if FALLOFF_LOCKS is not a usable
+    """Hold a lock of this machine; raises LockBusy, or FalloffError if FALLOFF_LOCKS is not a usable
     folder."""
     folder = os.environ.get("FALLOFF_LOCKS")
     with ExitStack() as stack:
@@ -119,9 +124,9 @@ def _of_machine(name: str, line: str) -> Iterator[None]:
                 # 0o666, so that the next user can leave a line, too.
                 stack.enter_context(held(Path(folder) / name, line, 0o666))
             except OSError as error:
-                remedy = "name a folder of your own by FALLOFF_LOCKS, or unset it"
                 raise FalloffError(
-                    f"{error.filename or folder}: {error.strerror}; {remedy}"
+                    f"{error.filename or folder}: {error.strerror}; "
+                    "name a folder of your own by FALLOFF_LOCKS, or unset it"
                 ) from None
         else:
             stack.enter_context(_bound(f"\0{name}", line))
@@ -131,7 +136,7 @@ def _of_machine(name: str, line: str) -> Iterator[None]:
 @contextmanager
 def _bound(name: str, line: str) -> Iterator[None]:
     """Bind an abstract socket of that name, and send the line to every process that asks; raises
-    Taken."""
+    LockBusy."""
     with socket.socket(socket.AF_UNIX) as ours:
         try:
             ours.bind(name)
@@ -157,10 +162,10 @@ def _tell(ours: socket.socket, line: str) -> None:
                 asking.sendall(line.encode())
 
 
-def _taken(name: str) -> Taken:
+def _taken(name: str) -> LockBusy:
     """The holder of a socket: its own line, and the owner of its process according to the
     kernel."""
-    said, owner = b"", None
+    line, owner = b"", None
     with (
         socket.socket(socket.AF_UNIX) as asking,
         suppress(OSError),
@@ -170,11 +175,11 @@ def _taken(name: str) -> Taken:
         size = struct.calcsize("3i")
         credentials = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
         process, owner, _ = struct.unpack("3i", credentials)
-        said = asking.recv(4 * _LONGEST)
+        line = asking.recv(4 * _LONGEST)
     if owner in (None, os.getuid()):
-        taken = Taken(_line(said))
+        taken = LockBusy(_line(line))
     else:
-        taken = Taken(f"{_line(said)} (process {process} of user {_user(owner)})")
+        taken = LockBusy(f"{_line(line)} (process {process} of user {_user(owner)})")
     taken.is_ours = owner == os.getuid()
     return taken
 
@@ -199,21 +204,17 @@ def _opened(file: Path, mode: int) -> int:
         return os.open(file, flags | os.O_RDONLY)
 
 
-def _read(descriptor: int) -> str:
-    return _line(os.pread(descriptor, 4 * _LONGEST, 0))
-
-
-def _line(said: bytes) -> str:
-    text = said.decode(errors="replace")
+def _line(content: bytes) -> str:
+    text = content.decode(errors="replace")
     return "".join(letter for letter in text if letter.isprintable())[:_LONGEST] or "another run"
 
 
-def _suffix(testbed: Mapping[str, Any], folder: str = "") -> str:
+def _suffix(testbed: Description, folder: str = "") -> str:
     """The suffix that distinguishes other locks from this machine's: a digest of a cluster's hosts, else of its name, or of a
     simulation's folder."""
     if testbed["kind"] == "cluster":
         shared = " ".join(sorted(testbed.get("hosts", [testbed["name"]])))
-    elif testbed["kind"] in ("simulated", "packets"):
+    elif testbed["kind"] == "simulated":
         shared = folder
     else:
         return ""

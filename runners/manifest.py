@@ -6,8 +6,8 @@ SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then 
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Dict, List, Mapping, Tuple
 
 from runners import archive
 from runners.journal import write_whole
@@ -48,7 +48,7 @@ def forget(folder: Path) -> None:
         (folder / NAME).unlink()
 
 
-def read(folder: Path) -> Dict[str, str]:
+def read(folder: Path) -> dict[str, str]:
     """The recorded digest of each name; empty without a record. Raises FalloffError if the record
     is damaged."""
     file = folder / NAME
@@ -66,14 +66,14 @@ def read(folder: Path) -> Dict[str, str]:
     return recorded
 
 
-def digests(folder: Path) -> Dict[str, str]:
+def digests(folder: Path) -> dict[str, str]:
     """The digest of each file, packed transcript and line of the journal; raises like
     `archive.read`."""
-    found = _files(folder)
+    digest_of = _files(folder)
     if (folder / archive.NAME).exists():
         for name, text in archive.read(folder / archive.NAME):
-            found[_PACKED + name] = digest(text)
-    return found
+            digest_of[_PACKED + name] = digest(text)
+    return digest_of
 
 
 def together(texts: Mapping[str, bytes]) -> str:
@@ -88,19 +88,24 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def differences(folder: Path) -> List[str]:
+def differences(folder: Path) -> list[str]:
     """Every difference from the record, a line each: changed, lost, or added since; raises like
     `read`."""
     recorded, messages = read(folder), []
     if not recorded:
         return []
     try:
-        found = digests(folder)
+        present = digests(folder)
     except FalloffError as error:  # a damaged archive: then the file itself differs
-        found, messages = _files(folder), [str(error)]
+        present, messages = _files(folder), [str(error)]
         recorded = {name: value for name, value in recorded.items() if not name.startswith(_PACKED)}
-    for name in sorted({*recorded, *found}, key=_by_number):
-        what, was, now = _described(name), recorded.get(name), found.get(name)
+    for name in sorted({*recorded, *present}, key=_by_number):
+        was, now, what = recorded.get(name), present.get(name), name
+        # As a reader would look for it: the transcript in the archive, the line of the journal.
+        file, _, part = name.partition(":")
+        if part:
+            is_packed = file == archive.NAME
+            what = f"transcript {part} in {file}" if is_packed else f"line {part} of {file}"
         if now is None:
             messages.append(f"{what} was recorded and is lost")
         elif was is None:
@@ -112,32 +117,23 @@ def differences(folder: Path) -> List[str]:
     return messages
 
 
-def _text(found: Mapping[str, str]) -> str:
-    return "".join(f"{found[name]}  {name}\n" for name in sorted(found, key=_by_number))
+def _text(digest_of: Mapping[str, str]) -> str:
+    return "".join(f"{digest_of[name]}  {name}\n" for name in sorted(digest_of, key=_by_number))
 
 
-def _files(folder: Path) -> Dict[str, str]:
-    found = {}
+def _files(folder: Path) -> dict[str, str]:
+    digest_of = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         if file.is_file() and not _OTHERS.match(name):
             content = file.read_bytes()
-            found[name] = digest(content)
+            digest_of[name] = digest(content)
             for number, line in enumerate(content.splitlines() if name == JOURNAL else (), 1):
-                found[f"{name}:{number}"] = digest(line)[:LINE_DIGITS]
-    return found
+                digest_of[f"{name}:{number}"] = digest(line)[:LINE_DIGITS]
+    return digest_of
 
 
-def _described(name: str) -> str:
-    """A name as a reader would look for it: the transcript in the archive, the line of the
-    journal."""
-    file, _, part = name.partition(":")
-    if not part:
-        return name
-    return f"transcript {part} in {file}" if file == archive.NAME else f"line {part} of {file}"
-
-
-def _by_number(name: str) -> Tuple[str, int, str]:
+def _by_number(name: str) -> tuple[str, int, str]:
     """Names in order; lines of the journal are ordered by number."""
     file, _, part = name.partition(":")
     return file, int(part) if part.isdigit() else 0, part

@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Set, Tuple
 
 from runners.record import FalloffError
 
@@ -36,10 +35,10 @@ class Function:
     result: str
     name: str
     parameters: str
-    arguments: Tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
-def declared(compiler: str) -> List[Function]:
+def declared(compiler: str) -> list[Function]:
     """All MPI functions that the header of `compiler` (an mpicc) declares, including those that MPI
     3 removed.
 
@@ -52,27 +51,30 @@ def declared(compiler: str) -> List[Function]:
         argv = [compiler, "-std=gnu99", "-E", "-P", "-DSMPI_NO_OVERRIDE_MALLOC", str(source)]
         done = subprocess.run(argv, capture_output=True, text=True)
     text = " ".join(_ATTRIBUTE.sub(" ", done.stdout).split())
-    found = {name: (result, words) for result, name, words in _DECLARATION.findall(text)}
-    if done.returncode or "MPI_Init" not in found:
-        said = (done.stderr.strip().splitlines() or ["it declares no MPI_Init"])[0]
-        raise FalloffError(f"the mpi.h of {compiler} cannot be read: {said}")
-    return [Function(result, name, words, _names(words)) for name, (result, words) in found.items()]
+    declarations = {name: (result, words) for result, name, words in _DECLARATION.findall(text)}
+    if done.returncode or "MPI_Init" not in declarations:
+        complaint = (done.stderr.strip().splitlines() or ["it declares no MPI_Init"])[0]
+        raise FalloffError(f"the mpi.h of {compiler} cannot be read: {complaint}")
+    return [
+        Function(result, name, words, _names(words))
+        for name, (result, words) in declarations.items()
+    ]
 
 
-def _names(parameters: str) -> Tuple[str, ...]:
+def _names(parameters: str) -> tuple[str, ...]:
     """The names of the parameters; raises FalloffError if one has none."""
     if parameters.strip() in ("void", ""):
         return ()
     words = [word.strip() for word in parameters.split(",")]
-    found = [_PARAMETER.search(word) for word in words if word != "..."]
-    if not all(match and match.start() for match in found):
+    matches = [_PARAMETER.search(word) for word in words if word != "..."]
+    if not all(match and match.start() for match in matches):
         raise FalloffError(f"mpi.h has parameters without a name: {parameters}")
-    return tuple(match[1] for match in found if match)
+    return tuple(match[1] for match in matches if match)
 
 
-def rules() -> Tuple[Dict[str, str], Set[str]]:
+def rules() -> tuple[dict[str, str], set[str]]:
     """The rule of each function by name, and the names that some MPIs lack."""
-    found, optional, rule = {}, set(), DEFAULT
+    rule_of, optional, rule = {}, set(), DEFAULT
     for line in RULES.read_text(encoding="utf-8").splitlines():
         words = line.partition("#")[0].split()
         if words and words[0].startswith("["):
@@ -81,21 +83,26 @@ def rules() -> Tuple[Dict[str, str], Set[str]]:
         for word in words:
             name = word.rstrip("*")
             name = name if name.startswith("MPIX_") else f"MPI_{name}"
-            found[name] = rule
+            rule_of[name] = rule
             optional.update([name] if word.endswith("*") else [])
-    return found, optional
+    return rule_of, optional
 
 
 def wrappers(compiler: str) -> str:
     """The lines that record.c includes: one for each function that is not local, a macro named
     after its rule. One that makes a communicator names that argument, too."""
-    known, _ = rules()
-    wrapped = [(known.get(each.name, DEFAULT), each) for each in declared(compiler)]
+    rule_of, _ = rules()
+    wrapped = [(rule_of.get(function.name, DEFAULT), function) for function in declared(compiler)]
     lines = []
-    for rule, each in wrapped:
-        words = [each.result, each.name, f"({each.parameters})", f"({', '.join(each.arguments)})"]
+    for rule, function in wrapped:
+        words = [
+            function.result,
+            function.name,
+            f"({function.parameters})",
+            f"({', '.join(function.arguments)})",
+        ]
         if rule == "creating":
-            words.append(each.arguments[-1])
+            words.append(function.arguments[-1])
         if rule != _UNWRAPPED:
             lines.append(f"{rule.upper()}({', '.join(words)})\n")
     return "".join(lines)

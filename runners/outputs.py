@@ -1,9 +1,8 @@
 """Recognise a user's file: which tool wrote it, or what else it is."""
 
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Tuple
 
 from runners.parsing import without_labels
 from runners.record import Cut, FalloffError, Foreign, Mark, Unreadable, Unsupported
@@ -58,8 +57,9 @@ def read(file: Path) -> str:
     except OSError as error:
         raise FalloffError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > _LARGEST:
-        limit = f"{_LARGEST // 2**20} MiB"
-        raise FalloffError(f"{file} is larger than {limit}: cut out the part with the results")
+        raise FalloffError(
+            f"{file} is larger than {_LARGEST // 2**20} MiB: cut out the part with the results"
+        )
     utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     return data.decode("utf-16" if utf_16 else "utf-8-sig", errors="replace")
 
@@ -102,21 +102,21 @@ def absent(tool: str, text: str, what: str) -> Unreadable:
 
 def complaint(text: str) -> str:
     """The first line in which something says why a program did not run to its end, or empty."""
-    found = _COMPLAINT.search(text)
-    return found[0].strip()[:_LONGEST_QUOTE] if found else ""
+    line = _COMPLAINT.search(text)
+    return line[0].strip()[:_LONGEST_QUOTE] if line else ""
 
 
-def _kind(text: str) -> Tuple[str, str, str]:
+def _kind(text: str) -> tuple[str, str, str]:
     """The tool whose output a text is, or none, what it is, and the text below its mark; all empty when it is unknown."""
     text = without_labels(text)
     for owner, mark in _marks():
-        if found := re.search(mark.pattern, text, re.M):
-            return owner, mark.what, text[found.end() :]
+        if match := re.search(mark.pattern, text, re.M):
+            return owner, mark.what, text[match.end() :]
     return "", "", ""
 
 
-@lru_cache(maxsize=None)
-def _marks() -> Tuple[Tuple[str, Mark], ...]:
+@cache
+def _marks() -> tuple[tuple[str, Mark], ...]:
     """All marks, with the tool's name or none, in the order in which they are looked for: a tool whose outputs contain
     those of another before that one, weak marks last."""
     of_tools = [
@@ -125,5 +125,5 @@ def _marks() -> Tuple[Tuple[str, Mark], ...]:
         for mark in tool.marks
     ]
     others = [("", mark) for mark in _OTHERS]
-    found = sorted([*of_tools, *others], key=lambda pair: pair[1].weak)
-    return (*(("", mark) for mark in _NO_TEXT), *found)
+    marks = sorted([*of_tools, *others], key=lambda pair: pair[1].weak)
+    return (*(("", mark) for mark in _NO_TEXT), *marks)

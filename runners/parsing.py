@@ -2,8 +2,9 @@
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional
 
 from runners.record import (
     KINDS,
@@ -11,13 +12,11 @@ from runners.record import (
     Cut,
     FalloffError,
     Foreign,
-    InvalidRun,
     Quantity,
     Reading,
     Result,
     Settings,
     Tool,
-    Transcript,
     Unreadable,
     Unsupported,
 )
@@ -39,6 +38,8 @@ _HOST = re.compile(r"\s*([\w.-]{1,80}:)(?: |$)", re.M)
 _FEWEST = 3  # lines that show that a label stands before every line
 # The colours and movements of a terminal, and marks of the byte order, also inside a file.
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\n]*\x07|\ufeff")
+# The table with which a simulated program ends.
+SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB$", re.M | re.ASCII)
 
 # What several tools are told, and what several read.
@@ -58,7 +59,7 @@ COMPUTED = {
 }
 
 
-def computed(seconds: Sequence[float]) -> List[Reading]:
+def computed(seconds: Sequence[float]) -> list[Reading]:
     """The readings of COMPUTED, from the time that each rank computes [s]."""
     mean, most = sum(seconds) / len(seconds), max(seconds)
     return [Reading("computing_mean", mean, "s"), Reading("computing_most", most, "s")]
@@ -76,39 +77,21 @@ DATATYPE = {"datatype": Quantity("type of the data, and their reduction")}
 PROCESSES = {"processes": Quantity("processes, as an imported file names them", "1")}
 
 
-def parser(
-    tool: str, results: Callable[[str], List[Result]]
-) -> Callable[[Transcript], List[Reading]]:
-    """A runner's `parse` for outputs with one result, whose settings must be those of the point.
-
-    It raises Unreadable as `results` does or if there are several results, and InvalidRun if the
-    output has other settings.
-    """
-
-    def parse(transcript: Transcript) -> List[Reading]:
-        found = results(transcript.executions[-1].stdout)
-        if len(found) != 1:
-            raise Contradictory(f"{len(found)} results of {tool} in one output")
-        (result,) = found
-        if result.refused:
-            raise KINDS[result.kind](result.refused)
-        point = transcript.trial.point
-        for name, value in result.settings.items():
-            if value != point.get(name, value):
-                raise InvalidRun(f"{tool} ran with {name} {value}, {point[name]} was asked for")
-        return list(result.readings)
-
-    return parse
-
-
-def only_read(tool: str, results: Callable[[str], List[Result]], **further: Any) -> Tool:
+def only_read(tool: str, results: Callable[[str], list[Result]], **further: Any) -> Tool:
     """A tool that is never run from here; `further` is what else is known of it."""
 
     def refuse(asked: Any) -> Any:
-        remedy = f"run it yourself, then `falloff import {tool} FILE`"
-        raise FalloffError(f"{tool} is only read: {remedy}")
+        raise FalloffError(
+            f"{tool} is only read: run it yourself, then `falloff import {tool} FILE`"
+        )
 
-    return Tool(tool, refuse, refuse, lambda text: results(without_labels(text)), **further)
+    return Tool(
+        tool,
+        refuse,
+        lambda text: results(without_labels(text)),
+        parse_trial=refuse,
+        **further,
+    )
 
 
 def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
@@ -126,8 +109,8 @@ def refused(reason: Unreadable, settings: Settings) -> Result:
 
 
 def parts(
-    text: str, begin: "re.Pattern[str]", table: Optional["re.Pattern[str]"] = None
-) -> List[Tuple["re.Match[str]", str]]:
+    text: str, begin: re.Pattern[str], table: Optional[re.Pattern[str]] = None
+) -> list[tuple[re.Match[str], str]]:
     """Each run in a text, by the match of its first line; text before the first match belongs to
     the first run.
 
@@ -153,27 +136,29 @@ def without_rows(table: str, version: str) -> Unreadable:
     return Cut(f"{version} did not reach its first size: stopped or cut off")
 
 
-def usable(found: List[Result], what: str = "") -> List[Result]:
+def usable(results: list[Result], what: str = "") -> list[Result]:
     """The results, if any is not refused; otherwise raises Unreadable with the first reason, after
     `what`."""
-    if all(result.refused for result in found):
-        raise KINDS[found[0].kind](what + found[0].refused)
-    return found
+    if all(result.refused for result in results):
+        raise KINDS[results[0].kind](what + results[0].refused)
+    return results
 
 
-def whole(tool: str, text: str, head: "re.Pattern[str]") -> "re.Match[str]":
+def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
     """The first line of a table that one of our own programs prints; raises Cut or Foreign if it is
     not complete."""
     first, last = head.search(text), re.search(rf"^ *end of {tool}\s*$", text, re.M)
     if not first or not last:
         if not (first or last or re.search(rf"^{tool}: ", text, re.M)):
             raise Foreign(f"not an output of {tool}")
-        reason = "the run was stopped or its output cut off"
-        raise Cut(f"{tool} did not print its first and last line: {reason}")
+        raise Cut(
+            f"{tool} did not print its first and last line: "
+            "the run was stopped or its output cut off"
+        )
     return first
 
 
-def simulator(text: str) -> List[Reading]:
+def simulator(text: str) -> list[Reading]:
     """simulator_cpu_time [s] and simulator_memory [B] that a simulation took; empty if they are not
     printed."""
     took = _SIMULATOR.search(text)
@@ -224,7 +209,7 @@ def without_labels(text: str) -> str:
     return text
 
 
-def strange_lines(table: str, row: "re.Pattern[str]") -> int:
+def strange_lines(table: str, row: re.Pattern[str]) -> int:
     """The number of lines that are not rows of a table, between its first and last row or beginning
     with a number.
 
@@ -255,19 +240,25 @@ def lost_sizes(sizes: Sequence[int]) -> str:
     return f"no row stands between {', '.join(gaps)} B" if gaps else ""
 
 
-def without_interrupted(found: List[Result], sizes: Sequence[Sequence[int]]) -> List[Result]:
+def table_note(table: str, row: re.Pattern[str], sizes: Sequence[int]) -> str:
+    """A note on a table's lines that are not understood, and on missing rows (see `lost_sizes`)."""
+    notes = [not_understood(strange_lines(table, row)), lost_sizes(sizes)]
+    return "; ".join(filter(None, notes))
+
+
+def without_interrupted(results: list[Result], sizes: Sequence[Sequence[int]]) -> list[Result]:
     """The results of tables with these sizes. A table whose rest stands behind the next one is
     refused."""
-    checked = list(found)
+    checked = list(results)
     for number, (before, after) in enumerate(zip(sizes, sizes[1:])):
         ends = [place for place in range(1, len(after)) if after[place] <= after[place - 1]]
         if before and ends and after[ends[0]] > before[-1]:
             inside = Contradictory("another output begins inside this table")
-            checked[number] = refused(inside, found[number].settings)
+            checked[number] = refused(inside, results[number].settings)
     return checked
 
 
-def in_unit(printed: Sequence[str], unit: Decimal) -> List[Optional[float]]:
+def in_unit(printed: Sequence[str], unit: Decimal) -> list[Optional[float]]:
     """Printed numbers in our unit; None for a number with too few digits to print anything but
     zeros."""
     return [float(Decimal(number) * unit) or None for number in printed]

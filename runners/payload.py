@@ -8,9 +8,10 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Optional
 
 from runners.record import Contradictory, Cut, FalloffError, Reading
 
@@ -26,16 +27,16 @@ _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 
 
 # By call and least size [B] of a class: messages and bytes that the ranks sent together.
-Table = Dict[Tuple[str, int], Tuple[int, int]]
+Table = dict[tuple[str, int], tuple[int, int]]
 
 
-def readings(text: str) -> List[Reading]:
+def readings(text: str) -> list[Reading]:
     """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with all calls together; none
     where it has no table. Raises Unreadable as `table` does."""
-    found = table(text)
-    if found is None:
+    counts = table(text)
+    if counts is None:
         return []
-    by_class = [[sent for (_, size), sent in found.items() if size == least] for least in LEAST]
+    by_class = [[sent for (_, size), sent in counts.items() if size == least] for least in LEAST]
     messages, sizes = ([sum(sent[of] for sent in sents) for sents in by_class] for of in (0, 1))
     return [Reading("payload_messages", messages, "1"), Reading("payload_bytes", sizes, "B")]
 
@@ -52,13 +53,13 @@ def table(text: str) -> Optional[Table]:
     if _END not in lines or not _HEAD.match(lines[0]):
         raise Cut("the payload table lacks its line of headings, or its last line is cut off")
     rows = lines[1 : lines.index(_END)]
-    found = dict(map(_row, rows))
-    if len(found) < len(rows):
+    counts = dict(map(_row, rows))
+    if len(counts) < len(rows):
         raise Contradictory("the payload table has two lines for the same call and sizes")
-    return found
+    return counts
 
 
-def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
+def _row(line: str) -> tuple[tuple[str, int], tuple[int, int]]:
     """A line of a table; raises Unreadable when it is none."""
     row = _ROW.match(line)
     if not row or int(row[2]) not in LEAST:
@@ -66,17 +67,9 @@ def _row(line: str) -> Tuple[Tuple[str, int], Tuple[int, int]]:
     return (row[1], int(row[2])), (int(row[3]), int(row[4]))
 
 
-def run(argv: Sequence[str], library: Path, variable: str = "FALLOFF_PAYLOAD") -> Tuple[int, str]:
-    """Run a command line with `library` (payload.so) loaded into the program: its exit code, and its
-    payload table as it was printed, empty without one. Another library prints to the file that
-    `variable` names."""
-    exit_code, (printed,) = run_with(argv, {variable: library})
-    return exit_code, printed
-
-
-def run_with(argv: Sequence[str], libraries: Mapping[str, Path]) -> Tuple[int, List[str]]:
-    """Run a command line with these libraries loaded into the program, each by the variable that names
-    its file: the exit code, and what each printed. What Open MPI's monitoring leaves beside a file
+def run(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[str]]:
+    """Run a command line with these libraries (payload.so, record.so) loaded into the program, each by the
+    variable that names its file: the exit code, and what each printed. What Open MPI's monitoring leaves beside a file
     follows it.
 
     Open MPI's mpirun is told to hand the libraries to all ranks, also on other hosts; of any other
@@ -119,12 +112,12 @@ def _printed(file: Path) -> str:
     if not file.exists():
         return ""
     files = [file, *sorted(file.parent.glob(f"{file.name}.*.prof"))]
-    return "\n".join(one.read_text(encoding="utf-8").strip() for one in files)
+    return "\n".join(part.read_text(encoding="utf-8").strip() for part in files)
 
 
 def _with_libraries(
     argv: Sequence[str], libraries: Sequence[Path], files: Mapping[str, Path]
-) -> Tuple[List[str], Dict[str, str]]:
+) -> tuple[list[str], dict[str, str]]:
     """The command line and the environment with which the ranks load the libraries."""
     preload = ":".join(filter(None, (*map(str, libraries), os.environ.get("LD_PRELOAD"))))
     variables = {"LD_PRELOAD": preload, **{name: str(file) for name, file in files.items()}}
@@ -145,7 +138,7 @@ def _is_open_mpi(launcher: str) -> bool:
     return "Open MPI" in version
 
 
-def _executed(command: Sequence[str], environment: Dict[str, str]) -> int:
+def _executed(command: Sequence[str], environment: dict[str, str]) -> int:
     """Its exit code, or as a shell gives it 128 and the number of the signal that ended it."""
     try:
         code = subprocess.run(command, env=environment).returncode

@@ -2,12 +2,11 @@
 switch."""
 
 import random
-from typing import List
 
 from runners.record import FalloffError
 
 
-def order(nodes: int, placement: str, seed: str) -> List[int]:
+def order(nodes: int, placement: str, seed: str) -> list[int]:
     """The node of each rank, of the nodes 1 to `nodes`: `in_order`, or `shuffled` by the seed.
 
     Raises FalloffError for another placement.

@@ -6,11 +6,12 @@ what resolves descriptions (analysis/descriptions).
 
 import itertools
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Optional, Union
 
-from runners import kept, renamed
-from runners.record import Tool, Trial, is_name
+from runners import renamed, typed_json
+from runners.record import Description, Tool, Trial, is_name
 
 LEAST_BLOCKS = 2  # the fewest blocks with an interval
 WITHOUT_MESSAGES = "without_messages"  # a statement may compare with this part of the design
@@ -30,7 +31,7 @@ class Stopping:
 
     blocks: int
     time_budget_s: float = 0.0
-    looks: Tuple[int, ...] = ()
+    looks: tuple[int, ...] = ()
     one_sided: float = 0.05
     blocks_a_session: int = 0
 
@@ -48,24 +49,24 @@ class Plan:
     name: str
     title: str
     digest: str
-    testbed: Mapping[str, Any]
-    interconnects: Mapping[str, Mapping[str, Any]]
+    testbed: Description
+    interconnects: Mapping[str, Description]
     design: Mapping[str, Any]
     stopping: Stopping
-    preamble: Tuple[Trial, ...]
-    blocks: Tuple[Tuple[Trial, ...], ...]
+    preamble: tuple[Trial, ...]
+    blocks: tuple[tuple[Trial, ...], ...]
 
     @property
     def repeats_itself(self) -> bool:
         """Whether every block gives the same: it is simulated."""
         return self.testbed["kind"] == "simulated"
 
-    def trials(self) -> List[Trial]:
+    def trials(self) -> list[Trial]:
         """All trials in the order in which they run."""
         return list(itertools.chain(self.preamble, *self.blocks))
 
 
-def invalid_names(names: Iterable[str]) -> List[str]:
+def invalid_names(names: Iterable[str]) -> list[str]:
     """Why invalid names are invalid, a line each."""
     wanted = "a name has letters, digits, blanks and _.,+@=- alone"
     return [f"{name[:40]!r}: {wanted}" for name in names if not is_name(name)]
@@ -78,10 +79,10 @@ def plan_to_json(plan: Plan) -> str:
 
 def plan_from_json(text: Union[str, bytes]) -> Plan:
     """The inverse of `plan_to_json`; raises ValueError if the text is not a plan."""
-    data = kept.parsed(text)
+    data = typed_json.parsed(text)
     if isinstance(data, dict) and isinstance(data.get("stopping"), dict):
         data["stopping"].pop("precision", None)  # in older plans
-    plan = kept.record(Plan, data)
+    plan = typed_json.record(Plan, data)
     plan = replace(plan, name=renamed.campaign(plan.name))
     testbed = plan.testbed
     count = testbed.get("nodes")  # 0 for imported files
@@ -93,7 +94,7 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     tables = [testbed.get(name, {}) for name in ("node", "network", "networks", "rates", "rpeak")]
     if not all(isinstance(table, dict) for table in tables):
         raise ValueError("of its testbed, node, network, networks, rates or rpeak is no table")
-    design = kept.record(
+    design = typed_json.record(
         _Design, {name: value for name, value in plan.design.items() if name in _OF_DESIGN}
     )
     levels = [level for levels in design.factors.values() for level in levels]
@@ -111,12 +112,12 @@ class _Design:
     """The part of a design that decides what is judged, as far as all experiments read it in the
     same way."""
 
-    factors: Mapping[str, Tuple[Any, ...]]
+    factors: Mapping[str, tuple[Any, ...]]
     compared: str = "interconnect"
     margin: Optional[float] = None
     baseline_nodes: Optional[int] = None
     negative_control: Optional[int] = None
-    looks: Tuple[int, ...] = ()
+    looks: tuple[int, ...] = ()
     one_sided: float = 0.05
 
 
@@ -124,21 +125,23 @@ def _are_statements(primary: Any) -> bool:
     """Whether these are two levels, or tables with two networks and two numbers of nodes."""
     if not isinstance(primary, list):
         return False
-    if not any(isinstance(one, dict) for one in primary):
-        return len(primary) in (0, 2) and not any(isinstance(one, list) for one in primary)
+    if not any(isinstance(statement, dict) for statement in primary):
+        return len(primary) in (0, 2) and not any(
+            isinstance(statement, list) for statement in primary
+        )
     return all(
-        isinstance(one, dict)
-        and isinstance(one.get("networks"), list)
-        and [type(name) for name in one["networks"]] == [str, str]
-        and type(one.get("from")) is type(one.get("to")) is int
-        for one in primary
+        isinstance(statement, dict)
+        and isinstance(statement.get("networks"), list)
+        and [type(name) for name in statement["networks"]] == [str, str]
+        and type(statement.get("from")) is type(statement.get("to")) is int
+        for statement in primary
     )
 
 
 _OF_DESIGN = tuple(_Design.__dataclass_fields__)
 
 
-Kind = Tuple[str, Tuple[Any, ...]]
+Kind = tuple[str, tuple[Any, ...]]
 
 
 def kind_of(trial: Trial) -> Kind:

@@ -1,10 +1,11 @@
 """Show a campaign's progress: a line for each finished trial."""
 
-from typing import IO, List, Sequence
+from collections.abc import Sequence
+from typing import IO
 
 from runners.campaign import Event
 from runners.record import Trial
-from runners.terminal import Printed
+from runners.terminal import PrintableStream
 
 
 class Progress:
@@ -12,12 +13,12 @@ class Progress:
     result."""
 
     def __init__(self, stream: IO[str]) -> None:
-        self._stream = Printed(stream)
-        self._failed: List[str] = []
+        self._stream = PrintableStream(stream)
+        self._failed: list[str] = []
 
     def __call__(self, event: Event) -> None:
         """Print an event of the engine."""
-        if event.kind in ("waiting", "told"):
+        if event.kind in ("waiting", "message"):
             self._print(event.message)
         elif event.kind == "finished":
             if event.outcome.status != "ok":

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Optional
 
 HERE = Path(__file__).resolve().parent
 COMMIT = "commit.json"
@@ -19,7 +19,7 @@ _VERSION_OPTIONS = {
 }
 
 
-def host() -> Dict[str, Any]:
+def host() -> dict[str, Any]:
     """This machine and this code; unknown facts are None, never guessed."""
     processor = _read("/proc/cpuinfo")
     mhz = _first_match(r"cpu MHz\s*:\s*(.+)", processor)
@@ -45,7 +45,7 @@ def host() -> Dict[str, Any]:
     }
 
 
-def code() -> Dict[str, Any]:
+def code() -> dict[str, Any]:
     """The commit of this code and whether it was changed since; a copy elsewhere has a file with
     both."""
     copied = _read(str(HERE.parent / COMMIT))
@@ -62,7 +62,7 @@ def memory_bytes() -> Optional[int]:
     return int(kib) * 1024 if kib else None
 
 
-def tracked() -> List[str]:
+def tracked() -> list[str]:
     """The files that git tracks here; empty if this is not a clone."""
     if not (HERE.parent / ".git").exists():
         return []
@@ -78,8 +78,8 @@ def _read(file: str) -> Optional[str]:
 
 
 def _first_match(pattern: str, text: Optional[str]) -> Optional[str]:
-    found = re.search(pattern, text or "")
-    return found.group(1).strip() if found else None
+    match = re.search(pattern, text or "")
+    return match.group(1).strip() if match else None
 
 
 def _output(*argv: str) -> Optional[str]:

@@ -7,8 +7,9 @@ a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here to
 import difflib
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Optional
 
 from runners import renamed
 
@@ -20,8 +21,8 @@ BUSY = "machine-busy"
 # Names of campaigns, testbeds and trials: folders and files have these names, and commands use them.
 _NAME = re.compile(r"\w[\w .,+@=-]{0,99}")
 
-Scalar = Any  # str, int, float or bool: types that JSON and TOML share
-Settings = Mapping[str, Scalar]
+Settings = Mapping[str, Any]  # str, int, float or bool, which JSON and TOML share, by name
+Description = Mapping[str, Any]  # a table of a file in data/, such as that of a testbed, complete
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Command:
     with the trial.
     """
 
-    argv: Tuple[str, ...]
+    argv: tuple[str, ...]
     ranks: int = 0
     ranks_per_node: int = 1
     node: int = 1
@@ -67,7 +68,7 @@ class Command:
         named = [int(number) for word in self.argv for number in _ADDRESS.findall(word)]
         return max([-(-self.ranks // self.ranks_per_node) if self.ranks else self.node, *named])
 
-    def arguments(self, address: Callable[[int], str]) -> List[str]:
+    def arguments(self, address: Callable[[int], str]) -> list[str]:
         """The words after the tool's name, with each node's `address` in its place."""
         return [_ADDRESS.sub(lambda match: address(int(match[1])), word) for word in self.argv[1:]]
 
@@ -82,7 +83,7 @@ class Execution:
     """
 
     tool: str
-    argv: Tuple[str, ...]
+    argv: tuple[str, ...]
     stdout: str
     stderr: str
     exit_code: Optional[int]
@@ -104,7 +105,7 @@ class Transcript:
     trial: Trial
     testbed: str
     evidence: str
-    executions: Tuple[Execution, ...]
+    executions: tuple[Execution, ...]
     requested: Settings
     effective: Settings
     counters: Mapping[str, Any] = field(default_factory=dict)
@@ -139,7 +140,7 @@ class Result:
     understood.
     """
 
-    readings: Tuple[Reading, ...]
+    readings: tuple[Reading, ...]
     settings: Settings = field(default_factory=dict)
     refused: str = ""
     kind: str = ""
@@ -155,8 +156,8 @@ class Quantity:
 
     long_name: str
     units: str = ""
-    dims: Tuple[str, ...] = ("trial",)
-    values: Tuple[str, ...] = ()
+    dims: tuple[str, ...] = ("trial",)
+    values: tuple[str, ...] = ()
 
 
 class Mark(NamedTuple):
@@ -175,9 +176,10 @@ class Tool:
     """One benchmark tool: how it is driven, read and recognised. All functions are pure.
 
     `commands(point)` gives the commands of a trial, or raises FalloffError for a point that the tool
-    cannot run. `parse(transcript)` gives its readings. `results(text)` reads any output of the tool,
-    also one that no campaign of ours made. Both raise Unreadable, with the reason, when an output is
-    not whole or contradicts itself, and InvalidRun when it is no measurement of what was asked for.
+    cannot run. `results(text)` reads any output of the tool, also one that no campaign of ours made.
+    `parse_trial(transcript)` is given where a trial's readings are not simply those of its one result.
+    Both raise Unreadable, with the reason, when an output is not whole or contradicts itself, and
+    InvalidRun when it is no measurement of what was asked for.
 
     `settings` are those of a point that the tool reads, each with the rule for its value (`description_rules`). `factors`
     are those of them that a campaign may vary, or that a file names: the coordinates of a dataset; `readings` are its variables.
@@ -188,24 +190,47 @@ class Tool:
     """
 
     name: str
-    commands: Callable[[Settings], List[Command]]
-    parse: Callable[[Transcript], List[Reading]]
-    results: Callable[[str], List[Result]]
-    settings: Mapping[str, Tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
+    commands: Callable[[Settings], list[Command]]
+    results: Callable[[str], list[Result]]
+    settings: Mapping[str, tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
     readings: Mapping[str, Quantity] = field(default_factory=dict)
     factors: Mapping[str, Quantity] = field(default_factory=dict)
-    marks: Tuple[Mark, ...] = ()
+    marks: tuple[Mark, ...] = ()
     result_line: str = ""
-    contains: Tuple[str, ...] = ()
-    aliases: Tuple[str, ...] = ()
-    packages: Tuple[str, ...] = ()
-    seconds: Optional[Callable[[Settings, Mapping[str, Any]], Optional[float]]] = None
+    contains: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    seconds: Optional[Callable[[Settings, Description], Optional[float]]] = None
+    parse_trial: Optional[Callable[[Transcript], list[Reading]]] = None
+
+    def parse(self, transcript: Transcript) -> list[Reading]:
+        """The readings of a trial; raises Unreadable as `results` does, and InvalidRun if the output
+        has other settings than the trial's point."""
+        if self.parse_trial:
+            return self.parse_trial(transcript)
+        return self.only_result(transcript)
+
+    def only_result(self, transcript: Transcript) -> list[Reading]:
+        """The readings of the one result that a trial's last command printed; raises as `parse`."""
+        results = self.results(transcript.executions[-1].stdout)
+        if len(results) != 1:
+            raise Contradictory(f"{len(results)} results of {self.name} in one output")
+        (result,) = results
+        if result.refused:
+            raise KINDS[result.kind](result.refused)
+        point = transcript.trial.point
+        for name, value in result.settings.items():
+            if value != point.get(name, value):
+                raise InvalidRun(
+                    f"{self.name} ran with {name} {value}, {point[name]} was asked for"
+                )
+        return list(result.readings)
 
 
 class FalloffError(Exception):
     """A fault that the user can fix: the message says what, where and the remedy."""
 
-    def _render_traceback_(self) -> List[str]:
+    def _render_traceback_(self) -> list[str]:
         """The text that Jupyter shows instead of a traceback."""
         return [f"falloff: {self}"]
 
@@ -219,7 +244,7 @@ class Unreadable(FalloffError):
 
     kind: str
 
-    def told(self) -> str:
+    def with_kind(self) -> str:
         """The kind with the reason, in the form that `falloff import` prints."""
         return f"{self.kind}: {self}"
 
@@ -269,9 +294,9 @@ def is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
+def unknown(kind: str, name: str, choices: Iterable[str]) -> FalloffError:
     """The error for an unknown name: the name that was probably meant, and all known names."""
-    names = sorted(known)
+    names = sorted(choices)
     present, near = renamed.present(name), nearest(name, names)
     if present:
         return FalloffError(f"{kind} {name!r} is called {present!r} now")
@@ -281,17 +306,17 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> FalloffError:
     )
 
 
-def unknown_key(place: str, key: str, known: Iterable[str]) -> str:
+def unknown_key(place: str, key: str, names: Iterable[str]) -> str:
     """The fault of a key that nothing reads: the key that was probably meant, else all known
     keys."""
-    near = nearest(key, known)
-    remedy = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
+    near = nearest(key, names)
+    remedy = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
     return f"{place}{key} is unknown; {remedy}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """The known name that a misspelt one probably means, empty if none is similar."""
-    return next(iter(difflib.get_close_matches(str(name), list(known), 1)), "")
+    return next(iter(difflib.get_close_matches(str(name), list(names), 1)), "")
 
 
 def faulty(what: str, faults: Sequence[str]) -> FalloffError:
@@ -307,10 +332,10 @@ class Outcome:
 
     status: str
     reason: str
-    readings: Tuple[Reading, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
 
-def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) -> Outcome:
+def judge(transcript: Transcript, parse: Callable[[Transcript], list[Reading]]) -> Outcome:
     """Decide whether a transcript is a valid measurement, and read it if so.
 
     The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed),
@@ -324,7 +349,7 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], List[Reading]]) 
     if not transcript.executions:
         return Outcome("unreadable", "nothing was executed")
     # Programs killed by a signal come first: programs that lose a partner fail, too, and may have started earlier.
-    for execution in sorted(transcript.executions, key=lambda each: (each.exit_code or 0) >= 0):
+    for execution in sorted(transcript.executions, key=lambda item: (item.exit_code or 0) >= 0):
         tool = execution.tool
         if execution.timed_out:
             return Outcome(
@@ -359,7 +384,7 @@ def _cause(text: str) -> str:
     return lines[-1] if lines else ""
 
 
-def mismatch(requested: Settings, effective: Settings) -> List[str]:
+def mismatch(requested: Settings, effective: Settings) -> list[str]:
     """Every setting that differs from what was asked for; empty if all agree."""
     return [
         f"{name} is {effective.get(name, 'unknown')}, {value} was asked for"

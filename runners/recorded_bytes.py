@@ -8,8 +8,9 @@ Where it makes a collective of two others, by way of the communicator's first ra
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Callable
 
 from runners.calls import SENDS, Call, Recording
 from runners.record import Contradictory
@@ -27,13 +28,13 @@ _WAY_BY_TAG = {-1: "C", -2: "-"}
 # Small MPI_Allgatherv are a gather and a broadcast, reductions without commutativity a reduction and a scatter.
 _IN_TWO_STEPS = ("allgather", "allgatherv", "allreduce", "reduce_scatter", "reduce_scatter_block")
 
-Sent = Dict[Tuple[str, int, int], int]  # by E or C, sender and receiver [B]
+Sent = dict[tuple[str, int, int], int]  # by E or C, sender and receiver [B]
 
 
 def monitored(lines: Sequence[str]) -> Sent:
     """The counts in the monitoring's output."""
     matches = filter(None, map(_SENT.match, lines))
-    return {(one[1], int(one[2]), int(one[3])): int(one[4]) for one in matches}
+    return {(match[1], int(match[2]), int(match[3])): int(match[4]) for match in matches}
 
 
 def counted_ranks(lines: Sequence[str]) -> int:
@@ -49,18 +50,18 @@ def as_text(lines: Sequence[str], ranks: int) -> str:
 
 def sent(recording: Recording) -> Sent:
     """The bytes sent according to a recording, between different ranks."""
-    found: Sent = defaultdict(int)
+    sizes: Sent = defaultdict(int)
     for rank, call, ranks in _with_members(recording):
         if call.name in SENDS:
-            found[_WAY_BY_TAG.get(call.tag, "E"), rank, call.partner] += call.size
+            sizes[_WAY_BY_TAG.get(call.tag, "E"), rank, call.partner] += call.size
         elif call.collective:
             for other, size in zip(ranks, _to_each(call, rank, ranks)):
                 if size:
-                    found["C", rank, other] += size
-    return {key: size for key, size in found.items() if key[1] != key[2]}
+                    sizes["C", rank, other] += size
+    return {key: size for key, size in sizes.items() if key[1] != key[2]}
 
 
-def _with_members(recording: Recording) -> Iterator[Tuple[int, Call, Sequence[int]]]:
+def _with_members(recording: Recording) -> Iterator[tuple[int, Call, Sequence[int]]]:
     """Every call with its rank, and the ranks of its communicator."""
     for rank, calls in enumerate(recording):
         members = {0: tuple(range(len(recording)))}
@@ -71,19 +72,19 @@ def _with_members(recording: Recording) -> Iterator[Tuple[int, Call, Sequence[in
 
 def _of_second_steps(recording: Recording) -> Sent:
     """The most that the first rank of a communicator counts besides, for collectives that are made of two others."""
-    found: Sent = defaultdict(int)
+    sizes: Sent = defaultdict(int)
     for rank, call, ranks in _with_members(recording):
         if call.name in _IN_TWO_STEPS and rank == ranks[0]:
             parts = call.parts or (call.size,) * len(ranks)
             whole = call.size if call.name == "allreduce" else sum(parts)
             for other, part in zip(ranks, parts):
-                found["C", rank, other] += whole + part
-    return found
+                sizes["C", rank, other] += whole + part
+    return sizes
 
 
 def _require_alike(recording: Recording) -> None:
     """Raise Contradictory if a member of a communicator made another number of some collective than its others."""
-    counts: Dict[Tuple[Sequence[int], str], Dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[tuple[Sequence[int], str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for rank, call, ranks in _with_members(recording):
         if call.collective:
             counts[ranks, call.name][rank] += 1
@@ -116,7 +117,7 @@ def _to_each(call: Call, rank: int, members: Sequence[int]) -> Sequence[int]:
     return [call.size] * ranks
 
 
-def by_rank(recording: Recording) -> List[Tuple[int, int]]:
+def by_rank(recording: Recording) -> list[tuple[int, int]]:
     """The bytes that each rank sends to others in messages, and by collectives that are not of neighbours."""
     messages = sent(_only(recording, lambda call: call.name in SENDS))
     collectives = sent(_only(recording, lambda call: bool(call.collective)))
@@ -143,11 +144,16 @@ def require_monitored(recording: Recording, counted: Sent) -> None:
     for less, more in product(({}, persistent), ({}, as_messages)):
         pairs = {*all_sent, *more}
         expected.append({p: all_sent.get(p, 0) - less.get(p, 0) + more.get(p, 0) for p in pairs})
-    worst = min((_worst(each, besides, counted) for each in expected), key=lambda found: found[0])
+    worst = min(
+        (_worst(sizes, besides, counted) for sizes in expected),
+        key=lambda difference: difference[0],
+    )
     off, (how, sender, receiver), ours, theirs = worst
     if off > MOST_OFF:
-        whose = f"{ours} B from rank {sender} to rank {receiver} in {_WAYS[how]}"
-        raise Contradictory(f"the recording has {whose}, and Open MPI's own monitoring {theirs} B")
+        raise Contradictory(
+            f"the recording has {ours} B from rank {sender} to rank {receiver} in {_WAYS[how]}, "
+            f"and Open MPI's own monitoring {theirs} B"
+        )
 
 
 def _only(recording: Recording, is_meant: Callable[[Call], bool]) -> Recording:
@@ -157,7 +163,7 @@ def _only(recording: Recording, is_meant: Callable[[Call], bool]) -> Recording:
     )
 
 
-def _worst(ours: Sent, besides: Sent, theirs: Sent) -> Tuple[float, Tuple[str, int, int], int, int]:
+def _worst(ours: Sent, besides: Sent, theirs: Sent) -> tuple[float, tuple[str, int, int], int, int]:
     """The largest relative difference, its pair of different ranks, and both numbers [B]; `besides` may be counted, too."""
     pairs = sorted(pair for pair in {*ours, *theirs} if pair[1] != pair[2] and pair[0] in _WAYS)
     both = []

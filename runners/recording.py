@@ -9,10 +9,11 @@ import hashlib
 import lzma
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Callable
 
 from runners import archive, executables, extrapolation, recorded_bytes
 from runners.calls import (
@@ -65,20 +66,21 @@ def read(text: str) -> Recording:
     """
     lines, count = _lines(text)
     _require_known(lines)
-    ranks: List[List[Call]] = []
+    ranks: list[list[Call]] = []
     # A program makes the same calls again and again.
-    arguments = lru_cache(maxsize=None)(_arguments)
+    parsed = cache(_parsed)
     for line in lines:
         if line == f"rank {len(ranks)}":
             ranks.append([])
         elif ranks:
-            ranks[-1].append(_call(line, arguments))
+            ranks[-1].append(_call(line, parsed))
         else:
             raise Contradictory(f"the recording has a line that is not its own: {line[:60]!r}")
     if len(ranks) != count or not all(calls and calls[-1].name == "end" for calls in ranks):
-        has = f"has {len(ranks)}, or not their last calls"
-        raise Contradictory(f"the recording announces {count} ranks and {has}")
-    if _is_cut(ranks):
+        raise Contradictory(
+            f"the recording announces {count} ranks and has {len(ranks)}, or not their last calls"
+        )
+    if any(call.name == "cut" for calls in ranks for call in calls[-2:]):
         return _window(ranks)
     recorded = tuple(map(tuple, ranks))
     if is_monitored(text):
@@ -87,7 +89,7 @@ def read(text: str) -> Recording:
     return recorded
 
 
-def _lines(text: str) -> Tuple[List[str], int]:
+def _lines(text: str) -> tuple[list[str], int]:
     """The lines of the one recording in a text, and the number of ranks that it announces."""
     lines = [line.strip() for line in text.splitlines()]
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
@@ -125,33 +127,30 @@ def is_window(recording: Recording) -> bool:
     return any(calls[-1].tag for calls in recording)
 
 
-def _is_cut(ranks: Sequence[Sequence[Call]]) -> bool:
-    return any(call.name == "cut" for calls in ranks for call in calls[-2:])
-
-
 def _window(ranks: Sequence[Sequence[Call]]) -> Recording:
     """The calls up to the last collective of all ranks that each of them still recorded, without messages of which only
     one end is within; `tag` of the last call is 1. Raises Unsupported if there is no such collective."""
-    border, kept = [], []
+    border, windows = [], []
     for calls in ranks:
-        places = [place for place, call in enumerate(calls) if _is_border(call)]
-        border.append(places)
+        border.append(
+            [
+                place
+                for place, call in enumerate(calls)
+                if call.name in COLLECTIVES and call.label == 0
+            ]
+        )
     common = min(map(len, border))
     if not common:
         reason = "a rank makes too many calls to be recorded, and no collective of all ranks divides them"
         raise Unsupported(f"{reason}: record fewer steps of the program")
     for calls, places in zip(ranks, border):
-        kept.append([*calls[: places[common - 1] + 1], calls[-1]._replace(seconds=0.0, tag=1)])
-    return tuple(tuple(calls) for calls in _whole_messages(kept))
+        windows.append([*calls[: places[common - 1] + 1], calls[-1]._replace(seconds=0.0, tag=1)])
+    return tuple(tuple(calls) for calls in _whole_messages(windows))
 
 
-def _is_border(call: Call) -> bool:
-    return call.name in COLLECTIVES and call.label == 0
-
-
-def _whole_messages(ranks: Sequence[Sequence[Call]]) -> List[List[Call]]:
+def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
     """The calls without messages that have only one end, and without ends of requests that did not begin."""
-    ends: Dict[Tuple[int, ...], List[int]] = defaultdict(lambda: [0, 0])
+    ends: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
     for rank, calls in enumerate(ranks):
         for call in calls:
             if call.name in SENDS:
@@ -159,10 +158,10 @@ def _whole_messages(ranks: Sequence[Sequence[Call]]) -> List[List[Call]]:
             elif call.name in ("recv", "irecv"):
                 ends[call.partner, rank, call.label, call.tag][1] += 1
     whole = {key: min(counts) for key, counts in ends.items()}
-    found = []
+    whole_calls = []
     for rank, calls in enumerate(ranks):
-        seen: Dict[Tuple[int, ...], int] = defaultdict(int)
-        begun, before, kept = set(), 0.0, []
+        seen: dict[tuple[int, ...], int] = defaultdict(int)
+        begun, before, within = set(), 0.0, []
         for call in calls:
             key = (rank, call.partner) if call.name in SENDS else (call.partner, rank)
             of = (call.name in SENDS, *key, call.label, call.tag)
@@ -180,10 +179,10 @@ def _whole_messages(ranks: Sequence[Sequence[Call]]) -> List[List[Call]]:
                 continue
             if call.request and call.name != "wait":
                 begun.add(call.request)
-            kept.append(call._replace(seconds=call.seconds + before))
+            within.append(call._replace(seconds=call.seconds + before))
             before = 0.0
-        found.append(kept)
-    return found
+        whole_calls.append(within)
+    return whole_calls
 
 
 def _require_known(lines: Sequence[str]) -> None:
@@ -200,34 +199,31 @@ def _require_known(lines: Sequence[str]) -> None:
     if ["crowded"] in marked:
         raise Unsupported("several threads of a rank call MPI at the same time: record it with one")
     if ["too_long"] in marked:
-        few = "record fewer steps of the program"
-        raise Unsupported(f"a rank makes too many calls to be recorded: {few}")
+        raise Unsupported(
+            "a rank makes too many calls to be recorded: record fewer steps of the program"
+        )
 
 
-def _call(line: str, arguments: Callable[[str], Tuple[Any, ...]]) -> Call:
-    """The call of a line, what follows its time read by `arguments`; raises Contradictory if the line is none."""
+def _call(line: str, parsed: Callable[[str], Call]) -> Call:
+    """The call of a line, what follows its time read by `parsed`; raises Contradictory if the line is none."""
     nanoseconds, _, rest = line.partition(" ")
     try:
         seconds = int(nanoseconds) / 1e9
         if seconds < 0:
             raise ValueError
-        return Call(seconds, *arguments(rest))
+        return Call(seconds, *parsed(rest)[1:])
     except (ValueError, IndexError):
         raise Contradictory(
             f"the recording has a line that is not its own: {line[:60]!r}"
         ) from None
 
 
-def _arguments(text: str) -> Tuple[Any, ...]:
-    """The fields of a call after its seconds; raises ValueError or IndexError if the text has none."""
+def _parsed(text: str) -> Call:
+    """The call, without its seconds, of the text after them; raises ValueError or IndexError if it has none."""
     name, *words = text.split() or [""]
     if not all(map(_NUMBER.fullmatch, words)):
         raise ValueError
-    return _parsed(name, list(map(int, words)))[1:]
-
-
-def _parsed(name: str, numbers: List[int]) -> Call:
-    """The call, without its seconds; raises ValueError if it has other arguments."""
+    numbers = list(map(int, words))
     if name in POINT_TO_POINT:
         if len(numbers) != POINT_TO_POINT[name]:
             raise ValueError
@@ -249,25 +245,25 @@ def _parsed(name: str, numbers: List[int]) -> Call:
     raise ValueError
 
 
-def programs(store: Path = STORE) -> List[str]:
+def programs() -> list[str]:
     """The names of all recorded programs."""
-    files = executables.described(store, "*-*.txt.xz")
+    files = executables.described(STORE, "*-*.txt.xz")
     return sorted({name[1] for file in files if (name := _FILE.fullmatch(file.name))})
 
 
-def kept(program: str, store: Path = STORE) -> Dict[int, Recording]:
+def by_ranks(program: str) -> dict[int, Recording]:
     """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
-    files = _files(program, store)
+    files = _files(program)
     return {ranks: _opened(files[ranks], files[ranks].read_bytes()) for ranks in sorted(files)}
 
 
-def _files(program: str, store: Path) -> Dict[int, Path]:
+def _files(program: str) -> dict[int, Path]:
     """The files of a program's recordings by their number of ranks; raises FalloffError when there is none."""
-    found = executables.described(store, "*-*.txt.xz")
-    names = [(_FILE.fullmatch(file.name), file) for file in found]
+    listed = executables.described(STORE, "*-*.txt.xz")
+    names = [(_FILE.fullmatch(file.name), file) for file in listed]
     files = {int(name[2]): file for name, file in names if name and name[1] == program}
     if not files:
-        raise unknown("recorded program", program, programs(store))
+        raise unknown("recorded program", program, programs())
     return files
 
 
@@ -279,7 +275,7 @@ def _opened(file: Path, content: bytes) -> Recording:
         raise FalloffError(f"{file}: {error}; record the program anew") from None
 
 
-def keep(text: str, program: str, store: Path = STORE) -> Path:
+def keep(text: str, program: str) -> Path:
     """Keep a recording, compressed; raises Unreadable like `read`, and FalloffError for an invalid
     name."""
     require_name(program)
@@ -288,8 +284,8 @@ def keep(text: str, program: str, store: Path = STORE) -> Path:
     if is_monitored(text):
         rest = text[text.rindex(_END) :].splitlines()
         whole += f"{_MONITORED}\n{recorded_bytes.as_text(rest, ranks)}"
-    executables.own(store).mkdir(parents=True, exist_ok=True)
-    file = executables.own(store) / f"{program}-{ranks}.txt.xz"
+    executables.users_folder(STORE).mkdir(parents=True, exist_ok=True)
+    file = executables.users_folder(STORE) / f"{program}-{ranks}.txt.xz"
     write_whole(file, lzma.compress(whole.encode()))
     return file
 
@@ -300,16 +296,16 @@ def require_name(program: str) -> None:
         raise FalloffError(f"{program!r} cannot name a program: letters, digits and _ can")
 
 
-def digest(program: str, store: Path = STORE) -> str:
+def digest(program: str) -> str:
     """The checksum of all recordings of a program; raises FalloffError when there is none."""
-    files = _files(program, store).values()
+    files = _files(program).values()
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def of(program: str, ranks: int, store: Path = STORE) -> Recording:
+def of(program: str, ranks: int) -> Recording:
     """The recording of a program for this number of ranks, extrapolated if there is none; raises
     FalloffError like `extrapolation.extrapolated`."""
-    files = _files(program, store)
+    files = _files(program)
     if ranks in files:
         return _opened(files[ranks], files[ranks].read_bytes())
-    return extrapolation.extrapolated(program, kept(program, store), ranks)
+    return extrapolation.extrapolated(program, by_ranks(program), ranks)

@@ -1,8 +1,6 @@
 """Names that were given up, each with the present one. Recorded plans, users' folders and archives still have the old ones,
 which never get a new meaning."""
 
-from typing import List
-
 CAMPAIGNS = {  # stand in plans, and in the names of their folders
     "tcp_mtu": "mtu",
     "tcp_cost": "mtu_cpu",
@@ -49,7 +47,7 @@ def campaign(name: str) -> str:
     return CAMPAIGNS.get(name, name)
 
 
-def names(campaign: str) -> List[str]:
+def names(campaign: str) -> list[str]:
     """What a campaign is and was called."""
     return [campaign, *(old for old, new in CAMPAIGNS.items() if new == campaign)]
 

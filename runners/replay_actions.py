@@ -7,7 +7,7 @@ with it, so sender and receiver always match.
 """
 
 from collections import defaultdict, deque
-from typing import Deque, Dict, Iterator, List, Sequence, Tuple
+from collections.abc import Iterator, Sequence
 
 from runners import recorded_bytes
 from runners.calls import SENDS, Call, Recording
@@ -23,7 +23,7 @@ KINDS = (
 _MOST_BYTES = 2**31 - 1  # MPI counts with an int
 
 
-def files(recording: Recording) -> Dict[str, str]:
+def files(recording: Recording) -> dict[str, str]:
     """The files of a replay by name: `communicators`, and `rank-0` and so on with the actions.
 
     A computing time is in seconds. Raises Unreadable if a message has only one end, or moves 2 GiB or
@@ -38,15 +38,15 @@ def files(recording: Recording) -> Dict[str, str]:
             f"a call moves {most / 2**30:.1f} GiB at once, which MPI's counts cannot hold"
         )
     lines = [" ".join(map(str, (len(ranks), *ranks))) for ranks in members.values()]
-    found = {COMMUNICATORS: f"{most} {len(members)}\n" + "".join(f"{line}\n" for line in lines)}
+    texts = {COMMUNICATORS: f"{most} {len(members)}\n" + "".join(f"{line}\n" for line in lines)}
     for rank, calls in enumerate(recording):
         head = " ".join(map(str, sent[rank]))
         actions = _actions(rank, calls, tags[rank], members, numbers)
-        found[f"rank-{rank}"] = "\n".join([head, *actions, "x"]) + "\n"
-    return found
+        texts[f"rank-{rank}"] = "\n".join([head, *actions, "x"]) + "\n"
+    return texts
 
 
-def _communicators(recording: Recording) -> Dict[int, Tuple[int, ...]]:
+def _communicators(recording: Recording) -> dict[int, tuple[int, ...]]:
     """The members of each communicator that has collectives, by label; all ranks first."""
     used = {call.label for calls in recording for call in calls if call.collective}
     members = {0: tuple(range(len(recording)))}
@@ -61,13 +61,13 @@ def _communicators(recording: Recording) -> Dict[int, Tuple[int, ...]]:
     return members
 
 
-def _bytes_at_once(call: Call, members: Dict[int, Tuple[int, ...]]) -> int:
+def _bytes_at_once(call: Call, members: dict[int, tuple[int, ...]]) -> int:
     if call.collective:
         return max(call.size * len(members[call.label]), sum(call.parts), 1)
     return max(call.size, 1)
 
 
-def _tags(recording: Recording) -> List[List[int]]:
+def _tags(recording: Recording) -> list[list[int]]:
     """A number for each message of each rank's calls, the same at both ends; raises Unreadable if a
     message has only one end."""
     calls = [
@@ -75,34 +75,34 @@ def _tags(recording: Recording) -> List[List[int]]:
         for rank, calls in enumerate(recording)
         for place, call in enumerate(calls)
     ]
-    waiting: Dict[Tuple[int, ...], Deque[int]] = defaultdict(deque)  # positions of sends
+    waiting: dict[tuple[int, ...], deque[int]] = defaultdict(deque)  # positions of sends
     for rank, place, call in calls:
         if call.name in SENDS:
             waiting[rank, call.partner, call.label, call.tag].append(place)
-    numbers: Dict[Tuple[int, int], int] = defaultdict(int)
-    found = [[0] * len(calls) for calls in recording]
+    numbers: dict[tuple[int, int], int] = defaultdict(int)
+    tags = [[0] * len(calls) for calls in recording]
     for rank, place, call in calls:
         if call.name in ("recv", "irecv"):
             sent = waiting[call.partner, rank, call.label, call.tag]
             if not sent:
                 raise Contradictory(f"rank {rank} receives what rank {call.partner} never sends")
             numbers[call.partner, rank] += 1
-            found[rank][place] = found[call.partner][sent.popleft()] = numbers[call.partner, rank]
+            tags[rank][place] = tags[call.partner][sent.popleft()] = numbers[call.partner, rank]
     for (sender, receiver, *_), sent in waiting.items():
         if sent:
             raise Contradictory(f"rank {receiver} never receives what rank {sender} sends")
-    return found
+    return tags
 
 
 def _actions(
     rank: int,
     calls: Sequence[Call],
     tags: Sequence[int],
-    members: Dict[int, Tuple[int, ...]],
-    numbers: Dict[int, int],
+    members: dict[int, tuple[int, ...]],
+    numbers: dict[int, int],
 ) -> Iterator[str]:
-    places: Dict[int, int] = {}  # of the requests under way
-    free: List[int] = []
+    places: dict[int, int] = {}  # of the requests under way
+    free: list[int] = []
     due = 0.0
     for call, tag in zip(calls, tags):
         due += call.seconds
@@ -110,8 +110,8 @@ def _actions(
         if call.request and call.name != "wait":
             place = places[call.request] = free.pop() if free else len(places)
         if call.name in _LETTERS:
-            words = [f"{place} "] if call.request else [""]
-            action = f"{_LETTERS[call.name]} {words[0]}{call.partner} {tag} {call.size}"
+            request = f"{place} " if call.request else ""
+            action = f"{_LETTERS[call.name]} {request}{call.partner} {tag} {call.size}"
         elif call.name == "wait" and call.request in places:
             place = places.pop(call.request)
             free.append(place)

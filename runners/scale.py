@@ -8,7 +8,10 @@ into which a message vanishes before its receiver is ready.
 """
 
 import math
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from collections.abc import Mapping
+from typing import Optional
+
+from runners.record import Description, Settings
 
 _LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
@@ -16,7 +19,7 @@ _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
 _TIMES = {"rmem": 2, "wmem": 1}
 
 
-def dilation(testbed: Mapping[str, Any], interconnect: str, nodes: int) -> Optional[int]:
+def dilation(testbed: Description, interconnect: str, nodes: int) -> Optional[int]:
     """How many times slower than the cluster's links a point's links are; None if the testbed has
     no such rule.
 
@@ -37,7 +40,7 @@ def dilation(testbed: Mapping[str, Any], interconnect: str, nodes: int) -> Optio
     return math.ceil(max(of_messages, rule["least_a_node"] * nodes, rule["least"]))
 
 
-def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
+def load(testbed: Description, point: Settings) -> float:
     """The share of this machine [1] that a point takes: the more time is slowed, the less each node
     computes.
 
@@ -50,7 +53,7 @@ def load(testbed: Mapping[str, Any], point: Mapping[str, Any]) -> float:
     return min(1.0, whole * point["nodes"] / point["dilation"])
 
 
-def together_s(times: Mapping[Tuple[float, float], int]) -> float:
+def together_s(times: Mapping[tuple[float, float], int]) -> float:
     """The time [s] of trials that run side by side as far as their loads allow; `times` says how many
     take these seconds at this load."""
     total = sum(count * seconds * load for (seconds, load), count in times.items())
@@ -58,8 +61,8 @@ def together_s(times: Mapping[Tuple[float, float], int]) -> float:
 
 
 def buffers(
-    rule: Mapping[str, Any], rate_bit_s: Optional[float], slowness: float = 1
-) -> Dict[str, List[int]]:
+    rule: Description, rate_bit_s: Optional[float], slowness: float = 1
+) -> dict[str, list[int]]:
     """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate;
     None: unlimited.
 

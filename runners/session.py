@@ -13,16 +13,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Callable, Iterator, List, Mapping, Optional, Union
+from typing import IO, Any, Callable, Optional, Union
 
 from runners import campaign, lock
 from runners.campaign import Event, Listener
 from runners.journal import Folder
 from runners.plan import Plan
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 from runners.testbeds import lease
 
 Decided = Callable[[Folder], bool]
@@ -36,7 +37,7 @@ _STATES = "/dev/shm"
 _PATIENCE_S = 30.0
 
 
-def testbed_module(description: Mapping[str, Any]) -> Any:
+def testbed_module(description: Description) -> Any:
     """The module for this kind of testbed; raises FalloffError if there is none."""
     try:
         return import_module(f"runners.testbeds.{description['kind']}")
@@ -44,7 +45,7 @@ def testbed_module(description: Mapping[str, Any]) -> Any:
         raise FalloffError(f"testbed {description.get('name')!r} needs a known 'kind'") from None
 
 
-def tools_of(plan: Plan) -> List[str]:
+def tools_of(plan: Plan) -> list[str]:
     """The names of the tools that a plan's commands start, or of their substitutes on its
     testbed."""
     stands_for = testbed_module(plan.testbed).STANDS_FOR
@@ -85,7 +86,7 @@ def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided
 
 
 @contextmanager
-def opened(description: Mapping[str, Any], plan: Plan) -> Iterator[Any]:
+def opened(description: Description, plan: Plan) -> Iterator[Any]:
     """The testbed of a description, opened for a plan; raises FalloffError if nodes of a cluster
     lack a tool."""
     module = testbed_module(description)

@@ -15,14 +15,15 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from runners.journal import Folder, write_whole
 from runners.plan import Plan
 from runners.provenance import COMMIT, code
-from runners.record import FalloffError, faulty
+from runners.record import Description, FalloffError, faulty
 
 # Slurm sends SIGTERM this long before a job's end, so that settings on the nodes can be restored ...
 WARNING_S = 30
@@ -78,7 +79,7 @@ class Allocation:
     """
 
     job: str
-    hosts: Tuple[str, ...]
+    hosts: tuple[str, ...]
     deadline: Optional[float]
 
 
@@ -98,7 +99,7 @@ def submit(plan: Plan, folder: Folder) -> str:
     return number
 
 
-def jobs(folder: Folder) -> List[Dict[str, Any]]:
+def jobs(folder: Folder) -> list[dict[str, Any]]:
     """The jobs submitted for a campaign, the first one first; each has an `id`."""
     file = folder.path / "jobs.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
@@ -116,7 +117,7 @@ def require_idle(folder: Folder) -> None:
             )
 
 
-def sbatch(plan: Plan, folder: Path) -> List[str]:
+def sbatch(plan: Plan, folder: Path) -> list[str]:
     """The command line that submits a campaign's job; raises FalloffError naming every fault in the
     testbed's description."""
     testbed = plan.testbed
@@ -142,14 +143,14 @@ def sbatch(plan: Plan, folder: Path) -> List[str]:
     ]
 
 
-def salloc(testbed: Mapping[str, Any]) -> List[str]:
+def salloc(testbed: Description) -> list[str]:
     """The words before a command that is to run in an allocation of all of the testbed's nodes;
     raises FalloffError like `sbatch`."""
     before, after = _allocation_words(testbed)
     return ["salloc", *before, *after, f"--time={_ALLOCATION_MINUTES}"]
 
 
-def _allocation_words(testbed: Mapping[str, Any]) -> Tuple[List[str], List[str]]:
+def _allocation_words(testbed: Description) -> tuple[list[str], list[str]]:
     """The options that request all nodes of a testbed, before and after the words of one command:
     Slurm uses the last of two equal options."""
     faults = _faults(testbed)
@@ -162,25 +163,26 @@ def _allocation_words(testbed: Mapping[str, Any]) -> Tuple[List[str], List[str]]
     return ["--mem=0", *asked.get("options", [])], after
 
 
-def _faults(testbed: Mapping[str, Any]) -> List[str]:
+def _faults(testbed: Description) -> list[str]:
     """Why a cluster's description cannot become a job, in words; empty if it can."""
     if testbed.get("launcher") != "slurm":
         return ['--submit takes a testbed with launcher = "slurm"']
-    asked, found = testbed.get("slurm", {}), []
+    asked, faults = testbed.get("slurm", {}), []
     if asked.get("time_limit_s", 0) <= RESERVE_S:
-        least = f"more than the {RESERVE_S} s that a job keeps at its end"
-        found.append(f"slurm.time_limit_s has to be {least}")
+        faults.append(
+            f"slurm.time_limit_s has to be more than the {RESERVE_S} s that a job keeps at its end"
+        )
     for option in asked.get("options", []):
         match = _OPTION.fullmatch(option)
         if not match:
-            found.append(f"slurm.options: {option!r} is not of the form --name or --name=value")
+            faults.append(f"slurm.options: {option!r} is not of the form --name or --name=value")
         elif match[1] not in _OPTIONS:
             allowed = ", ".join(_OPTIONS)
-            found.append(f"slurm.options: --{match[1]} is none that a job may have: {allowed}")
-    return found
+            faults.append(f"slurm.options: --{match[1]} is none that a job may have: {allowed}")
+    return faults
 
 
-def copy_code(folder: Path) -> Dict[str, Any]:
+def copy_code(folder: Path) -> dict[str, Any]:
     """Copy `runners` into a campaign's folder, with a note of its commit."""
     target, commit = folder / "code", code()
     shutil.rmtree(target, ignore_errors=True)
@@ -213,12 +215,14 @@ def job(number: str) -> Job:
     return Job(number, *lines[0].split("|")) if lines else Job(number, UNKNOWN)
 
 
-def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
+def allocation() -> Allocation:
     """The allocation in which this program runs; raises FalloffError outside of one."""
     try:
-        number, nodes = environment["SLURM_JOB_ID"], environment["SLURM_JOB_NODELIST"]
+        number, nodes = os.environ["SLURM_JOB_ID"], os.environ["SLURM_JOB_NODELIST"]
     except KeyError:
-        raise FalloffError("no job of Slurm's: `falloff run CAMPAIGN --submit` makes one") from None
+        raise FalloffError(
+            "not in a Slurm job: `falloff run CAMPAIGN --submit` submits one"
+        ) from None
     end = ask(
         ["squeue", "--noheader", f"--jobs={number}", "--format=%e"], {"SLURM_TIME_FORMAT": "%s"}
     )
@@ -226,7 +230,7 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation:
     return Allocation(number, hosts, float(end) - RESERVE_S if end.isdigit() else None)
 
 
-def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> Dict[str, Any]:
+def provenance(of: Allocation) -> dict[str, Any]:
     """What Slurm assigned: hosts in the order of the campaign's nodes, and the switches above each,
     the nearest first.
 
@@ -235,13 +239,13 @@ def provenance(of: Allocation, environment: Mapping[str, str] = os.environ) -> D
     """
     switches = {}
     for host in of.hosts:
-        said = _run(["scontrol", "show", "topology", host], {}).stdout
-        switches[host] = re.findall(r"SwitchName=(\S+)", said) or None
+        topology = _run(["scontrol", "show", "topology", host], {}).stdout
+        switches[host] = re.findall(r"SwitchName=(\S+)", topology) or None
     return {
         "version": ask(["scontrol", "--version"]),
         "job": of.job,
-        "cluster": environment.get("SLURM_CLUSTER_NAME"),
-        "partition": environment.get("SLURM_JOB_PARTITION"),
+        "cluster": os.environ.get("SLURM_CLUSTER_NAME"),
+        "partition": os.environ.get("SLURM_JOB_PARTITION"),
         "hosts": list(of.hosts),
         "switches": switches,
     }
@@ -256,9 +260,11 @@ def _run(argv: Sequence[str], settings: Mapping[str, str]) -> "subprocess.Comple
     except FileNotFoundError:
         raise FalloffError(f"{argv[0]} is not here: run it where Slurm's commands are") from None
     except subprocess.TimeoutExpired:
-        raise FalloffError(f"{argv[0]} is silent for {_LIMIT_S:.0f} s: is slurmctld up?") from None
+        raise FalloffError(
+            f"{argv[0]} did not answer within {_LIMIT_S:.0f} s: is slurmctld up?"
+        ) from None
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:
-    said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    return said[-1] if said else f"exit code {done.returncode}"
+    lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    return lines[-1] if lines else f"exit code {done.returncode}"

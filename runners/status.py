@@ -2,8 +2,8 @@
 and its job."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
-from typing import List, Sequence, Set
 
 from runners import slurm
 from runners.campaign import missing
@@ -22,7 +22,7 @@ def text(folder: Folder) -> str:
     trials = plan.trials()
     lacking = missing(trials, folder)
     end = _ENDS.get(folder.end().get("event"), "").format(**folder.end())
-    kept = f"{len(trials) - len(lacking)} of {len(trials)} trials kept, {len(lacking)} missing"
+    progress = f"{len(trials) - len(lacking)} of {len(trials)} trials kept, {len(lacking)} missing"
     lines = []
     blocks = [(str(number), block) for number, block in enumerate((plan.preamble, *plan.blocks))]
     kinds = [(number, _kinds(block, lacking)) for number, block in blocks if block]
@@ -41,17 +41,17 @@ def text(folder: Folder) -> str:
         except FalloffError as error:
             lines.append(str(error))
     lines += _job(folder)
-    return "\n".join([f"{folder.path.name}: {kept}{end}", *(f"  {line}" for line in lines)])
+    return "\n".join([f"{folder.path.name}: {progress}{end}", *(f"  {line}" for line in lines)])
 
 
-def _kinds(block: Sequence[Trial], lacking: Set[str]) -> str:
+def _kinds(block: Sequence[Trial], lacking: set[str]) -> str:
     """For each kind of trial in a block, how many of how many are done."""
     totals = Counter(trial.runner for trial in block)
-    kept = Counter(trial.runner for trial in block if trial.id not in lacking)
-    return ", ".join(f"{runner} {kept[runner]} of {total}" for runner, total in totals.items())
+    finished = Counter(trial.runner for trial in block if trial.id not in lacking)
+    return ", ".join(f"{runner} {finished[runner]} of {total}" for runner, total in totals.items())
 
 
-def _job(folder: Folder) -> List[str]:
+def _job(folder: Folder) -> list[str]:
     """The job that was submitted last, and the last line of its output if it is over."""
     jobs = slurm.jobs(folder)
     if not jobs:
@@ -60,14 +60,14 @@ def _job(folder: Folder) -> List[str]:
     try:
         job = slurm.job(number)
     except FalloffError as error:
-        return [f"job {number}: its state cannot be had ({error})"]
+        return [f"job {number}: its state is unknown ({error})"]
     times = f", {job.elapsed} of {job.limit}" if job.limit else ""
     reason = f" ({job.reason})" if job.state == "PENDING" else ""
     lines = [f"job {job.id}: {job.state}{reason}{times}"]
     output = folder.path / f"job-{job.id}.out"
     if not job.is_active and output.exists():
         printed = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        lines += [f"it said last: {last[:200]}" for last in printed[-1:]]
+        lines += [f"its last output: {last[:200]}" for last in printed[-1:]]
     elif job.state == "FAILED":
-        lines.append("it printed nothing here: do its nodes see this folder?")
+        lines.append("it left no output here: do its nodes share this folder?")
     return lines

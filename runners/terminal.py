@@ -23,7 +23,7 @@ def printable(text: str) -> str:
     return _UNPRINTED.sub("", _SEQUENCE.sub("", text))
 
 
-class Printed:
+class PrintableStream:
     """A stream that writes only text, each as returned by `shown`; everything else is the stream's
     own."""
 

@@ -2,9 +2,8 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, List, Mapping
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class TwoLevel:
             min(sum(min(sum(card), self.card_bandwidth) for card in cards), self.core_bandwidth) / 2
         )
 
-    def _sent(self) -> List[float]:
+    def _sent(self) -> list[float]:
         """What each edge switch can send to the core [B/s]."""
         last = self.nodes - (self.edges - 1) * self.nodes_per_edge
         below = [self.nodes_per_edge] * (self.edges - 1) + [last]
@@ -77,7 +76,7 @@ class TwoLevel:
         ]
 
 
-def from_table(table: Mapping[str, Any]) -> TwoLevel:
+def from_table(table: Description) -> TwoLevel:
     """A network from the table of its fields; `card_bandwidth` and `core_bandwidth` are infinite if
     absent.
 

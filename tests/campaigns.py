@@ -57,7 +57,7 @@ def _parse(transcript):
     return list(_results(transcript.executions[-1].stdout)[0].readings)
 
 
-ECHO = Tool("echo", _commands, _parse, _results)
+ECHO = Tool("echo", _commands, _results, parse_trial=_parse)
 
 
 def use_echo(monkeypatch) -> None:

@@ -1,6 +1,6 @@
 """Simulated years of a cluster: the blocks of the stored campaign `suspects` night after night, with scatter between sessions."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ import experiment
 from analysis.history.reading import History, Session, _of_suspects
 
 NIGHTS, BLOCKS = 365, 2
-BEGIN = datetime(2026, 1, 1, 2, tzinfo=timezone.utc)
+BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)
 SWITCHES = {f"n{number}": f"s{(number + 3) // 4}" for number in range(1, 17)}
 
 

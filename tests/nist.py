@@ -58,7 +58,7 @@ def read(name: str, start: int) -> DataSet:
     text = (FOLDER / f"{name}.dat").read_text()
     first, last = map(int, re.search(r"Data +\(lines (\d+) to (\d+)\)", text).groups())
     y, *x = np.array([line.split() for line in text.splitlines()[first - 1 : last]], float).T
-    rows = re.findall(rf"^ *(b\d) = +{'({}) +'.format(NUMBER) * 3}({NUMBER})$", text, re.M)
+    rows = re.findall(rf"^ *(b\d) = +{f'({NUMBER}) +' * 3}({NUMBER})$", text, re.M)
     *starts, estimates, deviations = (
         {row[0]: float(row[column]) for row in rows} for column in range(1, 5)
     )

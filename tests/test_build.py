@@ -104,16 +104,19 @@ def test_looks_first_where_the_user_says_then_here_then_on_path(tmp_path, monkey
         program(tmp_path / place / "xhpl") for place in ("mine", "path", "built")
     )
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    assert executables.find("xhpl", {"xhpl": configured}, tmp_path / "built") == configured
-    assert executables.find("xhpl", {}, tmp_path / "built") == built
-    assert executables.find("xhpl", {}, tmp_path / "nothing") == on_path
+    monkeypatch.setattr(executables, "BUILT", tmp_path / "built")
+    assert executables.find("xhpl", {"xhpl": configured}) == configured
+    assert executables.find("xhpl", {}) == built
+    monkeypatch.setattr(executables, "BUILT", tmp_path / "nothing")
+    assert executables.find("xhpl", {}) == on_path
 
 
 def test_a_missing_tool_is_refused_with_the_remedy(tmp_path, monkeypatch):
     """A tool that is nowhere names the command that brings it; a wrong path is not replaced by PATH."""
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setattr(executables, "BUILT", tmp_path)
     with pytest.raises(FalloffError, match="make setup"):
-        executables.find("xhpl", {}, tmp_path)
+        executables.find("xhpl", {})
     program(tmp_path / "path" / "xhpl")
     with pytest.raises(FalloffError, match="nowhere/xhpl"):
-        executables.find("xhpl", {"xhpl": "/nowhere/xhpl"}, tmp_path)
+        executables.find("xhpl", {"xhpl": "/nowhere/xhpl"})

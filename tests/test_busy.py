@@ -83,12 +83,12 @@ def test_a_program_knows_how_long_it_was_kept_waiting(tmp_path):
 
 def ran(ranks=0, delayed_s=math.nan):
     execution = Execution("it", ("it",), "", "", 0, 0.0, 1.0)
-    return programs.Ran(Command(("it",), ranks=ranks), execution, 0.1, delayed_s)
+    return programs.ExecutedCommand(Command(("it",), ranks=ranks), execution, 0.1, delayed_s)
 
 
 def test_all_that_a_trial_waits_for_counts():
     """Programs, ranks and what carries frames; mpirun itself does not."""
-    found = programs.Found(ran=[ran(delayed_s=1.0), ran(ranks=2, delayed_s=0.1)])
+    found = programs.TrialState(ran=[ran(delayed_s=1.0), ran(ranks=2, delayed_s=0.1)])
     assert emulated._waits(found, [0.6, math.nan], 2.0) == pytest.approx(
         [0.5, 0.3, math.nan], nan_ok=True
     )

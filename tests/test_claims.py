@@ -13,7 +13,7 @@ import experiment
 from analysis import published
 from analysis.claims import evaluate, ledger, tables
 from analysis.claims.evaluate import Entry
-from analysis.claims.judging import NO_CAMPAIGN, NO_NUMBER, Verdict, judge, judge_printed
+from analysis.claims.judging import NO_CAMPAIGN, NO_NUMBER, ClaimVerdict, judge, judge_printed
 from analysis.claims.ledger import EVIDENCE, Claim, Confound
 from analysis.statements import Statement
 from analysis.statistics.judgement import judge_range
@@ -116,10 +116,10 @@ def test_blocks_need_an_interval_and_simulated_runs_all_count(evidence, values, 
     """What the ledger rules out is not tested, whatever there is; nor is what no campaign has."""
     stated = found(evidence, values)
     judged = judge(claim(0.9, 1.1), evidence, stated)
-    assert (judged.verdict, judged.reason) == (verdict, reason)
+    assert (judged.answer, judged.reason) == (verdict, reason)
     assert judged.n == np.isfinite(values).sum()
     ruled_out = judge(claim(0.9, 1.1, not_testable={evidence: "given"}), evidence, stated)
-    assert (ruled_out.verdict, ruled_out.reason) == ("not testable", "given")
+    assert (ruled_out.answer, ruled_out.reason) == ("not testable", "given")
     assert judge(claim(1), evidence, None).reason == NO_CAMPAIGN
 
 
@@ -139,7 +139,7 @@ def test_no_logarithm_is_made_up():
 )
 def test_estimates_with_intervals_of_their_own_are_judged_alike(ends, verdict):
     stated = found("measured", estimate=0.4, interval=ends, interval_kind="exact")
-    assert judge(claim(at_most=0.45), "measured", stated).verdict == verdict
+    assert judge(claim(at_most=0.45), "measured", stated).answer == verdict
 
 
 TWO = {"mean": 0.5052, "sum": 0.5313}
@@ -158,32 +158,32 @@ TWO = {"mean": 0.5052, "sum": 0.5313}
 def test_printed_numbers_have_no_statistical_verdict(asked, readings, verdict, reading):
     """Alone they are printed; a reading makes them consistent or not, and is named."""
     judged = judge_printed(claim(**asked), readings)
-    assert (judged.verdict, judged.reading, judged.n) == (verdict, reading, len(readings))
+    assert (judged.answer, judged.reading, judged.n) == (verdict, reading, len(readings))
 
 
 @given(printed=st.integers(1, 9999), off=st.floats(-0.4999, 0.4999))
 def test_rounding_to_the_printed_number(printed, off):
     """Whatever rounds to the last printed digit agrees, and no more."""
     number = claim(printed=printed / 100, rounding=0.01)
-    assert judge_printed(number, {"x": (printed + off) / 100}).verdict == "consistent"
+    assert judge_printed(number, {"x": (printed + off) / 100}).answer == "consistent"
     beyond = (printed + off + np.sign(off or 1)) / 100
-    assert judge_printed(number, {"x": beyond}).verdict == "inconsistent"
+    assert judge_printed(number, {"x": beyond}).answer == "inconsistent"
 
 
 def on_runs(evidence, verdict, estimate=1.0):
     """A verdict by five blocks."""
     ends = (estimate - 0.01, estimate + 0.01)
     named = {"kind": "95 % t interval", "n": 5, "n_of": "block", "of": "one over two"}
-    return Verdict(evidence, verdict, estimate, ends, **named)
+    return ClaimVerdict(evidence, verdict, estimate, ends, **named)
 
 
 def test_readers_see_every_verdict_and_where_they_differ():
     """What runs can judge by kind, opposite verdicts, printed numbers that contradict; rows with notes."""
     emulated, simulated = (
-        Verdict(kind, "not testable", reason="of prices") for kind in ("emulated", "simulated")
+        ClaimVerdict(kind, "not testable", reason="of prices") for kind in ("emulated", "simulated")
     )
-    bare = Verdict("published", "not testable", reason=NO_NUMBER)
-    wrong = Verdict("published", "inconsistent", 1.234567, reading="a over b")
+    bare = ClaimVerdict("published", "not testable", reason=NO_NUMBER)
+    wrong = ClaimVerdict("published", "inconsistent", 1.234567, reading="a over b")
     old, supported = claim(0.9, 1.1, confounds=["old"]), on_runs("emulated", "supported")
     opposite = on_runs("simulated", "contradicted", 1.5)
     entries = (

@@ -104,15 +104,15 @@ def test_other_readings_are_another_verdict(claim, altered, reading, factor, lev
         data = {name: stored(name) for name in ("mtu", "long_path", altered)}
     evidence = "emulated"
     if altered == "long_path_repeats":
-        assert judged(claim, data).verdict == NOT_TESTABLE
+        assert judged(claim, data).answer == NOT_TESTABLE
         data, evidence = {name: as_measured(one) for name, one in data.items()}, "measured"
         block = data[altered].block
         levels = {"block": block.where(block % 2 == 0)}
     found = judged(claim, data, evidence)
-    assert found.verdict == before
+    assert found.answer == before
     assert found.estimate == pytest.approx(ESTIMATES.get(claim, found.estimate), rel=0.05)
     other = scaled(data[altered], reading, factor, **levels)
-    assert judged(claim, {**data, altered: other}, evidence).verdict == after
+    assert judged(claim, {**data, altered: other}, evidence).answer == after
 
 
 def test_a_busy_machine_or_another_rate_is_no_evidence_on_tokens():
@@ -120,8 +120,8 @@ def test_a_busy_machine_or_another_rate_is_no_evidence_on_tokens():
     slow = scaled(TOKENS, "token_throughput", 0.5, path="local_wire_10m")
     busy = {"token_exchange": scaled(slow, "host_cpu_time", 3.5)}
     found = judged("beowulf_local_gain", busy)
-    assert found.verdict == NOT_TESTABLE and "machine limits switched local wires" in found.reason
-    assert judged("beowulf_switch_latency", busy).verdict == FOR
+    assert found.answer == NOT_TESTABLE and "machine limits switched local wires" in found.reason
+    assert judged("beowulf_switch_latency", busy).answer == FOR
     fast = token_campaign(only=("local_wire_100m", "bonded_shared_10m"), preset="quick")
     found = judged("beowulf_local_gain", {"token_exchange": fast})
     assert "not run at the study's rate" in found.reason
@@ -172,7 +172,7 @@ SIZE = {"hpl_size": size_campaign(blocks=3, noise=0.002)}
     ],
 )
 def test_verdicts_on_planted_campaigns(claim, data, verdict):
-    assert judged(claim, data).verdict == verdict
+    assert judged(claim, data).answer == verdict
 
 
 def test_two_studies_of_one_kind_of_evidence_are_one_judgement():
@@ -184,7 +184,7 @@ def test_two_studies_of_one_kind_of_evidence_are_one_judgement():
     }
     data = {name: as_measured(dataset) for name, dataset in data.items()}
     found = judged("bonding_efficiency_falls", data, "measured")
-    assert found.of.startswith("one link, ") and found.verdict == FOR
+    assert found.of.startswith("one link, ") and found.answer == FOR
 
 
 BLOCKS = campaign(blocks=6, noise=0.005)
@@ -232,8 +232,8 @@ def altered():
 )
 def test_verdicts_on_hpl_follow_the_rates(altered, claim, evidence, before, after):
     """Where only one case of several simulated ones changes, nothing is decided."""
-    assert judged(claim, PLANTED_CASES, evidence).verdict == before
-    assert judged(claim, altered, evidence).verdict == after
+    assert judged(claim, PLANTED_CASES, evidence).answer == before
+    assert judged(claim, altered, evidence).answer == after
 
 
 @pytest.mark.more
@@ -243,7 +243,7 @@ def test_every_variant_of_the_model_is_judged():
     levels = {"interconnect": "gige", "nodes": 36, "vary": "latency=high"}
     other = scaled(SMITH["hpl_paper_sensitivity"], "hpl_rate", 2.0, **levels)
     found = judged("fortinet_slow_drops", smith(hpl_paper_sensitivity=other), "simulated")
-    assert found.verdict == OPEN and "18 of 19" in found.reason
+    assert found.answer == OPEN and "18 of 19" in found.reason
     assert judged("fortinet_slow_drops", smith(hpl_paper_sensitivity=None), "simulated").n == 1
 
 
@@ -252,7 +252,7 @@ def test_what_hpls_campaigns_cannot_tell_is_said():
     assert "beyond 8 nodes" in judged("fortinet_slow_goes_on", PLANTED_CASES).reason
     assert "calibrated" in judged("fortinet_fast_level", PLANTED_CASES, "simulated").reason
     assert (
-        judged("fortinet_fast_straight", PLANTED_CASES).verdict == AGAINST
+        judged("fortinet_fast_straight", PLANTED_CASES).answer == AGAINST
     )  # all fall alike, as planted
     fast = (BLOCKS.role == "survey") & (BLOCKS.interconnect == "10gige")
     slow = BLOCKS.assign(goodput=BLOCKS.goodput.where(~fast, 2.1e9))
@@ -261,7 +261,7 @@ def test_what_hpls_campaigns_cannot_tell_is_said():
     )
     alone = smith_campaign("hpl_larger", {"interconnect": ["gige", "10gige"]})
     found = judged("fortinet_infiniband_on_par", smith(hpl_larger=alone), "simulated")
-    assert found.verdict == NOT_TESTABLE
+    assert found.answer == NOT_TESTABLE
 
 
 def test_messages_are_counted():
@@ -271,13 +271,13 @@ def test_messages_are_counted():
         "hpl_paper_simulated": stored("hpl_paper_simulated", "smith"),
         "hpl_messages": payload,
     }
-    assert judged("fortinet_few_small_messages", studies, "simulated").verdict == AGAINST
-    assert judged("fortinet_few_small_bytes", studies, "simulated").verdict == FOR
+    assert judged("fortinet_few_small_messages", studies, "simulated").answer == AGAINST
+    assert judged("fortinet_few_small_bytes", studies, "simulated").answer == FOR
     emulated = judged("fortinet_few_small_messages", studies)
-    assert (emulated.verdict, emulated.kind) == (AGAINST, "count")
+    assert (emulated.answer, emulated.kind) == (AGAINST, "count")
     few = payload.payload_messages * xr.where(payload["size"] < 4096, 0.001, 1)
     other = {"hpl_messages": payload.assign(payload_messages=few)}
-    assert judged("fortinet_few_small_messages", other).verdict == FOR
+    assert judged("fortinet_few_small_messages", other).answer == FOR
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.8, FOR), (0.5, AGAINST)])
@@ -290,13 +290,13 @@ def test_a_users_cluster_of_known_peak_has_an_efficiency(share, verdict):
     described["rpeak"] = {"value": peak, "unit": "flop/s"}
     known = dataset.assign_attrs(testbed_settings=json.dumps(described))
     level = judged("fortinet_fast_level", {"hpl_scaling": known}, "measured")
-    assert level.verdict == verdict and level.estimate == pytest.approx(share, rel=0.02)
+    assert level.answer == verdict and level.estimate == pytest.approx(share, rel=0.02)
 
 
 def test_printed_numbers_agree_in_one_reading_but_for_two_claims():
     """One efficiency is a unit of its last digit off, and jumbo frames reach 80 % of what 'non-blocking' means."""
     found = {one.claim.id: one.verdicts[0] for one in evaluate(SHIPPED, {})}
-    wrong = {claim for claim, one in found.items() if one.verdict == "inconsistent"}
+    wrong = {claim for claim, one in found.items() if one.answer == "inconsistent"}
     assert wrong == {"nemo_non_blocking", "bonding_two_nodes"}
     for claim, reading in {
         "nemo_total_1500": "1 MB = 1000 KB",
@@ -306,7 +306,7 @@ def test_printed_numbers_agree_in_one_reading_but_for_two_claims():
         "fortinet_largest_order": "Appendix B's order over 100",
         "fortinet_fast_bandwidth": "10^6 B in frames of 9000 B",
     }.items():
-        assert found[claim].verdict == "consistent" and reading in found[claim].reading
+        assert found[claim].answer == "consistent" and reading in found[claim].reading
 
 
 def test_other_printed_numbers_are_another_verdict(monkeypatch):
@@ -321,16 +321,16 @@ def test_other_printed_numbers_are_another_verdict(monkeypatch):
     monkeypatch.setattr(published, "facts", lambda name: changed.get(name) or facts(name))
     monkeypatch.setattr(published, "table", lambda name: blog if name == "bonding" else table(name))
     claims = ("fortinet_infiniband_raw", "fortinet_fast_bandwidth", "beowulf_local_gain")
-    assert {judged(claim, {}, "published").verdict for claim in claims} == {"inconsistent"}
-    assert judged("bonding_two_nodes", {}, "published").verdict == "consistent"
+    assert {judged(claim, {}, "published").answer for claim in claims} == {"inconsistent"}
+    assert judged("bonding_two_nodes", {}, "published").answer == "consistent"
 
 
 def test_claims_on_top500_follow_its_lists(monkeypatch):
     """Seven printed numbers are those of the lists; another list contradicts them. What no table has stays printed."""
     claims = [claim.id for claim in SHIPPED.claims if claim.aggregate]
-    verdicts = {claim: judged(claim, {}, "published").verdict for claim in claims}
+    verdicts = {claim: judged(claim, {}, "published").answer for claim in claims}
     assert sorted(verdicts.values()) == 7 * ["consistent"] + ["printed"]
     table, other = published.table, published.table("top500_families")
     other["ratio_of_sums_percent"] += 0.02
     monkeypatch.setattr(published, "table", lambda name: other if "top500" in name else table(name))
-    assert judged("bonding_top500_gige_average", {}, "published").verdict == "inconsistent"
+    assert judged("bonding_top500_gige_average", {}, "published").answer == "inconsistent"

@@ -93,12 +93,14 @@ def test_other_programs_run_on_their_host_under_a_guard():
     assert there == f"{guard} /opt/iperf3 --server --bind 10.1.0.2"
 
 
-def state(times=1, ports={}, **interfaces):
+def state(times=1, ports=None, **interfaces):
     """A node's state as node_state.py tells of it: interfaces with addresses, what they sent so often, and what is
     below them; RDMA ports with what they sent and their link layer."""
     keys, below = ("addresses", "sent", "lower"), (None,)
     told = {name: dict(zip(keys, (*its, *below))) for name, its in interfaces.items()}
-    rdma = {name: {"sent": sent, "link_layer": layer} for name, (sent, layer) in ports.items()}
+    rdma = {
+        name: {"sent": sent, "link_layer": layer} for name, (sent, layer) in (ports or {}).items()
+    }
     for counted in (*told.values(), *rdma.values()):
         counted.update(sent=times * counted["sent"], received=0, mtu=1500)
     return {"hostname": "n1", "interfaces": told, "rdma": rdma}

@@ -35,7 +35,7 @@ def run(network=None, lines="", **point):
     if lines:
         commands = [replace(command, files={"flows.txt": lines}) for command in commands]
     with simulated.open_testbed(machine, {"under_test": {}}) as testbed:
-        outcome = judge(testbed.run(trial, commands), flows.parse)
+        outcome = judge(testbed.run(trial, commands), flows.TOOL.parse)
     assert outcome.status == "ok", outcome.reason
     return {reading.name: reading.value for reading in outcome.readings}
 

@@ -238,30 +238,31 @@ def inside(chance, packed):
 def test_values_are_compared_as_they_were_kept(tmp_path, counts):
     """A damaged record of a dataset's values is refused, or every difference is told."""
     source = (REFERENCE / manifest.DATASET).read_bytes()
-    whole = content.kept(REFERENCE)
+    whole = content.stored(REFERENCE)
     for number, chance in cases("values"):
         (tmp_path / manifest.DATASET).write_bytes(inside(chance, source))
 
         def read():
-            kept = content.kept(tmp_path)
+            kept = content.stored(tmp_path)
             return kept, content.differences(kept, whole)
 
         found = told(number, read, counts, (whole, []))
         assert found is None or (found[0] == whole) == (not found[1]) or not found[0], number
 
 
-def test_recordings_are_read_as_they_were_kept(tmp_path, counts):
+def test_recordings_are_read_as_they_were_kept(monkeypatch, tmp_path, counts):
     """A damaged recording of a program is refused, or it is another one, whose checksum differs."""
     source = min(recording.STORE.glob("*.txt.xz"), key=lambda file: file.stat().st_size)
     program = source.name.rsplit("-", 1)[0]
     store = tmp_path / "programs"
     store.mkdir()
     file = Path(shutil.copy(source, store))
-    whole, digest = recording.kept(program, store), recording.digest(program, store)
+    monkeypatch.setattr(recording, "STORE", store)
+    whole, digest = recording.by_ranks(program), recording.digest(program)
     for number, chance in cases("recording"):
         file.write_bytes(inside(chance, source.read_bytes()))
-        found = told(number, lambda: recording.kept(program, store), counts, whole)
-        assert found in (None, whole) or recording.digest(program, store) != digest, number
+        found = told(number, lambda: recording.by_ranks(program), counts, whole)
+        assert found in (None, whole) or recording.digest(program) != digest, number
 
 
 @pytest.fixture(scope="module")
@@ -353,7 +354,7 @@ def fields_changed(chance, data):
 
 def contents(folder):
     """The digest of each file of a campaign that its record names."""
-    return {name: digest for name, digest in manifest.digests(folder).items()}
+    return dict(manifest.digests(folder))
 
 
 def test_zip_files_are_unpacked_as_they_were_written(tmp_path, packed, counts, monkeypatch):

@@ -1,7 +1,7 @@
 """The history of a cluster: planted changes are found with their dates and places, and unchanged years stay quiet."""
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -35,11 +35,11 @@ def test_a_year_with_two_changes_and_a_bad_night():
     assert kernels.shift.low <= 74 <= kernels.shift.high and not kernels.nodes
     assert kernels.facts == (("kernel", "6.1.0-31", "6.1.0-32"),)
     assert kernels.shift.named <= 80 and not kernels.shift.is_drift
-    assert all(-0.035 < moved.size < -0.025 for moved in kernels.moved)
+    assert all(-0.035 < quantity.size < -0.025 for quantity in kernels.quantities)
     assert cable.nodes == ("n7",) and cable.shift.is_drift and cable.facts == ()
     assert abs(cable.shift.first - 200) <= 6 and cable.shift.named <= 225
-    assert len(cable.moved) == 2 and all(
-        moved.size == pytest.approx(-0.08, abs=0.015) for moved in cable.moved
+    assert len(cable.quantities) == 2 and all(
+        quantity.size == pytest.approx(-0.08, abs=0.015) for quantity in cable.quantities
     )
     (bad,) = found.bad_nights
     assert bad.session == 150 and not bad.nodes and bad.size == pytest.approx(-0.18, abs=0.03)
@@ -150,7 +150,7 @@ def test_who_returns_slow_is_named_and_nobody_else(nodes, slow, away, loss):
     assert found.answer == ("slower" if loss else "no change")
     for one in found.changes:
         assert one.shift.first == away[1]
-        assert one.moved[0].size == pytest.approx(-loss, abs=0.01)
+        assert one.quantities[0].size == pytest.approx(-loss, abs=0.01)
 
 
 @pytest.mark.parametrize("scatter", [0.001, 0.02])
@@ -279,7 +279,7 @@ def test_nights_of_a_csv(tmp_path):
     )
     history = reading.read([file])
     assert history.values.session.tolist() == [0, 0, 1, 2]
-    assert history.sessions[1].time == datetime(2026, 1, 2, 23, tzinfo=timezone.utc)
+    assert history.sessions[1].time == datetime(2026, 1, 2, 23, tzinfo=UTC)
 
 
 def test_the_stored_rates_keep_the_goal_and_are_the_codes():

@@ -173,7 +173,7 @@ def in_report(page):
 def in_typst(source):
     """What of a PDF's source Typst would read or open, or what has become a heading."""
     without = re.sub(r'#"(?:[^"\\]|\\.)*"|`+[^`]*`+|\\.', "", source.partition("Before")[2])
-    own = [call for call in re.findall(r'(?:read|image|link|include|plugin)\("[^"]*"', without)]
+    own = re.findall(r'(?:read|image|link|include|plugin)\("[^"]*"', without)
     strange = [call for call in own if not re.search(r'image\("figures/|link\("https?://', call)]
     return [*in_terminal(source), *strange, *re.findall(r"^=+ Heading.*", without, re.M)]
 

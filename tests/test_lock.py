@@ -178,7 +178,7 @@ def test_the_lock_of_another_user_can_be_asked_for(tmp_path):
     file = tmp_path / "theirs"
     file.write_text("a run of theirs")
     file.chmod(0o444)
-    with lock.held(file, "mine"), pytest.raises(lock.Taken), lock.held(file, "again"):
+    with lock.held(file, "mine"), pytest.raises(lock.LockBusy), lock.held(file, "again"):
         pytest.fail("held twice")
     (tmp_path / "link").symlink_to(file)
     with pytest.raises(OSError), lock.held(tmp_path / "link", "x"):
@@ -236,7 +236,9 @@ def test_who_holds_the_name_and_says_nothing_is_waited_for_with_the_way_out(shar
         squatter.bind(f"\0falloff-measuring{lock._suffix(shared)}")
 
         def wait(message):
-            assert message.startswith("another run is at work here") and "FALLOFF_LOCKS" in message
+            assert (
+                message.startswith("another run is measuring here") and "FALLOFF_LOCKS" in message
+            )
             squatter.close()
 
         with lock.measuring(shared, "mine", wait) as waited:

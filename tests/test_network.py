@@ -164,7 +164,7 @@ def is_gone(state: Path, namespaces: set[int]) -> bool:
 
 def inodes(state: Path) -> set[int]:
     """The network namespaces of a state folder that somebody made."""
-    return {os.stat(space / "net").st_ino for space in netns.kept(state)}
+    return {os.stat(space / "net").st_ino for space in netns.with_namespaces(state)}
 
 
 def in_use() -> set[int]:
@@ -197,7 +197,7 @@ def test_nothing_stays_behind_kill_9(testbed, kind, owner):
     """Processes, mounts, threads and folder of the dead owner go by themselves; a living testbed is not touched."""
     process, state = owner
     namespaces = inodes(state)
-    assert len(netns.processes(netns.kept(state))) >= 2
+    assert len(netns.processes(netns.with_namespaces(state))) >= 2
     process.kill()
     process.wait()
     assert within(10, lambda: is_gone(state.parent, namespaces))
@@ -260,7 +260,7 @@ def test_trials_that_end_their_networks_do_not_disturb_the_end(tmp_path):
         threads = [threading.Thread(target=make_and_end, args=(state,)) for _ in range(4)]
         for thread in threads:
             thread.start()
-        assert within(10, lambda: len(netns.kept(state)) > 5)
+        assert within(10, lambda: len(netns.with_namespaces(state)) > 5)
     for thread in threads:
         thread.join(20)
     assert is_gone(state, set())

@@ -63,7 +63,7 @@ def test_program_runs_and_its_rates_order_sensibly(monkeypatch):
     assert 8 / max(found["core_byte_s"]) < max(found["strided_s"])
 
 
-def test_arrays_are_four_times_the_last_level_caches(tmp_path):
+def test_arrays_are_four_times_the_last_level_caches(monkeypatch, tmp_path):
     """Two caches of 32 MiB, each shared by two processors, make 256 MiB; unknown caches the least size."""
     for processor, shared in enumerate(("0-1", "0-1", "2-3", "2-3")):
         for index, level, size, whose in (
@@ -74,8 +74,9 @@ def test_arrays_are_four_times_the_last_level_caches(tmp_path):
             cache.mkdir(parents=True)
             for name, value in (("level", level), ("size", size), ("shared_cpu_list", whose)):
                 (cache / name).write_text(f"{value}\n")
-    assert node_rates.array_mib(tmp_path) == 4 * 2 * 32
-    assert node_rates.array_mib(tmp_path / "nowhere") == 64
+    for folder, size in ((tmp_path, 4 * 2 * 32), (tmp_path / "nowhere", 64)):
+        monkeypatch.setattr(node_rates, "_PROCESSORS", folder)
+        assert node_rates.array_mib() == size
 
 
 def test_falloff_rates_measures_on_a_testbed(monkeypatch, capsys):

@@ -64,7 +64,7 @@ SLOW = "pace: rank 0 calls 9 charged 1.0 computed 0.01 late {late} stretch 100 e
 def test_a_late_node_is_named(job, verdict):
     """More than half a percent of what was charged, of the whole time in slow motion, or a rank of which nobody knows, and the
     pace was not kept."""
-    assert pace.kept([job], 4) == verdict
+    assert pace.verdict([job], 4) == verdict
 
 
 # Nodes whose library is a stand-in, so that what it says can be chosen.
@@ -199,7 +199,7 @@ def test_a_call_takes_as_long_as_its_operations_and_computes_for_real(program, f
 def test_a_machine_that_is_too_slow_is_late(program):
     """At a rate that no machine has; one call may be late by the credit of 2 ms, 40 large ones are later."""
     *_, stderr = under_pace(program, "cblas_dgemm", 40, 600, PACE_FLOP_S="1e18")
-    assert "host-bound" in pace.kept([job((0, 0), said=stderr)], 1)
+    assert "host-bound" in pace.verdict([job((0, 0), said=stderr)], 1)
 
 
 def test_a_daemon_takes_the_share_that_is_asked_for(program):

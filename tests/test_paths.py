@@ -247,7 +247,7 @@ POINT = {
 def exchanged(testbed, commands):
     """A trial's transcript and the judgement of it."""
     transcript = run(testbed, *commands, runner="token_exchange", **POINT)
-    return transcript, judge(transcript, token_exchange.parse)
+    return transcript, judge(transcript, token_exchange.TOOL.parse)
 
 
 @alone

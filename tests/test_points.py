@@ -200,8 +200,8 @@ def test_each_figure_and_parameter_of_a_log_is_a_course(tmp_path):
     text = telling.text(found)
     assert len(found.history.sessions) == 30 and found.history.values.what.nunique() == 4
     (only,) = found.changes
-    assert [as_written(moved.what) for moved in only.moved] == ["net size=2 triad"]
-    assert only.moved[0].size == pytest.approx(-0.1, abs=0.01) and "MB/s" in text
+    assert [as_written(quantity.what) for quantity in only.quantities] == ["net size=2 triad"]
+    assert only.quantities[0].size == pytest.approx(-0.1, abs=0.01) and "MB/s" in text
 
 
 @pytest.mark.parametrize(("other", "factor"), [("GB/s", 1e-3), ("Gbit/s", 8e-3), ("kB/s", 1e3)])

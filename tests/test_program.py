@@ -164,7 +164,7 @@ def test_a_replay_computes_as_long_as_the_emulated_program():
     } | campaigns.read("program_others_replayed").levels["program interconnect nodes"]
     times = [program.times(runs) for runs in emulated_]
     for name, of_campaign in [(name, each) for each in times for name in each.program.values]:
-        found = program.slower(of_campaign.sel(program=name), recording.kept(name))
+        found = program.slower(of_campaign.sel(program=name), recording.by_ranks(name))
         assert len(found) == 9
         for at, by in found.items():
             assert by == pytest.approx(stated_[f"{name} {at}"]["computing"], rel=0.01), (name, at)
@@ -255,8 +255,8 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
     shutil.copy(folder / "in.melt", tmp_path)
     words = ("lmp", "-log", "none", "-in", "in.melt")
     launch = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2")
-    code, text = payload.run([*launch, *words], library, "FALLOFF_RECORD")
-    found, shipped = recording.read(text), recording.kept("lammps")[2]
+    code, (text,) = payload.run([*launch, *words], {"FALLOFF_RECORD": library})
+    found, shipped = recording.read(text), recording.by_ranks("lammps")[2]
     assert code == 0 and recording.is_monitored(text)
     for ours, theirs in zip(found, shipped, strict=True):
         assert sum(c.size for c in ours) == pytest.approx(sum(c.size for c in theirs), rel=0.01)
@@ -271,7 +271,8 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
         argv = ("replay", "lammps", repr(values["computing_mean"] / mean))
         trial = Trial("t", "point", "replay", 1, 1, {"interconnect": "gige", "nodes": 2})
         outcome = judge(
-            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]), replay_tool.parse
+            bed.run(trial, [Command(argv, ranks=2, files=command, timeout_s=60)]),
+            replay_tool.TOOL.parse,
         )
     (took,) = (one.value for one in outcome.readings if one.name == "replay_time")
     assert took == pytest.approx(values["program_time"], rel=0.1)

@@ -51,7 +51,7 @@ def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
             files = replay_actions.files(found)
             command = Command(("replay",), ranks=8, files=files, timeout_s=60)
             there = {**point, "interconnect": network}
-            _, readings = run(bed, there, command, replay_tool.parse)
+            _, readings = run(bed, there, command, replay_tool.TOOL.parse)
             replayed[network] = readings["replay_time"]
     assert direct["gige"] > 1.15 * direct["10gige"]
     assert replayed == pytest.approx(direct, rel=0.02)
@@ -65,7 +65,7 @@ def test_the_recording_is_what_was_called(tmp_path):
     subprocess.run(["mpicc", "-O1", str(PROGRAM), "-o", program], check=True)
     library = experiment.executables.find("record.so", {})
     launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", program]
-    code, text = payload.run(launch, library, "FALLOFF_RECORD")
+    code, (text,) = payload.run(launch, {"FALLOFF_RECORD": library})
     assert code == 0
     ranks = recording.read(text)
     assert len(ranks) == 4
@@ -182,14 +182,14 @@ def computed_s(ranks):
 def test_the_stored_recordings_are_carried_on():
     """Both examples share out the same work: carried on to more ranks, these compute as much together as was recorded."""
     for program in ("stencil", "transpose"):
-        kept = recording.kept(program)
+        kept = recording.by_ranks(program)
         recorded = computed_s(kept[max(kept)])
         for ranks in (32, 64):
             found = recording.of(program, ranks)
             assert len(found) == ranks
             assert computed_s(found) == pytest.approx(recorded, rel=0.15)
     with pytest.raises(FalloffError, match="did you mean 'stencil'"):
-        recording.kept("stencill")
+        recording.by_ranks("stencill")
     with pytest.raises(FalloffError, match="cannot name a program"):
         recording.keep(TEXT, "../evil")
 

@@ -82,7 +82,7 @@ def test_the_bar_shows_text_and_leaves_nothing(terminal):
     plain = event(3)
     point = {**plain.trial.point, "interconnect": "\x1b]0;title\x07\x9b2J\rgige\u202e"}
     show(replace(plain, trial=replace(plain.trial, point=point)))
-    show(Event("told", None, None, 3, 19, None, "\r\x1b[Ka\x1b[31mb"))
+    show(Event("message", None, None, 3, 19, None, "\r\x1b[Ka\x1b[31mb"))
     assert terminal.seen()[0] == "ab" and "on gige, " in terminal.seen()[1]
     assert not set(terminal.getvalue()) & set("\x1b\x07\x9b\u202e")
     show.close()

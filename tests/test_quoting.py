@@ -13,7 +13,7 @@ from odd_names import ODD
 
 from analysis import paths, publish
 from analysis.quoting import MOST, as_data, as_markdown, as_written, quoted
-from runners.terminal import Printed, printable
+from runners.terminal import PrintableStream, printable
 
 HONEST = [*ODD, "a -- b", "https://x.y//z"]
 SEQUENCES = [
@@ -98,7 +98,7 @@ def test_a_name_in_code_has_no_backslash():
 def test_a_stream_shows_text():
     """Codes of a terminal do not arrive, and what is quoted is shown as it was written."""
     stream = StringIO()
-    print("a\x1b[31mb", quoted("*c*"), file=Printed(stream, as_written))
+    print("a\x1b[31mb", quoted("*c*"), file=PrintableStream(stream, as_written))
     assert stream.getvalue() == "ab *c*\n"
 
 

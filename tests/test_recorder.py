@@ -28,7 +28,9 @@ needs_fortran = pytest.mark.skipif(
 def recorded(program, *words, ranks=2):
     """The exit code and the text of a recording."""
     library = experiment.executables.find("record.so", {})
-    return payload.run([*LAUNCH, str(ranks), str(program), *words], library, "FALLOFF_RECORD")
+    argv = [*LAUNCH, str(ranks), str(program), *words]
+    code, (text,) = payload.run(argv, {"FALLOFF_RECORD": library})
+    return code, text
 
 
 @pytest.fixture(scope="module")
@@ -175,13 +177,14 @@ def monitored_calls(tmp_path_factory):
 
 
 @needs_mpi
-def test_the_bytes_are_those_that_open_mpi_counts_itself(monitored_calls, tmp_path):
+def test_the_bytes_are_those_that_open_mpi_counts_itself(monitored_calls, monkeypatch, tmp_path):
     """Each call that moves data, of four ranks, also when it is kept; what makes communicators is on neither side."""
     code, text = recorded(monitored_calls, ranks=4)
     assert code == 0 and recording.is_monitored(text)
     names = {call.name for call in recording.read(text)[0]}
     assert names >= {*COLLECTIVES, *NON_BLOCKING, *POINT_TO_POINT}
-    kept = recording.keep(text, "mine", tmp_path)
+    monkeypatch.setattr(recording, "STORE", tmp_path)
+    kept = recording.keep(text, "mine")
     again = lzma.decompress(kept.read_bytes()).decode()
     assert recording.is_monitored(again) and recording.read(again) == recording.read(text)
 

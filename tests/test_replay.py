@@ -27,7 +27,9 @@ pytestmark = needs_simgrid
 
 def recorded(program, *words, ranks):
     library = experiment.executables.find("record.so", {})
-    code, text = payload.run([*LAUNCH, str(ranks), str(program), *words], library, "FALLOFF_RECORD")
+    code, (text,) = payload.run(
+        [*LAUNCH, str(ranks), str(program), *words], {"FALLOFF_RECORD": library}
+    )
     assert code == 0
     return recording.read(text)
 
@@ -43,7 +45,7 @@ def replayed(bed, files, network="gige"):
     ranks = len(files) - 1
     command = Command(("replay", "it", "1.0"), ranks=ranks, files=files, timeout_s=60)
     point = {"interconnect": network, "nodes": ranks}
-    return judge(bed.run(Trial("t", "point", "replay", 1, 1, point), [command]), replay.parse)
+    return judge(bed.run(Trial("t", "point", "replay", 1, 1, point), [command]), replay.TOOL.parse)
 
 
 def readings(bed, found, network="gige"):

@@ -58,7 +58,8 @@ def todays(falls, **changed):
     """A run of today that says the same of each statement."""
     run = campaign(blocks=3)
     verdicts = [
-        reproducing.Verdict("40_scaling", one, "reproduced", "", replace(one, n=3)) for one in falls
+        reproducing.StatementVerdict("40_scaling", one, "reproduced", "", replace(one, n=3))
+        for one in falls
     ]
     return todays_run.TodaysRun(run, tuple(verdicts), "")
 
@@ -319,9 +320,8 @@ def _elements(page: str) -> list[tuple]:
             given = dict(attributes)
             leads = given.get("href") or "#"
             handlers = [name for name in given if name.startswith("on")]
-            if tag in ("script", "img", "iframe", "object", "embed") or handlers:
-                found.append((tag, given))
-            elif not leads.startswith(("#", "https://", "http://")):
+            is_harmless = leads.startswith(("#", "https://", "http://")) and not handlers
+            if tag in ("script", "img", "iframe", "object", "embed") or not is_harmless:
                 found.append((tag, given))
 
     Parser().feed(page.split("<body>", 1)[1].rsplit("<dialog", 1)[0])

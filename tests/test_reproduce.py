@@ -12,13 +12,14 @@ from functools import cache
 import command_line
 import numpy as np
 import pytest
+from calibration.verdicts import of_blocks
 from scipy.stats import ttest_ind
 from synthetic_scale_model import scaling_campaign
 
 import experiment
 from analysis import notebooks, paths, reproducing, rerunning, summary, todays_run
 from analysis.statements import T_INTERVAL, Statement
-from analysis.statistics.reproduction import Reproduction, corrected, of_blocks, reproduction
+from analysis.statistics.reproduction import Reproduction, corrected, reproduction
 from runners import archive, manifest
 from runners.record import FalloffError
 
@@ -306,7 +307,7 @@ def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
 def test_the_first_page_has_it_where_it_was_run(own):
     """The record of the very archive that the report shows, and no other's."""
     digest = reproducing.digest([REFERENCE])
-    told = [reproducing.Verdict("x", finding(), "not reproduced", "It differs.")]
+    told = [reproducing.StatementVerdict("x", finding(), "not reproduced", "It differs.")]
     about = {
         "archive_sha256": digest,
         "ended": "2026-11-23T08:00:00",
@@ -316,10 +317,10 @@ def test_the_first_page_has_it_where_it_was_run(own):
     (paths.REPRODUCED / "a").mkdir(parents=True)
     file = paths.REPRODUCED / "a" / reproducing.RECORD
     file.write_text(reproducing.as_json(told, about))
-    records = reproducing.kept(str(REFERENCE))
+    records = reproducing.saved_runs(str(REFERENCE))
     page = summary.today({}, records).text
     assert "1 not reproduced" in page and "*not reproduced*: it is so." in page
-    assert reproducing.kept(str(paths.REFERENCE / "hpl_messages-scale_model")) == []
+    assert reproducing.saved_runs(str(paths.REFERENCE / "hpl_messages-scale_model")) == []
     file.write_text("{}")
     with pytest.raises(FalloffError, match="damaged .*: delete it"):
-        reproducing.kept(str(REFERENCE))
+        reproducing.saved_runs(str(REFERENCE))

@@ -246,12 +246,13 @@ def test_a_replay_takes_the_recordings_of_one_program(name, monkeypatch, tmp_pat
     """A pattern or a path is no name, and a file that only looks alike is no recording of it."""
     for file in ("mine-x.txt.xz", "mine-2.txt.xz", "other-4.txt.xz", "mine-2-3.bak.txt.xz"):
         shutil.copy(min(recording.STORE.glob("*-2.txt.xz")), tmp_path / file)
-    assert list(recording.kept("mine", tmp_path)) == [2]
-    assert recording.programs(tmp_path) == ["mine", "other"]
+    monkeypatch.setattr(recording, "STORE", tmp_path)
+    assert list(recording.by_ranks("mine")) == [2]
+    assert recording.programs() == ["mine", "other"]
     with pytest.raises(FalloffError, match="there is no recorded program"):
-        recording.kept(name, tmp_path)
+        recording.by_ranks(name)
     with pytest.raises(FalloffError, match="there is no recorded program"):
-        recording.digest(name, tmp_path)
+        recording.digest(name)
 
 
 def test_a_name_is_checked_before_the_program_runs(tmp_path):
@@ -377,7 +378,7 @@ def test_simulations_wait_for_nobody_but_their_own_campaign(monkeypatch, tmp_pat
         lock.measuring(machine, "measures", pytest.fail),
         lock.measuring(simulated, "a", pytest.fail, "/a"),
     ):
-        with lock.measuring({**simulated, "kind": "packets"}, "b", pytest.fail, "/b") as waited:
+        with lock.measuring(simulated, "b", pytest.fail, "/b") as waited:
             assert waited is False
 
         class Waits(Exception):

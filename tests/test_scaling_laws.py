@@ -95,7 +95,7 @@ def test_what_was_held_out_is_foretold():
     factors = np.log(seen / efficiency.sel(interconnect="gige", nodes=36))
     expected = np.expm1(factors.mean()).item()
     assert found.error["gige", "constant"] == pytest.approx(expected, rel=0.01)
-    with pytest.raises(FalloffError, match="nothing to foretell 64 nodes"):
+    with pytest.raises(FalloffError, match="from which to predict 64 nodes"):
         held_out(planted(), 16, 64)
 
 

@@ -78,10 +78,12 @@ def test_a_job_in_the_queue(slurms, state):
 
 
 @pytest.mark.parametrize(("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None)])
-def test_an_allocation(slurms, printed, end):
+def test_an_allocation(slurms, monkeypatch, printed, end):
     """Its hosts in Slurm's order; time to put things back before its end, in the format asked for, if it has one."""
     squeue, scontrol = slurms("squeue", printed), slurms("scontrol", "n1\nn2\n")
-    found = slurm.allocation(ENVIRONMENT)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    found = slurm.allocation()
     assert found == replace(ALLOCATION, deadline=end and end - slurm.RESERVE_S)
     assert squeue.read_text().split()[0] == "%s"
     assert scontrol.read_text().split() == ["show", "hostnames", "n[1-2]"]
@@ -92,10 +94,12 @@ SPINE = "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n"
 
 
 @pytest.mark.parametrize(("printed", "switches"), [(LEAF + SPINE, ["leaf1", "spine"]), ("", None)])
-def test_provenance_tells_the_switches_above_each_host(slurms, printed, switches):
+def test_provenance_tells_the_switches_above_each_host(slurms, monkeypatch, printed, switches):
     """The nearest first; where the site describes no topology it is unknown, not empty."""
     slurms("scontrol", printed)
-    found = slurm.provenance(ALLOCATION, ENVIRONMENT)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    found = slurm.provenance(ALLOCATION)
     assert found["switches"] == {"n1": switches, "n2": switches} and found["hosts"] == ["n1", "n2"]
     assert (found["job"], found["partition"], found["cluster"]) == ("12", "all", None)
 
@@ -303,11 +307,11 @@ def test_status_tells_what_every_block_has(interrupted):
         ({"prints": queued("RUNNING")}, ["job 12: RUNNING, 0:12 of 5:00"]),
         (
             {"complains": "slurm_load_jobs error: Invalid job id specified\n", "code": 1},
-            ["job 12: UNKNOWN", "it said last: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***"],
+            ["job 12: UNKNOWN", "its last output: *** JOB 12 CANCELLED DUE TO TIME LIMIT ***"],
         ),
         (
             {"complains": "slurm_load_jobs error: Connection refused", "code": 1},
-            ["job 12: its state cannot be had (squeue: slurm_load_jobs error: Connection refused)"],
+            ["job 12: its state is unknown (squeue: slurm_load_jobs error: Connection refused)"],
         ),
     ],
 )  # fmt: skip

@@ -46,7 +46,7 @@ def verdicts():
     """The answer to each claim on each kind of evidence."""
     stated = {name: executed(name).quantities for name in NOTEBOOKS}
     return {
-        entry.claim.id: {verdict.evidence: verdict.verdict for verdict in entry.verdicts}
+        entry.claim.id: {verdict.evidence: verdict.answer for verdict in entry.verdicts}
         for entry in evaluate(ledger.load(), stated)
     }
 

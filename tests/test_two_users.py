@@ -137,7 +137,7 @@ def test_runs_of_two_users_measure_one_after_the_other(pair, monkeypatch):
         owner.communicate()
         assert users.left_over() == []
     assert asking.returncode == 1
-    assert f"(process {owner.pid} of user {NAMES[0]}) is at work here" in asking.stderr
+    assert f"(process {owner.pid} of user {NAMES[0]}) is measuring here" in asking.stderr
     assert "campaign hpl_scaling" in asking.stderr and "FALLOFF_LOCKS" in asking.stderr
 
 

@@ -5,13 +5,13 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.judgement import FALLS_OFF, FLAT, UNDECIDED
-from analysis.statistics.unordered import IF_ALIKE, judge_unordered, welch
+from analysis.statistics.unordered import IF_ALIKE, judge_unordered, sum_of_means
 
 
 def test_two_groups_are_welchs_test():
     rng = np.random.default_rng(0)
     one, other = rng.normal(0, 1, 4), rng.normal(1, 3, 6)
-    mean, error, free = welch([(1, one), (-1, other)])
+    mean, error, free = sum_of_means([(1, one), (-1, other)])
     found = stats.ttest_ind(one, other, equal_var=False)
     assert mean / error == pytest.approx(found.statistic) and free == pytest.approx(found.df)
 

@@ -1,13 +1,14 @@
 """Judge every claim on every available kind of evidence."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 import xarray as xr
 
 from analysis import notebooks, paths
-from analysis.claims.judging import PUBLISHED, Verdict, judge, judge_printed
+from analysis.claims.judging import PUBLISHED, ClaimVerdict, judge, judge_printed
 from analysis.claims.ledger import EVIDENCE, Claim, Ledger
 from analysis.claims.readings import readings
 from analysis.statements import Statement
@@ -18,7 +19,7 @@ class Entry:
     """A claim with one verdict for each available kind of evidence, in the order of EVIDENCE."""
 
     claim: Claim
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ClaimVerdict, ...]
 
 
 def evaluate(ledger: Ledger, stated: Mapping[str, Iterable[Statement]]) -> tuple[Entry, ...]:
@@ -27,26 +28,23 @@ def evaluate(ledger: Ledger, stated: Mapping[str, Iterable[Statement]]) -> tuple
 
     If two quantities of a claim have the same kind of evidence, as a user's may, the first is judged.
     """
-    kinds = {one.evidence for of_one in stated.values() for one in of_one}
+    kinds = {statement.evidence for statement in chain.from_iterable(stated.values())}
     printed, entries = readings(), []
     for claim in ledger.claims:
         verdicts = [judge_printed(claim, printed.get(claim.aggregate or claim.id, {}))]
-        found: dict[str, Statement] = {}
-        for one in _judging(claim, stated):
-            found.setdefault(one.evidence, one)
+        by_kind: dict[str, Statement] = {}
+        for name in claim.judged_by:
+            notebook, _, quantity = name.partition("/")
+            for statement in stated.get(notebook, ()):
+                if statement.name == quantity:
+                    by_kind.setdefault(statement.evidence, statement)
         verdicts += [
-            judge(claim, kind, found.get(kind))
+            judge(claim, kind, by_kind.get(kind))
             for kind in EVIDENCE
             if kind in kinds and kind != PUBLISHED
         ]
         entries.append(Entry(claim, tuple(verdicts)))
     return tuple(entries)
-
-
-def _judging(claim: Claim, stated: Mapping[str, Iterable[Statement]]) -> Iterator[Statement]:
-    for name in claim.judged_by:
-        notebook, _, quantity = name.partition("/")
-        yield from (one for one in stated.get(notebook, ()) if one.name == quantity)
 
 
 def stated_on(ledger: Ledger, data: Mapping[str, xr.Dataset]) -> dict[str, tuple[Statement, ...]]:

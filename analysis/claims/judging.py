@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.claims.ledger import Claim
-from analysis.statements import Statement
+from analysis.statements import SIMULATED, Statement
 from analysis.statistics.judgement import (
     CONTRADICTED,
     REFUSED,
@@ -25,7 +25,7 @@ from analysis.statistics.judgement import (
     kind_of,
 )
 
-PUBLISHED, SIMULATED = "published", "simulated"
+PUBLISHED = "published"
 NOT_TESTABLE = "not testable"
 PRINTED, CONSISTENT, INCONSISTENT = "printed", "consistent", "inconsistent"
 NO_NUMBER = "the source prints no number of it"
@@ -38,7 +38,7 @@ RULE = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
 
     The estimate is in the claim's unit, and `interval` is the one that decided; `kind` names it. `of` names the quantity
@@ -47,7 +47,7 @@ class Verdict:
     """
 
     evidence: str
-    verdict: str = ""
+    answer: str = ""
     estimate: float = math.nan
     interval: Interval = UNKNOWN
     kind: str = ""
@@ -59,69 +59,69 @@ class Verdict:
     reading: str = ""
 
 
-def judge(claim: Claim, kind: str, found: Statement | None) -> Verdict:
+def judge(claim: Claim, kind: str, quantity: Statement | None) -> ClaimVerdict:
     """Judge a claim on one kind of evidence by the quantity that a notebook stated. What the ledger rules out is not tested,
     nor what was not run (None).
 
     Raises FalloffError if a ratio is not above 0.
     """
-    if kind in claim.not_testable or found is None:
-        return Verdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
-    if found.answer == REFUSED:
-        return Verdict(kind, NOT_TESTABLE, reason=found.reason)
-    ends, about = (claim.at_least, claim.at_most), {"n": found.n, "n_of": found.n_of}
-    about |= {"of": found.subject, "sessions": found.sessions}
-    if not found.values and found.interval:  # the interval is all that is known of it
-        verdict = kind_of(found.interval, found.interval, *ends)
-        about |= {"kind": found.interval_kind, "interval": found.interval}
-        return Verdict(kind, verdict, found.estimate, **about)
-    values = np.array(found.values)
+    if kind in claim.not_testable or quantity is None:
+        return ClaimVerdict(kind, NOT_TESTABLE, reason=claim.not_testable.get(kind, NO_CAMPAIGN))
+    if quantity.answer == REFUSED:
+        return ClaimVerdict(kind, NOT_TESTABLE, reason=quantity.reason)
+    ends, about = (claim.at_least, claim.at_most), {"n": quantity.n, "n_of": quantity.n_of}
+    about |= {"of": quantity.subject, "sessions": quantity.sessions}
+    if not quantity.values and quantity.interval:  # the interval is all that is known of it
+        verdict = kind_of(quantity.interval, quantity.interval, *ends)
+        about |= {"kind": quantity.interval_kind, "interval": quantity.interval}
+        return ClaimVerdict(kind, verdict, quantity.estimate, **about)
+    values = np.array(quantity.values)
     if kind == SIMULATED:
         return _of_runs(values, *ends, **about)
     judged = judge_range(values, *ends, claim.scale == "ratio")
     about |= {"reason": judged.reason}
-    return Verdict(kind, judged.kind, judged.estimate, *judged.decisive, **about)
+    return ClaimVerdict(kind, judged.kind, judged.estimate, *judged.decisive, **about)
 
 
-def _of_runs(values: np.ndarray, at_least: float, at_most: float, **about) -> Verdict:
+def _of_runs(values: np.ndarray, at_least: float, at_most: float, **about) -> ClaimVerdict:
     if not len(values):
-        return Verdict(SIMULATED, UNDECIDED, reason="no run has a value", **about)
-    inside = (at_least <= values) & (values <= at_most)
-    reason = ""
-    verdict = SUPPORTED if inside.all() else CONTRADICTED
-    if inside.any() and not inside.all():
+        return ClaimVerdict(SIMULATED, UNDECIDED, reason="no run has a value", **about)
+    inside, reason = (at_least <= values) & (values <= at_most), ""
+    if inside.all() or not inside.any():
+        verdict = SUPPORTED if inside.all() else CONTRADICTED
+    else:
         verdict, reason = UNDECIDED, f"{inside.sum()} of {len(values)} runs lie in the range"
     estimate, ends = float(np.median(values)), (float(values.min()), float(values.max()))
-    return Verdict(SIMULATED, verdict, estimate, ends, "range", reason=reason, **about)
+    return ClaimVerdict(SIMULATED, verdict, estimate, ends, "range", reason=reason, **about)
 
 
-def judge_printed(claim: Claim, found: Mapping[str, float]) -> Verdict:
+def judge_printed(claim: Claim, readings: Mapping[str, float]) -> ClaimVerdict:
     """Compare every reading with the printed number, or with the range if no number is printed or
     it is not rounded.
 
     A reading agrees with the printed number if it is the same within half of `rounding`.
     """
-    known = {name: value for name, value in found.items() if math.isfinite(value)}
+    readings = {name: value for name, value in readings.items() if math.isfinite(value)}
     is_printed = math.isfinite(claim.printed)
-    if not known and not is_printed:
-        return Verdict(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
-    if not known:
+    if not readings and not is_printed:
+        return ClaimVerdict(PUBLISHED, NOT_TESTABLE, reason=NO_NUMBER)
+    if not readings:
         how = "follows from the source's numbers" if claim.printed_how else "a bare number"
         named = {"reason": f"{how}: nothing else to check it by", "reading": claim.printed_how}
-        return Verdict(PUBLISHED, PRINTED, claim.printed, **named)
+        return ClaimVerdict(PUBLISHED, PRINTED, claim.printed, **named)
     low, high = claim.at_least, claim.at_most
     if is_printed and math.isfinite(claim.rounding):
         # Slightly more than half, because 0.5 x 0.001 and 0.1085 - 0.108 differ in floating point.
         slack = 0.5 * claim.rounding * (1 + 1e-9) + 1e-12 * abs(claim.printed)
         low, high = claim.printed - slack, claim.printed + slack
-    agreeing = [name for name, value in known.items() if low <= value <= high]
+    agreeing = [name for name, value in readings.items() if low <= value <= high]
     ends = [claim.printed] if is_printed else [end for end in (low, high) if math.isfinite(end)]
-    nearest = min(agreeing or known, key=lambda name: abs(known[name] - np.mean(ends)))
-    return Verdict(
+    nearest = min(agreeing or readings, key=lambda name: abs(readings[name] - np.mean(ends)))
+    return ClaimVerdict(
         PUBLISHED,
         CONSISTENT if agreeing else INCONSISTENT,
-        known[nearest],
-        n=len(known),
+        readings[nearest],
+        n=len(readings),
         n_of="reading",
         reading=" or ".join(agreeing) or nearest,
         reason="" if agreeing else "no reading of the printed numbers gives it",

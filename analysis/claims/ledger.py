@@ -4,7 +4,7 @@ support them."""
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -14,19 +14,17 @@ from analysis.descriptions.tables import (
     Name,
     Table,
     fault,
-    made,
+    must_be,
+    parse,
     read_toml,
     refuse,
-    said,
 )
 from runners.record import unknown, unknown_key
 
 FILE = paths.PUBLISHED / "claims.toml"
-Kind = Annotated[
-    Literal["published", "emulated", "simulated", "measured"],
-    said("one of published, emulated, simulated, measured"),
-]
-EVIDENCE = ("published", "emulated", "simulated", "measured")
+_Kind = Literal["published", "emulated", "simulated", "measured"]
+EVIDENCE = get_args(_Kind)
+Kind = Annotated[_Kind, must_be(f"one of {', '.join(EVIDENCE)}")]
 
 
 class Confound(Table):
@@ -55,7 +53,7 @@ class Claim(Table):
     where: Name
     statement: Name
     unit: Name
-    scale: Annotated[Literal["ratio", "difference"], said("ratio or difference")]
+    scale: Annotated[Literal["ratio", "difference"], must_be("ratio or difference")]
     why: Name
     printed: Limit = math.nan
     rounding: Limit = math.nan
@@ -88,16 +86,15 @@ class Rows(Table):
     @model_validator(mode="after")
     def _are_named(self) -> Self:
         """Each claim is named once, and its confounds are there."""
-        known, seen = {one.id for one in self.confound}, set()
-        wrong = []
+        confounds, earlier, wrong = {confound.id for confound in self.confound}, set(), []
         for number, claim in enumerate(self.claim):
             for name in claim.confounds:
-                if name not in known:
-                    words = unknown_key("names a confound: ", name, known)
+                if name not in confounds:
+                    words = unknown_key("names a confound: ", name, confounds)
                     wrong.append(fault(("claim", number), None, words))
-            if claim.id in seen:
+            if claim.id in earlier:
                 wrong.append(fault(("claim", number, "id"), claim.id, "is there twice"))
-            seen.add(claim.id)
+            earlier.add(claim.id)
         refuse(wrong)
         return self
 
@@ -113,9 +110,9 @@ class Ledger:
 def load(source: str = "", file: Path = FILE) -> Ledger:
     """The claims of one source, or of all if it is ""; raises FalloffError if there are none or the
     file is invalid."""
-    rows = made(Rows, read_toml(file, "claims"), str(file))
+    rows = parse(Rows, read_toml(file, "claims"), str(file))
     chosen = tuple(claim for claim in rows.claim if source in ("", claim.source))
     if not chosen:
         raise unknown("source", source, {claim.source for claim in rows.claim})
     touching = {name for claim in chosen for name in claim.confounds}
-    return Ledger(chosen, tuple(one for one in rows.confound if one.id in touching))
+    return Ledger(chosen, tuple(confound for confound in rows.confound if confound.id in touching))

@@ -34,19 +34,19 @@ def readings() -> Readings:
 def _top500() -> Readings:
     """What the lists themselves have: of a family's systems, or of the one system that the number is about."""
     families = published.table("top500_families").set_index(["list", "family"])
-    found: Readings = {}
+    readings: Readings = {}
     for number in published.facts("top500")["aggregate"]:
         name, unit = number["id"], PERCENT if number["unit"] == "%" else 1.0
         family = families.loc[number["list"], number["family"]]
         if name == "gige_share":
-            found[name] = {"systems of 500": family.systems / SYSTEMS}
+            readings[name] = {"systems of 500": family.systems / SYSTEMS}
         elif name in STATISTICS:
-            found[name] = {
+            readings[name] = {
                 meaning: PERCENT * family[column] for meaning, column in STATISTICS[name].items()
             }
         elif "in_list" in number:
-            found[name] = {"that system in the list": unit * number["in_list"]}
-    return found
+            readings[name] = {"that system in the list": unit * number["in_list"]}
+    return readings
 
 
 def _nemo() -> Readings:
@@ -157,10 +157,8 @@ def _smith() -> Readings:
     facts, table = published.facts("fortinet"), published.table("fortinet_table1")
     networks = facts["micro_benchmarks"]
     fast, infiniband = networks["10gige"], networks["ddr_infiniband"]
-    order, unit = (
-        max(published.facts("fortinet_appendix_b")["deck"]["N"]),
-        facts["table1"]["printed_n_unit"],
-    )
+    order = max(published.facts("fortinet_appendix_b")["deck"]["N"])
+    unit = facts["table1"]["printed_n_unit"]
     memory = facts["cluster"]["memory_per_node"]["value"]
     matrix = (8 * table.N**2 / table.nodes).max()  # bytes per node
     printed = fast["bandwidth"]["value"]

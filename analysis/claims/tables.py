@@ -17,7 +17,7 @@ from analysis.claims.judging import (
     NOT_TESTABLE,
     PUBLISHED,
     RULE,
-    Verdict,
+    ClaimVerdict,
 )
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
@@ -46,11 +46,13 @@ def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> 
             lines += ["", f"{claim.id}: {claim.statement}{marks}"]
             if claim.has_range:
                 lines.append(f"{INDENT}supported by {supporting(claim)}: {claim.why}")
-            verdicts = [f"{one.evidence}: {_verdict(claim, one)}" for one in _speaking(entry)]
+            verdicts = [
+                f"{verdict.evidence}: {_verdict(claim, verdict)}" for verdict in _speaking(entry)
+            ]
             lines += [INDENT + line for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]]
     lines += ["", RULE]
     lines += ["", "What else differs:"] if notes else []
-    lines += [f"{INDENT}[{notes[one.id]}] {one.meaning}" for one in ledger.confounds]
+    lines += [f"{INDENT}[{notes[confound.id]}] {confound.meaning}" for confound in ledger.confounds]
     return "\n".join(_wrapped(line, width) for line in lines[1:])
 
 
@@ -65,32 +67,24 @@ def finding(entries: Sequence[Entry]) -> str:
     """How many claims each kind of evidence can judge, and its verdicts on them, in plain English
     (Markdown)."""
     counts = {kind: _counts(entries, kind) for kind in _kinds(entries)}
-    said = [
-        f"{kind} runs can judge {sum(count[one] for one in OF_RUNS)}: they support {count[SUPPORTED]}, contradict "
+    of_runs = [
+        f"{kind} runs can judge {sum(count[verdict] for verdict in OF_RUNS)}: they support {count[SUPPORTED]}, contradict "
         f"{count[CONTRADICTED]} and leave {count[UNDECIDED]} undecided"
         for kind, count in counts.items()
-        if any(count[one] for one in OF_RUNS)
+        if any(count[verdict] for verdict in OF_RUNS)
     ]
-    first, *others = said or ["no run can judge any"]
+    first, *others = of_runs or ["no run can judge any"]
     words = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
     words += [f"{other.capitalize()}." for other in others]
-    judged = [sum(one.verdict in OF_RUNS for one in entry.verdicts) for entry in entries]
-    if said and 0 in judged:
+    judged = [sum(v.answer in OF_RUNS for v in entry.verdicts) for entry in entries]
+    if of_runs and 0 in judged:
         words.append(f"No run can judge the other {judged.count(0)}.")
+    opposite = list(filter(None, map(_disagreement, entries)))
     several = counted(sum(count > 1 for count in judged), "claim")
-    opposite = [sentence for entry in entries if (sentence := _disagreement(entry))]
-    head = f"More than one kind of run can judge {several}"
-    if opposite:
-        head = f"{head}. On {len(opposite)} of them the verdicts are opposite."
-    elif max(judged) > 1:
-        head = f"{head}, and they never contradict each other."
-    else:
-        head = ""
-    agreeing, not_agreeing = (_counts(entries, PUBLISHED)[one] for one in OF_PRINTED)
-    of_printed = ""
-    if checked := agreeing + not_agreeing:
-        agree = f" and agree with {agreeing}" if not_agreeing else ", and all agree"
-        of_printed = f"The sources' own numbers can check {counted(checked, 'claim')}{agree}."
+    head = f"More than one kind of run can judge {several}. On {len(opposite)} of them the verdicts are opposite."
+    agreeing, not_agreeing = (_counts(entries, PUBLISHED)[verdict] for verdict in OF_PRINTED)
+    checked = counted(agreeing + not_agreeing, "claim")
+    of_printed = f"The sources' own numbers can check {checked} and agree with {agreeing}."
     return paragraphs(words, [head, *opposite], [of_printed])
 
 
@@ -98,13 +92,13 @@ def _disagreement(entry: Entry) -> str:
     """A claim that one kind of evidence supports and another contradicts, in words; empty for other
     claims."""
     verbs = {SUPPORTED: "support", CONTRADICTED: "contradict"}
-    decided = [one for one in entry.verdicts if one.verdict in verbs]
-    if len({one.verdict for one in decided}) < 2:
+    decided = [verdict for verdict in entry.verdicts if verdict.answer in verbs]
+    if len({verdict.answer for verdict in decided}) < 2:
         return ""
     unit, statement = entry.claim.unit, quoted(entry.claim.statement)
     runs = [
-        f"{one.evidence} runs {verbs[one.verdict]} it ({amount(one.estimate, unit)}, {quoted(one.of)})"
-        for one in decided
+        f"{verdict.evidence} runs {verbs[verdict.answer]} it ({amount(verdict.estimate, unit)}, {quoted(verdict.of)})"
+        for verdict in decided
     ]
     return f"{_short(entry.claim.source)}: “{statement}” But {listed(runs)}."
 
@@ -133,13 +127,14 @@ def contradicted(entries: Sequence[Entry]) -> Table:
     row each."""
     rows = []
     for entry in entries:
-        against = [one for one in entry.verdicts if one.verdict == CONTRADICTED]
-        found = [
-            f"{amount(one.estimate, entry.claim.unit)} {one.evidence}: {one.of}" for one in against
+        against = [verdict for verdict in entry.verdicts if verdict.answer == CONTRADICTED]
+        estimates = [
+            f"{amount(verdict.estimate, entry.claim.unit)} {verdict.evidence}: {verdict.of}"
+            for verdict in against
         ]
-        if found:
+        if estimates:
             source, statement = _short(entry.claim.source), quoted(entry.claim.statement)
-            rows.append((source, statement, supporting(entry.claim), listed(found)))
+            rows.append((source, statement, supporting(entry.claim), listed(estimates)))
     columns = ("Source", "Claim", "Range for it", "Found")
     caption = "The claims that runs contradict. Their intervals are in the supplement."
     return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 42, 14, 34))
@@ -160,7 +155,10 @@ def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[T
         caption = f"The claims of {_short(source)}: the values that support each, and its verdicts."
         label = f"claims-{source.replace('_', '-')}"
         yield Table(label, columns, "lll", rows, caption, widths=(32, 14, 54), long=True)
-    rows = [(notes[one.id], quoted(one.meaning), _short(one.source)) for one in confounds]
+    rows = [
+        (notes[confound.id], quoted(confound.meaning), _short(confound.source))
+        for confound in confounds
+    ]
     if rows:
         columns = ("See", "What else differs", "Source")
         caption = "What else differs where a claim compares or counts."
@@ -183,7 +181,7 @@ def between(low: float, high: float, unit: str, digits: int = DIGITS) -> str:
     return f"{number if last.endswith(f' {name}') else first} to {last}"
 
 
-def estimate(claim: Claim, verdict: Verdict) -> str:
+def estimate(claim: Claim, verdict: ClaimVerdict) -> str:
     """The estimate with the interval behind its verdict and the number of values; empty if it is
     unknown."""
     if not math.isfinite(verdict.estimate):
@@ -214,21 +212,22 @@ def supporting(claim: Claim) -> str:
 def _verdicts(entry: Entry) -> str:
     """Every verdict in a sentence; kinds of evidence with the same verdict share one."""
     kinds: dict[str, list[str]] = {}
-    for one in _speaking(entry):
-        kinds.setdefault(quoted(_verdict(entry.claim, one)), []).append(one.evidence)
-    sentences = [f"{listed(names).capitalize()}: {verdict}." for verdict, names in kinds.items()]
+    for verdict in _speaking(entry):
+        words = quoted(_verdict(entry.claim, verdict))
+        kinds.setdefault(words, []).append(verdict.evidence)
+    sentences = [f"{listed(names).capitalize()}: {words}." for words, names in kinds.items()]
     return " ".join(sentences) or f"{NO_CAMPAIGN.capitalize()}."
 
 
-def _verdict(claim: Claim, one: Verdict) -> str:
+def _verdict(claim: Claim, verdict: ClaimVerdict) -> str:
     """The verdict with what it rests on, or the reason why there is none."""
-    parts = (one.verdict, estimate(claim, one), one.reading, one.of, one.reason)
+    parts = (verdict.answer, estimate(claim, verdict), verdict.reading, verdict.of, verdict.reason)
     return "; ".join(filter(None, parts))
 
 
-def _speaking(entry: Entry) -> list[Verdict]:
+def _speaking(entry: Entry) -> list[ClaimVerdict]:
     """The verdicts, and the reasons why there can be none."""
-    return [one for one in entry.verdicts if one.reason not in (NO_CAMPAIGN, NO_NUMBER)]
+    return [verdict for verdict in entry.verdicts if verdict.reason not in (NO_CAMPAIGN, NO_NUMBER)]
 
 
 def _notes(confounds: Iterable[Confound]) -> dict[str, str]:
@@ -238,7 +237,7 @@ def _notes(confounds: Iterable[Confound]) -> dict[str, str]:
 
 def _kinds(entries: Sequence[Entry]) -> list[str]:
     """The kinds of evidence other than the published numbers."""
-    return [one.evidence for one in entries[0].verdicts if one.evidence != PUBLISHED]
+    return [verdict.evidence for verdict in entries[0].verdicts if verdict.evidence != PUBLISHED]
 
 
 def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
@@ -250,8 +249,8 @@ def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
 
 def _counts(entries: Iterable[Entry], kind: str) -> Counter:
     """The number of claims with each verdict on one kind of evidence."""
-    verdicts = (one for entry in entries for one in entry.verdicts)
-    return Counter(one.verdict for one in verdicts if one.evidence == kind)
+    verdicts = (verdict for entry in entries for verdict in entry.verdicts)
+    return Counter(verdict.answer for verdict in verdicts if verdict.evidence == kind)
 
 
 def _slashed(counts: Counter, of: Sequence[str]) -> str:

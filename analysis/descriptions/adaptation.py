@@ -31,17 +31,17 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     available = networks if testbed.interconnects is None else testbed.interconnects
     if common := [name for name in networks if name in available]:
         factors["interconnect"] = common
-        warm_up = [one for one in warm_up if one.get("interconnect", common[0]) in common]
+        warm_up = [run for run in warm_up if run.get("interconnect", common[0]) in common]
     if testbed.runners is not None:
-        survey = [one for one in survey if one.runner in testbed.runners]
+        survey = [tool for tool in survey if tool.runner in testbed.runners]
     if factors.get("nodes") == [ALL_NODES] and testbed.nodes is not None:
         factors["nodes"] = [testbed.nodes]
     if not testbed.slows_time:
         settings.pop("dilation", None)
-        survey = [one.without("dilation") for one in survey]
-        warm_up = [_without_dilation(one) for one in warm_up]
+        survey = [tool.without("dilation") for tool in survey]
+        warm_up = [_without_dilation(run) for run in warm_up]
         levels = {
-            names: {level: _without_dilation(one) for level, one in table.items()}
+            names: {level: _without_dilation(settings) for level, settings in table.items()}
             for names, table in levels.items()
         }
         levels = {names: table for names, table in levels.items() if any(table.values())}
@@ -121,11 +121,13 @@ def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
         levels=levels,
         settings=settings,
         design=design,
-        survey=[one.within(size) for one in campaign.survey],
+        survey=[survey.within(size) for survey in campaign.survey],
         warm_up=[
-            one if one.get("interconnect") in networks else {**one, "interconnect": first}
-            for one in campaign.warm_up
-            if "nodes" not in one or one["nodes"] in factors.get("nodes", [])
+            warm_up
+            if warm_up.get("interconnect") in networks
+            else {**warm_up, "interconnect": first}
+            for warm_up in campaign.warm_up
+            if "nodes" not in warm_up or warm_up["nodes"] in factors.get("nodes", [])
         ],
     )
 
@@ -133,11 +135,13 @@ def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
 def _filled(campaign: Campaign, testbed: Simulated) -> Campaign:
     """The campaign of HPL on a simulated cluster, on no more nodes than it has and with matrices that
     fill `matrix_bytes` of each."""
-    factors, each = dict(campaign.factors), testbed.ranks_per_node
+    factors, ranks_per_node = dict(campaign.factors), testbed.ranks_per_node
     if "nodes" in factors:
         factors["nodes"] = [n for n in factors["nodes"] if n <= testbed.nodes] or factors["nodes"]
-    settings = {**campaign.settings, "ranks_per_node": each}
-    sized = _sized(factors, settings, campaign.levels.get("nodes", {}), each, testbed.matrix_bytes)
+    settings = {**campaign.settings, "ranks_per_node": ranks_per_node}
+    sized = _sized(
+        factors, settings, campaign.levels.get("nodes", {}), ranks_per_node, testbed.matrix_bytes
+    )
     rates = {
         name: testbed.network[name].bandwidth.value
         for name in factors.get("interconnect", [])
@@ -152,28 +156,28 @@ def _filled(campaign: Campaign, testbed: Simulated) -> Campaign:
 
 
 def _cluster_design(
-    design: Design, factors: dict[str, list], known: Mapping[str, float | None]
+    design: Design, factors: dict[str, list], rates: Mapping[str, float | None]
 ) -> Design:
-    """What the analysis compares, among the available networks, with their rates as far as `known`,
+    """What the analysis compares, among the available networks, with their rates as far as known,
     and node counts."""
     names = factors["interconnect"]
     if design.compared != "interconnect" or not design.primary:
         return design
-    rates = {name: known[name] for name in names if known[name]}
-    extremes = [min(rates, key=rates.get), max(rates, key=rates.get)] if len(rates) > 1 else []
+    rated = [name for name in names if rates[name]]
+    extremes = [min(rated, key=rates.get), max(rated, key=rates.get)] if len(rated) > 1 else []
     primary: list[Any] = design.primary
     if design.statements:
         primary = _cluster_statements(design.statements, factors, extremes)
-        compared = [one.networks[-1] for one in primary]
+        compared = [statement.networks[-1] for statement in primary]
     else:
         if extremes and not set(primary) <= set(names):
             primary = extremes
         compared = [primary[-1]]
     # What was simulated of the campaign's own nodes says nothing of these.
-    found = design.unset("without_messages").changed(primary=primary)
+    design = design.unset("without_messages").changed(primary=primary)
     if design.control is not None and design.control not in names and compared:
-        found = found.changed(control=compared[0])
-    return found
+        design = design.changed(control=compared[0])
+    return design
 
 
 def _cluster_statements(
@@ -181,61 +185,65 @@ def _cluster_statements(
 ) -> list[Statement]:
     """The statements on available networks, limited to the available nodes; else the first
     statement, on the slowest network against the fastest."""
-    known = [one for one in primary if set(one.networks) <= set(factors["interconnect"])]
-    if not known and extremes:
-        known = [primary[0].changed(networks=extremes)]
+    available = [
+        planned for planned in primary if set(planned.networks) <= set(factors["interconnect"])
+    ]
+    if not available and extremes:
+        available = [primary[0].changed(networks=extremes)]
     cut: list[Statement] = []
-    for one in known:
-        most = max((nodes for nodes in factors["nodes"] if nodes <= one.to), default=0)
-        statement = one.changed(to=most)
-        if one.start in factors["nodes"] and one.start < most and statement not in cut:
+    for planned in available:
+        most = max((nodes for nodes in factors["nodes"] if nodes <= planned.to), default=0)
+        statement = planned.changed(to=most)
+        if planned.start in factors["nodes"] and planned.start < most and statement not in cut:
             cut.append(statement)
     return cut
 
 
 def _problems(
-    factors: dict[str, list], settings: dict[str, Any], known: dict[str, Any], testbed: Cluster
+    factors: dict[str, list], settings: dict[str, Any], entailed: dict[str, Any], testbed: Cluster
 ) -> dict[str, dict[str, Any]]:
     """The settings for each node count on a cluster, as a table of levels; empty if the campaign's
-    own, `known`, hold. Raises FalloffError as `_for_cluster` does."""
-    each = testbed.ranks_per_node
+    own, `entailed`, hold. Raises FalloffError as `_for_cluster` does."""
+    ranks_per_node = testbed.ranks_per_node
     if testbed.matrix_share is None or testbed.memory_bytes is None:
-        if each > 1:
+        if ranks_per_node > 1:
             remedy = "say matrix_share and memory_bytes, or [levels.nodes]"
-            reason = f"{each} processes a node need grids of their own"
+            reason = f"{ranks_per_node} processes a node need grids of their own"
             raise FalloffError(f"testbed {testbed.name}: {reason}: {remedy}")
         return {}
     if not COUNT[0](block := settings.get("NB")):
         raise FalloffError(f"testbed {testbed.name}: NB = {block!r} must be {COUNT[1]}")
-    return _sized(factors, settings, known, each, testbed.matrix_share * testbed.memory_bytes)
+    return _sized(
+        factors, settings, entailed, ranks_per_node, testbed.matrix_share * testbed.memory_bytes
+    )
 
 
 def _sized(
     factors: dict[str, list],
     settings: dict[str, Any],
-    known: dict[str, Any],
-    each: int,
+    levels: dict[str, Any],
+    ranks_per_node: int,
     filled: float,
 ) -> dict[str, dict[str, Any]]:
-    """The table of levels `known`, with HPL's order and grid for each node count: `each` processes
+    """The table of `levels`, with HPL's order and grid for each node count: `ranks_per_node` processes
     and a matrix of `filled` bytes on every node."""
     block = settings["NB"]
-    entailed = dict(known)
+    entailed = dict(levels)
     for nodes in factors.get("nodes", []):
-        sized = problem(nodes, each, filled, block)
+        sized = problem(nodes, ranks_per_node, filled, block)
         # If the order is a factor, its levels hold.
         sized = {name: value for name, value in sized.items() if name not in factors}
         entailed[str(nodes)] = {**entailed.get(str(nodes), {}), **sized}
     return {"nodes": entailed}
 
 
-def problem(nodes: int, each: int, bytes_of_node: float, block: int) -> dict[str, int]:
-    """HPL's N, P and Q for `nodes` nodes with `each` processes each.
+def problem(nodes: int, ranks_per_node: int, bytes_of_node: float, block: int) -> dict[str, int]:
+    """HPL's N, P and Q for `nodes` nodes with `ranks_per_node` processes each.
 
     The matrix fills `bytes_of_node` on every node, rounded down to whole blocks. The grid is as
     nearly square as possible, with no more rows than columns.
     """
-    ranks = nodes * each
+    ranks = nodes * ranks_per_node
     rows = max(divisor for divisor in range(1, math.isqrt(ranks) + 1) if ranks % divisor == 0)
     order = math.isqrt(int(nodes * bytes_of_node / _BYTES_OF_A_NUMBER)) // block * block
     return {"P": rows, "Q": ranks // rows, "N": order}

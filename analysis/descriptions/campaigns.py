@@ -14,6 +14,7 @@ control.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -42,9 +43,9 @@ from analysis.descriptions.tables import (
     extended,
     extending,
     fault,
-    made,
+    must_be,
+    parse,
     refuse,
-    said,
 )
 from runners.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
 from runners.record import FalloffError, unknown_key
@@ -52,11 +53,8 @@ from runners.tools import names as tool_names
 
 ALL_NODES = "all"  # a level of `nodes`: all that the testbed has
 Expected = Literal["falls off", "flat", "rises"]
-MERGED = (
-    "factors",
-    "settings",
-    "design",
-)  # a preset, or a campaign that extends, changes their keys
+# A preset, or a campaign that extends, changes their keys.
+MERGED = ("factors", "settings", "design")
 
 
 def _distinct(levels: list) -> list:
@@ -73,12 +71,9 @@ def _ascending(looks: list[int]) -> list[int]:
 
 def _counted(factors: dict[str, list]) -> dict[str, list]:
     nodes = factors.get("nodes", [])
-    if all(one == ALL_NODES or type(one) is int and one > 0 for one in nodes):
-        return factors
-    words = (
-        f'must be a list of distinct levels, whole numbers from 1 or "{ALL_NODES}" of the testbed'
-    )
-    refuse([fault(("nodes",), nodes, words)])
+    if not all(level == ALL_NODES or type(level) is int and level > 0 for level in nodes):
+        what = f'whole numbers from 1 or "{ALL_NODES}" of the testbed'
+        refuse([fault(("nodes",), nodes, f"must be a list of distinct levels, {what}")])
     return factors
 
 
@@ -86,7 +81,7 @@ Levels = Annotated[
     list[Setting],
     Field(min_length=1),
     AfterValidator(_distinct),
-    said("a list of distinct levels"),
+    must_be("a list of distinct levels"),
 ]
 Factors = Annotated[dict[str, Levels], AfterValidator(_counted)]
 _Two = Field(min_length=2, max_length=2)
@@ -94,21 +89,21 @@ Link = Annotated[list[Count], _Two]
 Looks = Annotated[
     list[Annotated[int, Field(ge=LEAST_BLOCKS)]],
     AfterValidator(_ascending),
-    said(f"looks that ascend from {LEAST_BLOCKS}"),
+    must_be(f"looks that ascend from {LEAST_BLOCKS}"),
 ]
-Level = Annotated[float, Field(gt=0, lt=0.5), said("a level above 0 and below 0.5")]
+Level = Annotated[float, Field(gt=0, lt=0.5), must_be("a level above 0 and below 0.5")]
 
 
 class Statement(Table):
     """A statement about the change of a rate from few nodes to many."""
 
-    networks: Annotated[list[Name], _Two, said("two networks")]
+    networks: Annotated[list[Name], _Two, must_be("two networks")]
     """the rate on the first is compared with that on the second"""
     start: Count = Field(alias="from")
     """the fewer nodes"""
     to: Count
     """the more nodes"""
-    expected: Annotated[Expected, said("one of falls off, flat, rises")] = "falls off"
+    expected: Annotated[Expected, must_be("one of falls off, flat, rises")] = "falls off"
 
     @model_validator(mode="after")
     def _grows(self) -> Self:
@@ -147,9 +142,9 @@ class Design(Table):
     """the nodes at which no network is used"""
     without_messages: dict[str, Positive] | None = None
     """by nodes: what HPL reaches where messages take no time, of the nodes' rate"""
-    baseline: Annotated[Setting | Settings, said("a level, or the settings of a point")] | None = (
-        None
-    )
+    baseline: (
+        Annotated[Setting | Settings, must_be("a level, or the settings of a point")] | None
+    ) = None
     """the level, or the point, that the others are compared with"""
     changes: dict[str, Settings] | None = None
     """by name: how a point differs from the baseline"""
@@ -167,7 +162,7 @@ class Design(Table):
     @property
     def statements(self) -> list[Statement]:
         """The primary statements; empty if `primary` is a pair of levels."""
-        return [one for one in self.primary if isinstance(one, Statement)]
+        return [compared for compared in self.primary if isinstance(compared, Statement)]
 
 
 class Rules(Table):
@@ -176,7 +171,7 @@ class Rules(Table):
 
     blocks: Blocks | None = None
     """the largest number of blocks"""
-    time_budget_s: Annotated[NotNegative, said("seconds, 0 for any")] | None = None
+    time_budget_s: Annotated[NotNegative, must_be("seconds, 0 for any")] | None = None
     looks: Looks | None = None
     """the numbers of valid blocks after which the campaign is judged"""
     one_sided: Level | None = None
@@ -186,21 +181,23 @@ class Rules(Table):
 
     def record(self) -> Stopping:
         """The rules as the record that a plan has."""
-        stated = Rules.model_fields.keys() & self.model_fields_set
-        rules = {name: getattr(self, name) for name in stated}
+        rules = self._rules()
         return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
 
     def with_changes(self, other: "Rules") -> "Rules":
         """These rules, and in their place those that another table states."""
-        stated = Rules.model_fields.keys() & other.model_fields_set
-        return self.changed(**{name: getattr(other, name) for name in stated})
+        return self.changed(**other._rules())
+
+    def _rules(self) -> dict[str, Any]:
+        """The rules that the table states; a preset states more."""
+        return {name: rule for name, rule in _stated(self).items() if name in Rules.model_fields}
 
     def of_blocks(self, blocks: int) -> "Rules":
         """These rules with so many blocks and without looks."""
-        kept = {
-            name: getattr(self, name) for name in self.model_fields_set - {"looks", "one_sided"}
-        }
-        return Rules(**{**kept, "blocks": blocks})
+        rules = _stated(self)
+        for name in ("looks", "one_sided"):
+            rules.pop(name, None)
+        return Rules(**{**rules, "blocks": blocks})
 
 
 class Preset(Rules):
@@ -216,7 +213,7 @@ class Survey(Table, extra="allow"):
 
     __pydantic_extra__: dict[str, Setting]
     runner: Name
-    links: Annotated[list[Link], said("pairs of nodes")]
+    links: Annotated[list[Link], must_be("pairs of nodes")]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -225,8 +222,8 @@ class Survey(Table, extra="allow"):
 
     def without(self, setting: str) -> "Survey":
         """The same survey without a setting."""
-        kept = {key: value for key, value in self.settings.items() if key != setting}
-        return Survey(runner=self.runner, links=self.links, **kept)
+        others = {key: value for key, value in self.settings.items() if key != setting}
+        return Survey(runner=self.runner, links=self.links, **others)
 
     def within(self, nodes: int) -> "Survey":
         """The same survey of the links between the first nodes."""
@@ -245,7 +242,7 @@ class Campaign(Table):
     """the benchmark tool, a file in runners/tools"""
     testbed: Name = "emulated"
     """the testbed that it is for, a file in data/testbeds"""
-    seed: Annotated[int, said("a whole number")]
+    seed: Annotated[int, must_be("a whole number")]
     """of the order of the trials in each block"""
     grouped_by: Name | None = None
     """the factor whose levels stay together in a block"""
@@ -266,9 +263,9 @@ class Campaign(Table):
     @field_validator("runner")
     @classmethod
     def _is_tool(cls, value: str, info: ValidationInfo) -> str:
-        known = (info.context or {}).get("runners", ())
-        if known and value not in known:
-            raise ValueError(unknown_key("", value, known))
+        runners = (info.context or {}).get("runners", ())
+        if runners and value not in runners:
+            raise ValueError(unknown_key("", value, runners))
         return value
 
     @field_validator("factors")
@@ -281,25 +278,17 @@ class Campaign(Table):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         """Each preset's campaign has stopping rules and statements that hold together."""
-        levels = {name: [*own] for name, own in self.factors.items()}
+        levels = {name: [*stated] for name, stated in self.factors.items()}
         for preset in self.presets.values():
             for name, more in preset.factors.items():
                 levels.setdefault(name, []).extend(more)
-        refuse(
-            [
-                *_misfits(self.design, self.stopping, (), levels),
-                *(
-                    one
-                    for name, preset in self.presets.items()
-                    for one in _misfits(
-                        self.design.changed(**_stated(preset.design)),
-                        self.stopping.with_changes(preset),
-                        ("presets", name),
-                        levels if preset.design.model_fields_set else {},
-                    )
-                ),
-            ]
-        )
+        wrong = [*_misfits(self.design, self.stopping, (), levels)]
+        for name, preset in self.presets.items():
+            design = self.design.changed(**_stated(preset.design))
+            rules = self.stopping.with_changes(preset)
+            its_levels = levels if preset.design.model_fields_set else {}
+            wrong += _misfits(design, rules, ("presets", name), its_levels)
+        refuse(wrong)
         return self
 
 
@@ -322,22 +311,23 @@ def _misfits(
     if len(design.primary) != (len(design.statements) or 2) and design.primary:
         words = "must be two levels, or statements"
         yield fault((*place, "design", "primary"), len(design.primary), words)
-    every = [level for each in levels.values() for level in each]
+    every = [*chain.from_iterable(levels.values())]
     nodes = [] if ALL_NODES in every else levels.get("nodes", [])
-    pairs = [name for one in design.statements for name in one.networks] or design.primary
+    networks = chain.from_iterable(statement.networks for statement in design.statements)
+    pairs = [*networks] or design.primary
     baseline = design.baseline.values() if isinstance(design.baseline, dict) else [design.baseline]
-    changes = [level for each in (design.changes or {}).values() for level in each.values()]
-    for key, named, known in (
+    changes = (settings.values() for settings in (design.changes or {}).values())
+    for key, named, possible in (
         ("primary", pairs, levels.get(design.compared, every)),
         ("control", [design.control] if pairs else [], every),
         ("baseline", baseline, every),
-        ("changes", changes, every),
+        ("changes", chain.from_iterable(changes), every),
         ("baseline_nodes", [design.baseline_nodes], nodes),
         ("negative_control", [design.negative_control], nodes),
     ):
-        strange = [one for one in named if one not in (None, WITHOUT_MESSAGES, *known)]
-        if strange and known:
-            words = f"must be among {', '.join(map(str, dict.fromkeys(known)))}"
+        strange = [name for name in named if name not in (None, WITHOUT_MESSAGES, *possible)]
+        if strange and possible:
+            words = f"must be among {', '.join(map(str, dict.fromkeys(possible)))}"
             yield fault((*place, "design", key), strange[0], words)
 
 
@@ -345,7 +335,7 @@ def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] =
     """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the known
     tools; without them any name is accepted."""
     what = f"campaign {file or table.get('name', '?')}{extending(table)}"
-    return made(Campaign, table, what, runners=runners)
+    return parse(Campaign, table, what, runners=runners)
 
 
 def read(name: str) -> Campaign:
@@ -354,15 +344,14 @@ def read(name: str) -> Campaign:
     return checked(extended(paths.CAMPAIGNS, name, "campaign", joined), name, tool_names())
 
 
-def joined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A campaign's file and the one that it extends: some tables key by key, all else as its own file
-    states it."""
+def joined(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The file `base` with the changes of a file that extends it: some tables key by key, all else as a whole."""
     both = {
-        key: {**base[key], **own[key]}
+        key: {**base[key], **changes[key]}
         for key in MERGED
-        if isinstance(base.get(key), dict) and isinstance(own.get(key), dict)
+        if isinstance(base.get(key), dict) and isinstance(changes.get(key), dict)
     }
-    return {**base, **own, **both}
+    return {**base, **changes, **both}
 
 
 def for_preset(campaign: Campaign, preset: str) -> Campaign:
@@ -374,12 +363,12 @@ def for_preset(campaign: Campaign, preset: str) -> Campaign:
     if not preset:
         return campaign
     if preset not in campaign.presets:
-        known = list(campaign.presets)
-        raise FalloffError(f"campaign {campaign.name}: {unknown_key('preset ', preset, known)}")
-    own = campaign.presets[preset]
+        wrong = unknown_key("preset ", preset, campaign.presets)
+        raise FalloffError(f"campaign {campaign.name}: {wrong}")
+    changes = campaign.presets[preset]
     return campaign.changed(
-        factors={**campaign.factors, **own.factors},
-        settings={**campaign.settings, **own.settings},
-        design=campaign.design.changed(**_stated(own.design)),
-        stopping=campaign.stopping.with_changes(own),
+        factors={**campaign.factors, **changes.factors},
+        settings={**campaign.settings, **changes.settings},
+        design=campaign.design.changed(**_stated(changes.design)),
+        stopping=campaign.stopping.with_changes(changes),
     )

@@ -14,18 +14,18 @@ from analysis.descriptions.tables import (
     Table,
     Word,
     YesOrNo,
-    made_each,
+    must_be,
+    parse_all,
     plain,
     read_toml,
-    said,
     text,
 )
 
-Rate = Annotated[Positive, said("bit/s as a number, such as 1e9")]
+Rate = Annotated[Positive, must_be("bit/s as a number, such as 1e9")]
 # A host's name has no underscore.
 Place = text(r"[A-Za-z0-9][A-Za-z0-9-]*", "a name of letters, digits and -")
 Node = Count
-End = Annotated[Node | Place, said("a node or a device")]
+End = Annotated[Node | Place, must_be("a node or a device")]
 
 
 class Interconnect(Table):
@@ -44,7 +44,7 @@ class Interconnect(Table):
 class Link(Table):
     """A link of a path."""
 
-    start: Annotated[Node | Place | list[Node], said("a node, a list of nodes or a device")] = (
+    start: Annotated[Node | Place | list[Node], must_be("a node, a list of nodes or a device")] = (
         Field(alias="from")
     )
     """a node, a list of nodes (a link for each) or a device"""
@@ -78,17 +78,22 @@ class Path(Interconnect):
 def interconnects() -> dict[str, Interconnect]:
     """The described interconnects by name; raises FalloffError naming every fault of the file."""
     file = paths.INTERCONNECTS
-    return made_each(Interconnect, read_toml(file, "interconnects"), str(file))
+    return parse_all(Interconnect, read_toml(file, "interconnects"), str(file))
 
 
 def network_paths() -> dict[str, Path]:
     """The described paths by name; raises FalloffError naming every fault of the file."""
-    return made_each(Path, read_toml(paths.PATHS, "paths"), str(paths.PATHS))
+    return parse_all(Path, read_toml(paths.PATHS, "paths"), str(paths.PATHS))
 
 
-def between(own: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
+def between(of_testbed: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
     """All described interconnects and paths as plain tables, and those of a testbed's `networks`."""
-    known = plain(interconnects() | network_paths())
-    for name, network in own.items():
-        known[name] = {"name": name, "short": name, **known.get(name, {}), **network.plain()}
-    return known
+    described = plain(interconnects() | network_paths())
+    for name, network in of_testbed.items():
+        described[name] = {
+            "name": name,
+            "short": name,
+            **described.get(name, {}),
+            **network.plain(),
+        }
+    return described

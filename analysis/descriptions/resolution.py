@@ -30,9 +30,9 @@ def resolve(campaign: Campaign, testbed: Testbed, networks: Networks) -> Plan:
 
     Raises FalloffError naming every reason why it cannot be.
     """
-    found = faults(campaign, testbed, networks) + invalid_names((campaign.name, testbed.name))
-    if found:
-        raise faulty(f"campaign {campaign.name}", found)
+    misfits = faults(campaign, testbed, networks) + invalid_names((campaign.name, testbed.name))
+    if misfits:
+        raise faulty(f"campaign {campaign.name}", misfits)
     used = {name: dict(networks[name]) for name in networks_of(campaign)}
     return _planned(campaign, testbed.plain(), used, campaign.stopping.record())
 
@@ -87,19 +87,19 @@ def design_of(campaign: Campaign, stopping: Stopping) -> dict[str, Any]:
     """What the analysis needs to know, as a plan has it: the parts of the design for which the campaign
     has levels, factors, looks."""
     factors, design = campaign.factors, campaign.design
-    nodes, found = factors.get("nodes", []), {**design.plain(), "factors": factors}
+    nodes, described = factors.get("nodes", []), {**design.plain(), "factors": factors}
     if design.statements:
         levels = {WITHOUT_MESSAGES, *factors.get(design.compared, [])}
-        found["primary"] = [
-            one.plain()
-            for one in design.statements
-            if set(one.networks) <= levels and {one.start, one.to} <= set(nodes)
+        described["primary"] = [
+            statement.plain()
+            for statement in design.statements
+            if set(statement.networks) <= levels and {statement.start, statement.to} <= set(nodes)
         ]
     if design.negative_control not in nodes:
-        found.pop("negative_control", None)
+        described.pop("negative_control", None)
     if stopping.looks:
-        found.update(looks=list(stopping.looks), one_sided=stopping.one_sided)
-    return found
+        described.update(looks=list(stopping.looks), one_sided=stopping.one_sided)
+    return described
 
 
 def points_of(campaign: Campaign) -> list[dict[str, Any]]:
@@ -162,55 +162,55 @@ def _numbered(sequence: list[tuple[str, str, dict]], block: int) -> tuple[Trial,
     )
 
 
-def faults(campaign: Campaign, testbed: Testbed, known: Collection[str]) -> list[str]:
-    """Every reason why a campaign cannot be resolved for a testbed, one sentence each; `known` are the
-    described networks."""
-    found = _faulty_levels(campaign) + _unlike_testbed(campaign, testbed, known)
-    return found or _unread(campaign, testbed)
+def faults(campaign: Campaign, testbed: Testbed, networks: Collection[str]) -> list[str]:
+    """Every reason why a campaign cannot be resolved for a testbed, one sentence each; `networks` are the
+    described ones."""
+    misfits = _faulty_levels(campaign) + _unlike_testbed(campaign, testbed, networks)
+    return misfits or _unread(campaign, testbed)
 
 
 def _faulty_levels(campaign: Campaign) -> list[str]:
     """Parts that mention a missing factor or level, or that would silently leave out a level."""
-    factors, found = campaign.factors, []
+    factors, faults = campaign.factors, []
     for names, entailed in campaign.levels.items():
         strange = [factor for factor in names.split() if factor not in factors]
-        found += [f"levels.{names} is there, but {factor!r} is no factor" for factor in strange]
+        faults += [f"levels.{names} is there, but {factor!r} is no factor" for factor in strange]
         levels = itertools.product(*(factors.get(factor, []) for factor in names.split()))
         keys = [" ".join(map(str, level)) for level in levels]
         unsaid = [key for key in keys if key not in entailed]
-        found += [f"levels.{names} does not say what {key} entails" for key in unsaid]
+        faults += [f"levels.{names} does not say what {key} entails" for key in unsaid]
     if campaign.grouped_by and campaign.grouped_by not in factors:
-        found.append(f"grouped_by = {campaign.grouped_by!r} is no factor")
+        faults.append(f"grouped_by = {campaign.grouped_by!r} is no factor")
     if campaign.survey and "interconnect" not in factors:
-        found.append("survey: only links of an interconnect can be surveyed, and none is a factor")
-    warm_ups = [one for one in campaign.warm_up if not _matching(campaign, one)]
-    return found + [f"warm_up: no point is like {one}" for one in warm_ups]
+        faults.append("survey: only links of an interconnect can be surveyed, and none is a factor")
+    warm_ups = [settings for settings in campaign.warm_up if not _matching(campaign, settings)]
+    return faults + [f"warm_up: no point is like {settings}" for settings in warm_ups]
 
 
-def _unlike_testbed(campaign: Campaign, testbed: Testbed, known: Collection[str]) -> list[str]:
+def _unlike_testbed(campaign: Campaign, testbed: Testbed, networks: Collection[str]) -> list[str]:
     """What the campaign asks for and the testbed lacks."""
     factors, name = campaign.factors, testbed.name
     used = map(str, networks_of(campaign))
-    found = [unknown_key("interconnect ", key, known) for key in used if key not in known]
+    lacking = [unknown_key("interconnect ", key, networks) for key in used if key not in networks]
     if "path" in factors and not testbed.has_paths:
-        found.append(f"its nodes are joined by paths, and those of testbed {name} are not")
+        lacking.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = factors.get("interconnect", [])
     if asked and not set(asked) & set(
         asked if testbed.interconnects is None else testbed.interconnects
     ):
-        found.append(f"testbed {name} has no interconnect {' or '.join(map(str, asked))}")
+        lacking.append(f"testbed {name} has no interconnect {' or '.join(map(str, asked))}")
     both = [way for way in factors.get("aggregation", []) if way != "one_link"]
     if both and testbed.links_a_node < 2:
-        found.append(f"aggregation {both[0]} needs two links a node, testbed {name} has one")
+        lacking.append(f"aggregation {both[0]} needs two links a node, testbed {name} has one")
     varied = [level for level in factors.get("vary", []) if level != "none"]
     if varied and not isinstance(testbed, Simulated):
-        found.append(
+        lacking.append(
             f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one"
         )
     most = max((n for n in factors.get("nodes", []) if n != ALL_NODES), default=0)
     if testbed.nodes is not None and most > testbed.nodes:
-        found.append(f"{most} nodes are asked for, testbed {name} has {testbed.nodes}")
-    return found
+        lacking.append(f"{most} nodes are asked for, testbed {name} has {testbed.nodes}")
+    return lacking
 
 
 def _unread(campaign: Campaign, testbed: Testbed) -> list[str]:
@@ -218,10 +218,10 @@ def _unread(campaign: Campaign, testbed: Testbed) -> list[str]:
 
     A factor whose levels entail settings need not be read, because it only names them.
     """
-    found, seen, of_testbed = [], set(), _read_by(testbed.kind)
+    faults, seen, of_testbed = [], set(), _read_by(testbed.kind)
     # Any tool may read the testbed's own settings.
     names = {*testbed.settings, *" ".join(campaign.levels).split()}
-    surveys = [(one.runner, one.settings) for one in campaign.survey]
+    surveys = [(survey.runner, survey.settings) for survey in campaign.survey]
     for runner, point in [(campaign.runner, point) for point in points_of(campaign)] + surveys:
         if runner not in tool_names():  # tests define their own tools
             continue
@@ -231,11 +231,11 @@ def _unread(campaign: Campaign, testbed: Testbed) -> list[str]:
                 continue
             seen.add((key, str(value)))
             if key in rules and not rules[key][0](value):
-                found.append(f"{key} = {value!r} must be {rules[key][1]}")
+                faults.append(f"{key} = {value!r} must be {rules[key][1]}")
             elif key not in rules and key not in names:
                 who = f"neither {runner} nor testbed {testbed.name} reads the setting "
-                found.append(unknown_key(who, key, rules).replace(" is unknown;", ";"))
-    return list(dict.fromkeys(found))
+                faults.append(unknown_key(who, key, rules).replace(" is unknown;", ";"))
+    return list(dict.fromkeys(faults))
 
 
 def _read_by(kind: str) -> Mapping[str, Any]:

@@ -83,13 +83,15 @@ def _schema(name: str, kind: Any) -> dict[str, Any]:
 def _without_null(schema: Any) -> Any:
     """A schema without null, which TOML does not have."""
     if isinstance(schema, list):
-        return [_without_null(one) for one in schema if one != {"type": "null"}]
+        return [_without_null(part) for part in schema if part != {"type": "null"}]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _without_null(one) for key, one in schema.items() if not _is_no_default(key, one)}
-    if len(found.get("anyOf", ())) == 1:
-        found |= found.pop("anyOf")[0]
-    return found
+    parts = {
+        key: _without_null(part) for key, part in schema.items() if not _is_no_default(key, part)
+    }
+    if len(parts.get("anyOf", ())) == 1:
+        parts |= parts.pop("anyOf")[0]
+    return parts
 
 
 def _is_no_default(key: str, value: Any) -> bool:
@@ -101,13 +103,13 @@ def _is_no_default(key: str, value: Any) -> bool:
 
 def _settings() -> dict[str, Any]:
     """The settings that tools read, each with what it must be and the tools that read it."""
-    found: dict[str, dict[str, list[str]]] = {}
+    meanings: dict[str, dict[str, list[str]]] = {}
     for tool in all_tools():
         for name, (_, meaning) in tool.settings.items():
-            found.setdefault(name, {}).setdefault(meaning, []).append(tool.name)
+            meanings.setdefault(name, {}).setdefault(meaning, []).append(tool.name)
     return {
         name: {"description": "; ".join(f"{', '.join(by)}: {what}" for what, by in of.items())}
-        for name, of in sorted(found.items())
+        for name, of in sorted(meanings.items())
     }
 
 
@@ -124,7 +126,9 @@ def _comments() -> Iterator[tuple[tuple[str, str], str]]:
 
 def _key(field: ast.AnnAssign) -> str:
     """The key of a field in a file: its alias, if it has one."""
-    calls = [one for one in ast.walk(field) if isinstance(one, ast.keyword) and one.arg == "alias"]
+    calls = [
+        node for node in ast.walk(field) if isinstance(node, ast.keyword) and node.arg == "alias"
+    ]
     return ast.literal_eval(calls[0].value) if calls else ast.unparse(field.target)
 
 

@@ -13,10 +13,10 @@ from analysis.descriptions.tables import (
     Positive,
     Table,
     fault,
-    made,
+    must_be,
+    parse,
     read_toml,
     refuse,
-    said,
 )
 from runners.two_level import TwoLevel, from_table
 
@@ -28,7 +28,7 @@ def _sourced(value: Any, words: str, unit: str) -> Any:
     table = create_model(
         "Sourced", __base__=Table, value=(value, ...), unit=(Literal[unit], ...), source=(Name, ...)
     )
-    return Annotated[table, said(f'{{ value = {words}, unit = "{unit}", source = a text }}')]
+    return Annotated[table, must_be(f'{{ value = {words}, unit = "{unit}", source = a text }}')]
 
 
 Number = _sourced(Count, "a whole number from 1", "1")
@@ -206,7 +206,7 @@ class Designs(Table):
 
 def checked(described: Mapping[str, Any]) -> Designs:
     """The designs of a parsed file; raises FalloffError naming every fault."""
-    return made(Designs, described, f"design file {described.get('name', '?')}")
+    return parse(Designs, described, f"design file {described.get('name', '?')}")
 
 
 def read(file: Path) -> Designs:

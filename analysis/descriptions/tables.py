@@ -15,7 +15,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from runners import executables
 from runners.record import FalloffError, faulty, unknown, unknown_key
 
-_SAID = "said"  # the type of an error whose message is ours
+_OURS = "ours"  # the type of an error whose message is ours
 _KEY = "[key]"  # of a place: a key is meant, and not its value
 MEMBERS = ("(statement)", "(level)")  # of a place: the kind of an item, which no file names
 
@@ -46,52 +46,52 @@ class Table(BaseModel):
 Kind = TypeVar("Kind", bound=Table)
 
 
-def said(meaning: str) -> WrapValidator:
-    """Let a value of the wrong kind be refused with one sentence: it must be `meaning`."""
+def must_be(meaning: str) -> WrapValidator:
+    """Refuse a value of the wrong kind with one sentence: it must be `meaning`."""
 
     def check(value: Any, handler: Callable[[Any], Any]) -> Any:
         try:
             return handler(value)
         except ValidationError:
-            raise PydanticCustomError(_SAID, "must be {meaning}", {"meaning": meaning}) from None
+            raise PydanticCustomError(_OURS, "must be {meaning}", {"meaning": meaning}) from None
 
     return WrapValidator(check)
 
 
 def text(pattern: str, meaning: str) -> Any:
     """The type of a text that matches the whole pattern."""
-    return Annotated[str, Field(pattern=f"^(?:{pattern})$"), said(meaning)]
+    return Annotated[str, Field(pattern=f"^(?:{pattern})$"), must_be(meaning)]
 
 
 def _number(meaning: str, **bounds: Any) -> Any:
     """The type of a whole number, or of another, within bounds."""
     finite = Annotated[float, Field(allow_inf_nan=False, **bounds)]
-    return Annotated[Annotated[int, Field(**bounds)] | finite, said(meaning)]
+    return Annotated[Annotated[int, Field(**bounds)] | finite, must_be(meaning)]
 
 
-Name = Annotated[str, Field(min_length=1), said("a name")]
-Count = Annotated[int, Field(ge=1), said("a whole number from 1")]
-Whole = Annotated[int, Field(ge=0), said("a whole number from 0")]
+Name = Annotated[str, Field(min_length=1), must_be("a name")]
+Count = Annotated[int, Field(ge=1), must_be("a whole number from 1")]
+Whole = Annotated[int, Field(ge=0), must_be("a whole number from 0")]
 
 
 def _up_to(most: int) -> Any:
     """The type of a count that something is listed or tried by, so that a slip does not take all memory or time."""
-    return Annotated[int, Field(ge=1, le=most), said(f"a whole number from 1 to {most}")]
+    return Annotated[int, Field(ge=1, le=most), must_be(f"a whole number from 1 to {most}")]
 
 
 Blocks = _up_to(1000)
 Nodes = _up_to(65536)
 Ranks = _up_to(65536)
-YesOrNo = Annotated[bool, said("true or false")]
+YesOrNo = Annotated[bool, must_be("true or false")]
 Positive = _number("a number above 0", gt=0)
 NotNegative = _number("a number from 0", ge=0)
 Share = _number("a share between 0 and 1", gt=0, lt=1)
 Real = _number("a number")
 # Any number, also an infinite one, which is none in JSON.
-Limit = Annotated[int | float, said("a number"), WithJsonSchema({"type": ["number", "null"]})]
+Limit = Annotated[int | float, must_be("a number"), WithJsonSchema({"type": ["number", "null"]})]
 Setting = Annotated[
     bool | int | Annotated[float, Field(allow_inf_nan=False)] | str,
-    said("a number, a text, true or false"),
+    must_be("a number, a text, true or false"),
 ]
 Settings = dict[str, Setting]
 Word = text(r"[A-Za-z0-9_]+", "a name of letters, digits and _")
@@ -100,7 +100,7 @@ Line = text(r"[ -~]+", "a line of text")
 
 def fault(place: tuple[str | int, ...], value: Any, words: str) -> InitErrorDetails:
     """A fault at a place below the value that a validator is given, for `refuse`."""
-    return {"type": PydanticCustomError(_SAID, words), "loc": place, "input": value}  # type: ignore[typeddict-item]
+    return {"type": PydanticCustomError(_OURS, words), "loc": place, "input": value}  # type: ignore[typeddict-item]
 
 
 def refuse(faults: list[InitErrorDetails]) -> None:
@@ -109,7 +109,7 @@ def refuse(faults: list[InitErrorDetails]) -> None:
         raise ValidationError.from_exception_data("description", faults)
 
 
-def made(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) -> Kind:
+def parse(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) -> Kind:
     """A table as a class; raises FalloffError naming every fault. `what` is the description, and
     `context` what its validators need to know."""
     try:
@@ -118,17 +118,17 @@ def made(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) 
         raise faulty(what, _sentences(kind, error)) from None
 
 
-def made_each(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
+def parse_all(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
     """Tables as classes, by name; raises FalloffError naming every fault in all of them."""
-    found, wrong = {}, list[str]()
+    described, wrong = {}, list[str]()
     for name, table in tables.items():
         try:
-            found[name] = kind.model_validate(table)
+            described[name] = kind.model_validate(table)
         except ValidationError as error:
             wrong += _sentences(kind, error, name)
     if wrong:
         raise faulty(what, wrong)
-    return found
+    return described
 
 
 def plain(tables: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
@@ -146,7 +146,7 @@ def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
 
 
 def _sentences(kind: type[Table], error: ValidationError, *within: str) -> list[str]:
-    return list(dict.fromkeys(_sentence(kind, dict(one), within) for one in error.errors()))
+    return list(dict.fromkeys(_sentence(kind, dict(fault), within) for fault in error.errors()))
 
 
 def _sentence(kind: type[Table], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
@@ -182,10 +182,10 @@ def _shown(value: Any) -> str:
 
 def _dotted(parts: list[str | int]) -> str:
     """A place as TOML writes it; items of a list count from 1."""
-    found = ""
+    place = ""
     for part in parts:
-        found += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if found else str(part)
-    return found
+        place += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if place else str(part)
+    return place
 
 
 def _keys(kind: Any, parts: list[str | int]) -> list[str]:
@@ -195,13 +195,13 @@ def _keys(kind: Any, parts: list[str | int]) -> list[str]:
         return [
             field.alias or name for table in tables for name, field in table.model_fields.items()
         ]
-    found = []
+    keys = []
     for table in tables:
         named = {field.alias or name: field for name, field in table.model_fields.items()}
         if parts[0] in named:
-            found += _keys(named[parts[0]].annotation, parts[1:])
+            keys += _keys(named[parts[0]].annotation, parts[1:])
     # A list or a table of tables: the part is an index or any key.
-    return found or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
+    return keys or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
 
 
 def _tables(kind: Any) -> list[type[Table]]:
@@ -209,7 +209,7 @@ def _tables(kind: Any) -> list[type[Table]]:
     if isinstance(kind, type) and issubclass(kind, Table):
         return [kind]
     if typing.get_origin(kind) is Annotated or _is_union(kind):
-        return [table for one in typing.get_args(kind) for table in _tables(one)]
+        return [table for member in typing.get_args(kind) for table in _tables(member)]
     return []
 
 
@@ -230,9 +230,9 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
     """A description as a dict; raises FalloffError if there is none of that name, or it is not
     valid TOML."""
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
-        json.dumps(found)
-        return found
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        json.dumps(table)
+        return table
     except TypeError:
         raise FalloffError(
             f"{file} has a date, which no description has: put it in quotes"
@@ -269,9 +269,9 @@ def extended(
     if name in by:
         circle = " extends ".join((*by[by.index(name) :], name))
         raise FalloffError(f"{kind} {by[0]} never ends: {circle}; take out one `extends`")
-    mine = executables.own(folder) / f"{name}.toml"
-    own = read_toml(mine if mine.exists() else folder / f"{name}.toml", kind)
-    base = own.get("extends")
+    mine = executables.users_folder(folder) / f"{name}.toml"
+    table = read_toml(mine if mine.exists() else folder / f"{name}.toml", kind)
+    base = table.get("extends")
     if not isinstance(base, (str, type(None))):
         raise FalloffError(f"{kind} {name}: extends = {base!r} must be the name of a {kind}")
-    return joined(extended(folder, base, kind, joined, (*by, name)), own) if base else own
+    return joined(extended(folder, base, kind, joined, (*by, name)), table) if base else table

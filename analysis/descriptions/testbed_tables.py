@@ -18,7 +18,7 @@ from analysis.descriptions.tables import (
     Table,
     Word,
     YesOrNo,
-    said,
+    must_be,
     text,
 )
 
@@ -31,21 +31,21 @@ FilePath = text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks"
 Host = text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name of letters, digits and _.@+-")
 Program = text(r"[A-Za-z0-9_/.][A-Za-z0-9_/.+-]*", "the name of a program, or its path")
 Arguments = Annotated[
-    list[Argument], said("a list for mpirun of words of letters, digits and _./,:=+@%^-")
+    list[Argument], must_be("a list for mpirun of words of letters, digits and _./,:=+@%^-")
 ]
 Parameter = Annotated[
     YesOrNo | Real | Argument,
-    said("a number, true, false, or words of letters, digits and _./,:=+@%^-"),
+    must_be("a number, true, false, or words of letters, digits and _./,:=+@%^-"),
 ]
 Buffer = Annotated[
-    list[Count], Field(min_length=3, max_length=3), said("least, first and most bytes")
+    list[Count], Field(min_length=3, max_length=3), must_be("least, first and most bytes")
 ]
 Unknown = Literal["unknown"]
-PositiveOrUnknown = Annotated[Positive | Unknown, said('a number above 0, or "unknown"')]
-CountOrUnknown = Annotated[Count | Unknown, said('a whole number from 1, or "unknown"')]
+PositiveOrUnknown = Annotated[Positive | Unknown, must_be('a number above 0, or "unknown"')]
+CountOrUnknown = Annotated[Count | Unknown, must_be('a whole number from 1, or "unknown"')]
 PartOf1 = Annotated[
     Annotated[int, Field(ge=1, le=1)] | Annotated[float, Field(gt=0, le=1)],
-    said("a share above 0, at most 1"),
+    must_be("a share above 0, at most 1"),
 ]
 
 
@@ -56,7 +56,7 @@ def _is_subnet(value: str) -> str:
     return value
 
 
-Subnet = Annotated[str, AfterValidator(_is_subnet), said("a subnet as 10.1.0.0/24")]
+Subnet = Annotated[str, AfterValidator(_is_subnet), must_be("a subnet as 10.1.0.0/24")]
 
 
 class Number(Table):
@@ -75,14 +75,14 @@ class Peak(Table):
 
     value: PositiveOrUnknown | None = None
     """flop/s"""
-    unit: Annotated[Literal["flop/s"], said("flop/s")] | None = None
+    unit: Annotated[Literal["flop/s"], must_be("flop/s")] | None = None
     source: Line | None = None
     cores: CountOrUnknown | None = None
     flop_per_cycle: PositiveOrUnknown | None = None
     clock_hz: PositiveOrUnknown | None = None
     clock: (
         Annotated[
-            Literal["base", "AVX", "turbo", "unknown"], said("one of base, AVX, turbo, unknown")
+            Literal["base", "AVX", "turbo", "unknown"], must_be("one of base, AVX, turbo, unknown")
         ]
         | None
     ) = None
@@ -139,15 +139,15 @@ class ClusterNetwork(Table):
 
     @model_validator(mode="after")
     def _can_be_found(self) -> Self:
-        found = []
+        lacking = []
         if not (self.subnet or self.interface):
-            found.append(
+            lacking.append(
                 "needs a subnet or an interface, to find its addresses and to count its bytes"
             )
         if self.rdma and self.mpi is None:
-            found.append("rdma needs mpi: the words for mpirun that make it use the port")
-        if found:
-            raise ValueError("; ".join(found))
+            lacking.append("rdma needs mpi: the words for mpirun that make it use the port")
+        if lacking:
+            raise ValueError("; ".join(lacking))
         return self
 
 
@@ -296,5 +296,5 @@ class Slurm(Table):
     time_limit_s: Positive | None = None
     account: Host | None = None
     options: Annotated[
-        list[text("--[!-~]+", "an option")], said("a list of options of sbatch")
+        list[text("--[!-~]+", "an option")], must_be("a list of options of sbatch")
     ] = []

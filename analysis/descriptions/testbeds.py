@@ -22,9 +22,9 @@ from analysis.descriptions.tables import (
     extending,
     fault,
     faults,
-    made,
+    must_be,
+    parse,
     refuse,
-    said,
     text,
 )
 from analysis.descriptions.testbed_tables import (
@@ -126,57 +126,33 @@ class Emulated(Testbed):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        slower = [
-            ("slow", part, node, share)
-            for part in ("links", "nodes")
-            for node, share in getattr(self.slow, part).items()
-        ]
-        numbers = set(map(str, range(1, self.nodes + 1)))
-        refuse(
-            [
-                *(
-                    fault(tuple(place), share, f"must be of a node from 1 to {self.nodes}")
-                    for *place, share in slower
-                    if place[-1] not in numbers
-                ),
-                *(
-                    [
-                        fault(
-                            ("slow", "nodes"),
-                            None,
-                            "needs flop_s or stretched of [node]: only paced nodes can be slower",
-                        )
-                    ]
-                    if self.slow.nodes and self.node.flop_s is None and not self.node.stretched
-                    else []
-                ),
-                *(
-                    fault(("tcp", key), None, "is missing")
-                    for key in ("congestion_control", "rmem", "wmem")
-                    if getattr(self.tcp, key) is None
-                ),
-                *(
-                    fault(("node", key), None, "is missing: [scale] needs it")
-                    for key in ("flop_s", "dilation")
-                    if self.scale and getattr(self.node, key) is None
-                ),
-                *(
-                    fault(("node", key), None, "is missing: stretched needs it")
-                    for key in ("dilation", "machine_message_s")
-                    if self.node.stretched and getattr(self.node, key) is None
-                ),
-                *(
-                    fault(
-                        ("networks", name, "latency_s"),
-                        network.latency_s,
-                        "needs stretched nodes: others keep this machine's own latency",
-                    )
-                    for name, network in self.networks.items()
-                    if network.latency_s is not None and not self.node.stretched
-                ),
-            ]
-        )
+        refuse([fault(*misfit) for misfit in self._misfits()])
         return self
+
+    def _misfits(self) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+        """The place, value and words of each part that does not fit the others."""
+        node, numbers = self.node, set(map(str, range(1, self.nodes + 1)))
+        for part in ("links", "nodes"):
+            for number, share in getattr(self.slow, part).items():
+                if number not in numbers:
+                    words = f"must be of a node from 1 to {self.nodes}"
+                    yield ("slow", part, number), share, words
+        if self.slow.nodes and node.flop_s is None and not node.stretched:
+            words = "needs flop_s or stretched of [node]: only paced nodes can be slower"
+            yield ("slow", "nodes"), None, words
+        for key in ("congestion_control", "rmem", "wmem"):
+            if getattr(self.tcp, key) is None:
+                yield ("tcp", key), None, "is missing"
+        for key in ("flop_s", "dilation") if self.scale else ():
+            if getattr(node, key) is None:
+                yield ("node", key), None, "is missing: [scale] needs it"
+        for key in ("dilation", "machine_message_s") if node.stretched else ():
+            if getattr(node, key) is None:
+                yield ("node", key), None, "is missing: stretched needs it"
+        for name, network in self.networks.items():
+            if network.latency_s is not None and not node.stretched:
+                words = "needs stretched nodes: others keep this machine's own latency"
+                yield ("networks", name, "latency_s"), network.latency_s, words
 
 
 class Simulated(Testbed):
@@ -199,11 +175,11 @@ class Cluster(Testbed):
     """The reader's own cluster."""
 
     kind: Literal["cluster"]
-    launcher: Annotated[Literal["ssh", "slurm"], said("one of ssh, slurm")]
-    hosts: Annotated[list[Host], said("a list of host names")] = []
+    launcher: Annotated[Literal["ssh", "slurm"], must_be("one of ssh, slurm")]
+    hosts: Annotated[list[Host], must_be("a list of host names")] = []
     """as ssh and mpirun know them, node 1 first"""
     python: Program = "python3"
-    modules: Annotated[list[Program], said("a list of names of environment modules")] = []
+    modules: Annotated[list[Program], must_be("a list of names of environment modules")] = []
     scratch: text(r"/[A-Za-z0-9_/.-]*", "the absolute path of a folder for temporary files") = (
         "/tmp"
     )
@@ -223,8 +199,8 @@ class Cluster(Testbed):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if said_wrong := list(self._contradictions()):
-            raise ValueError("; ".join(said_wrong))
+        if contradictions := "; ".join(self._contradictions()):
+            raise ValueError(contradictions)
         return self
 
     def _contradictions(self) -> Iterator[str]:
@@ -266,7 +242,7 @@ def checked(table: Mapping[str, Any], file: str = "") -> Testbed:
     what = f"testbed {file or table.get('name', '?')}{extending(table)}"
     kind = str(table.get("kind", ""))
     if kind in KINDS:
-        return made(KINDS[kind], table, what)
+        return parse(KINDS[kind], table, what)
     near = nearest(kind, KINDS)
     wrong = unknown_key("kind = ", kind, KINDS) if kind else f"kind is missing: {', '.join(KINDS)}"
     raise faulty(what, [wrong, *(faults(KINDS[near], {**table, "kind": near}) if near else [])])
@@ -278,10 +254,10 @@ def read(name: str) -> Testbed:
     One with `designs` has the networks of these and no others. Raises FalloffError naming every fault
     in the file or in the designs.
     """
-    table = extended(paths.TESTBEDS, name, "testbed", lambda base, own: {**base, **own})
+    table = extended(paths.TESTBEDS, name, "testbed", lambda base, changes: {**base, **changes})
     chosen = table.get("designs")
     if isinstance(chosen, str):
-        own = switch_designs.read(paths.DESIGNS / f"{chosen}.toml")
-        table |= {"network": own.networks(), "networks": own.names()}
-    found = checked(table, name)
-    return found.complete() if isinstance(found, Cluster) else found
+        designs = switch_designs.read(paths.DESIGNS / f"{chosen}.toml")
+        table |= {"network": designs.networks(), "networks": designs.names()}
+    testbed = checked(table, name)
+    return testbed.complete() if isinstance(testbed, Cluster) else testbed

@@ -114,7 +114,7 @@ def _require_its_data(files: Mapping[str, Path]) -> None:
         for name, file in files.items()
         if name.endswith("/trials.json")
     }
-    strange = {one["campaign"] for one in stated if one["digest"] and one["digest"] not in packed}
+    strange = {row["campaign"] for row in stated if row["digest"] and row["digest"] not in packed}
     if strange:
         raise FalloffError(
             f"{STATEMENTS} rests on other runs of {', '.join(sorted(strange))} than those that would be packed: `make report` "
@@ -134,13 +134,13 @@ def opened(archive: Path) -> Iterator[list[Path]]:
     if archive.is_file():
         with tempfile.TemporaryDirectory(prefix="falloff-") as unpacked:
             _unpack(archive, Path(unpacked))
-            found = _campaigns(archive, Path(unpacked))
-            unknown = [folder.name for folder in found if not manifest.read(folder)]
+            campaigns = _campaigns(archive, Path(unpacked))
+            unknown = [folder.name for folder in campaigns if not manifest.read(folder)]
             if unknown:
                 raise FalloffError(
                     f"{archive}: {unknown[0]} has no {manifest.NAME}, so that nobody can tell whether it was changed: fetch it again"
                 )
-            yield found
+            yield campaigns
     elif archive.is_dir() or named.is_dir():
         yield _campaigns(archive, archive if archive.is_dir() else named)
     else:
@@ -189,7 +189,7 @@ def _no_files(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
     """The names of entries that `write` never makes: not a plain file, packed otherwise, duplicate,
     inside another file, or outside the target."""
     times = Counter(entry.filename for entry in entries)
-    found = []
+    strange = []
     for entry in entries:
         parts = entry.filename.split("/")
         is_named = all(map(is_name, parts)) and len(parts) <= DEEPEST
@@ -198,8 +198,8 @@ def _no_files(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
         is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
         is_plain = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
         if not (is_named and is_single and is_file and is_plain):
-            found.append(entry.filename)
-    return found
+            strange.append(entry.filename)
+    return strange
 
 
 def _campaigns(archive: Path, top: Path) -> list[Path]:
@@ -209,21 +209,23 @@ def _campaigns(archive: Path, top: Path) -> list[Path]:
     references = {folder for folder in within if folder.name == paths.REFERENCE.name}
     if not within:
         raise FalloffError(f"{archive} holds no campaign's folder (with a trials.json)")
-    found = verify.folders(sorted(references or within))
-    changed = [f"{one.name}: {line}" for one in found for line in manifest.differences(one)]
+    campaigns = verify.folders(sorted(references or within))
+    changed = [
+        f"{folder.name}: {line}" for folder in campaigns for line in manifest.differences(folder)
+    ]
     if changed:
         raise FalloffError(
             f"{archive} is not as it was recorded: {changed[0]}. `falloff evidence verify` names all; fetch it again"
         )
-    return found
+    return campaigns
 
 
 def described(chains: Sequence[Chain], code: Mapping, references: Mapping[str, xr.Dataset]) -> str:
     """The artifact description as Markdown; `code` has `git_commit` and `git_dirty` (None:
     unknown)."""
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    made = notebooks.stated({one.plan.name: one.dataset for one in chains}, references)
-    hosts = [host for one in chains for host in one.sessions]
+    stated = notebooks.stated({source.plan.name: source.dataset for source in chains}, references)
+    hosts = [host for source in chains for host in source.sessions]
     hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
     tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
     tools |= {f"{host['system']}, kernel {host['kernel']}" for host in hosts if host.get("system")}
@@ -262,33 +264,28 @@ On a minimal Debian 12 with two processors, set-up took 2 minutes and the report
 
 Execution is what all trials took together, as measured.
 
-{chr(10).join(_artifact(order, one, made) for order, one in enumerate(chains, 1))}"""
+{chr(10).join(_artifact(order, source, stated) for order, source in enumerate(chains, 1))}"""
     return as_markdown(text)
 
 
-def _artifact(order: int, one: Chain, made: Mapping[Path, notebooks.Executed]) -> str:
-    name, started, ended = one.plan.name, one.dataset.attrs["started"], one.dataset.attrs["ended"]
-    figures = [
-        f"`{figure.label}`"
-        for executed in made.values()
-        for figure in executed.figures.values()
-        if name in figure.campaigns
-    ]
-    contributions = [
-        f"`{file.stem}`"
-        for file, executed in made.items()
-        if name in {each.campaign for each in executed.statements}
-    ]
-    minutes = float(one.dataset.wall_time.sum()) / 60
+def _artifact(order: int, source: Chain, stated: Mapping[Path, notebooks.Executed]) -> str:
+    dataset, figures, contributions = source.dataset, list[str](), list[str]()
+    for file, executed in stated.items():
+        for figure in executed.figures.values():
+            if source.plan.name in figure.campaigns:
+                figures.append(f"`{figure.label}`")
+        if source.plan.name in {statement.campaign for statement in executed.statements}:
+            contributions.append(f"`{file.stem}`")
+    minutes = float(dataset.wall_time.sum()) / 60
     took = f"{number(minutes)} minutes" if minutes else UNKNOWN
-    folder = chain.shown(one.folder)
-    return f"""### A{order}: {quoted(one.plan.title)}
+    folder = chain.shown(source.folder)
+    return f"""### A{order}: {quoted(source.plan.title)}
 
-- **Campaign**: {quoted(one.about)}. **Figures**: {", ".join(figures) or "none"}.
+- **Campaign**: {quoted(source.about)}. **Figures**: {", ".join(figures) or "none"}.
 - **Substantiates**: the statements of {", ".join(contributions) or "no notebook"}.
-- **Inputs**: `{folder}/trials.json`, {counted(len(one.transcripts), "transcript")} beside it (SHA-256 of all `{one.raw_sha256}`).
+- **Inputs**: `{folder}/trials.json`, {counted(len(source.transcripts), "transcript")} beside it (SHA-256 of all `{source.raw_sha256}`).
 - **Expected result**: `falloff evidence verify {folder}` says ok: each value of the rebuilt dataset is the recorded one.
-- **Execution**: `{chain.command(one.dataset)}` took {took} (from {moment(started)} to {moment(ended)}).
+- **Execution**: `{chain.command(dataset)}` took {took} (from {moment(dataset.attrs["started"])} to {moment(dataset.attrs["ended"])}).
 """
 
 

@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +63,11 @@ def command(dataset: xr.Dataset) -> str:
 
 def folders(campaign: str, testbed: str) -> list[Path]:
     """The folders that hold a campaign on a testbed: the stored reference, then the user's own runs."""
-    own = sorted(
-        folder
-        for name in renamed.names(campaign)
-        for folder in paths.RAW.glob(f"{name}-{testbed}-*")
-    )
+    runs: set[Path] = set()
+    for name in renamed.names(campaign):
+        runs |= set(paths.RAW.glob(f"{name}-{testbed}-*"))
     reference = paths.REFERENCE / f"{campaign}-{testbed}"
-    return [folder for folder in (reference, *own) if (folder / "trials.json").exists()]
+    return [folder for folder in (reference, *sorted(runs)) if (folder / "trials.json").exists()]
 
 
 def text(
@@ -84,15 +82,13 @@ def text(
     for name in figure.files:
         sha256 = manifest.digest((paths.DATA / name).read_bytes())
         lines += ["", f"File data/{name}", f"  sha256     {sha256}"]
-    for name, found in chains.items():
+    for name, of_campaign in chains.items():
         lines += ["", f"Dataset {name}"]
-        lines += [] if found else ["  (no campaign of it is kept here)"]
-        for chain in found:
-            changed = ""
-            if chain.plan.digest != plans[name].digest:
-                changed = (
-                    f"   (described otherwise today: the trials are {plans[name].digest[:10]})"
-                )
+        lines += [] if of_campaign else ["  (no campaign of it is kept here)"]
+        for chain in of_campaign:
+            changed, today = "", plans[name].digest
+            if chain.plan.digest != today:
+                changed = f"   (described otherwise today: the trials are {today[:10]})"
             lines += [
                 f"  campaign   {chain.about}: {chain.plan.title}",
                 f"    trials     sha256 {chain.plan.digest}",
@@ -113,7 +109,7 @@ def _trial(chain: Chain, trial: str) -> list[str]:
         f"  trial      {trial}: {rows.get(trial, 'no row')}",
         f"    file       {shown(loose if loose.exists() else chain.folder / archive.NAME)}",
         f"    sha256     {manifest.digest(text)}",
-        *(f"    command    {_executed(one)}" for one in read_transcript(text, trial).executions),
+        *(f"    command    {_executed(run)}" for run in read_transcript(text, trial).executions),
     ]
 
 
@@ -126,24 +122,30 @@ def printed(figure: str, wanted: str, folders: Sequence[Path]) -> str:
     within, _, trial = wanted.rpartition("/")
     among = [folder for folder in folders if within in ("", folder.name)]
     texts = {folder.name: dict(Folder(folder).texts()).get(trial) for folder in among}
-    found = {name: raw(read_transcript(text, trial)) for name, text in texts.items() if text}
-    if not found:
+    outputs = {name: raw(read_transcript(text, trial)) for name, text in texts.items() if text}
+    if not outputs:
         names = ", ".join(folder.name for folder in folders)
         raise FalloffError(
             f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}"
         )
-    if len(found) == 1:
-        return "".join(found.values())
-    return "\n\n".join(f"{name}/{trial}\n{output}" for name, output in found.items())
+    if len(outputs) == 1:
+        return "".join(outputs.values())
+    return "\n\n".join(f"{name}/{trial}\n{output}" for name, output in outputs.items())
 
 
 def raw(transcript: Transcript) -> str:
     """The output of a trial's tools, each under its command line."""
     parts = []
-    for one in transcript.executions:
-        end = "stopped at its limit" if one.timed_out else f"exit code {_known(one.exit_code)}"
-        parts.append(f"$ {shlex.join(one.argv or (one.tool,))}    [{end}]")
-        parts += [output.rstrip("\n") for output in (one.stdout, one.stderr) if output.strip()]
+    for execution in transcript.executions:
+        end = (
+            "stopped at its limit"
+            if execution.timed_out
+            else f"exit code {_known(execution.exit_code)}"
+        )
+        parts.append(f"$ {shlex.join(execution.argv or (execution.tool,))}    [{end}]")
+        parts += [
+            output.rstrip("\n") for output in (execution.stdout, execution.stderr) if output.strip()
+        ]
     return "\n".join(parts)
 
 
@@ -159,12 +161,12 @@ def _session(host: Mapping[str, Any]) -> str:
     return ", ".join([*(host[name] for name in names if host.get(name)), code(host)])
 
 
-def _executed(one: Execution) -> str:
+def _executed(execution: Execution) -> str:
     when = "when is not known"  # as of an imported output
-    if math.isfinite(one.start):
-        start = datetime.fromtimestamp(one.start, timezone.utc).isoformat("T", "seconds")
-        when = f"{start}, {one.wall_s:.2f} s"
-    return f"[{when}, exit code {_known(one.exit_code)}] {shlex.join(one.argv or (one.tool,))}"
+    if math.isfinite(execution.start):
+        start = datetime.fromtimestamp(execution.start, UTC).isoformat("T", "seconds")
+        when = f"{start}, {execution.wall_s:.2f} s"
+    return f"[{when}, exit code {_known(execution.exit_code)}] {shlex.join(execution.argv or (execution.tool,))}"
 
 
 def _known(exit_code: int | None) -> str:

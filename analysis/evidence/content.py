@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from runners import archive, manifest
-from runners import kept as kept_by
+from runners import archive, manifest, typed_json
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -30,10 +29,10 @@ PRECISION = 1e-9  # relative, of two computations of one number
 def of(dataset: xr.Dataset) -> Content:
     """Dims and nested values of each variable and coordinate by name; NaN is None."""
     values = {name: array.values for name, array in dataset.variables.items()}
-    known = [name for name in values if name not in dataset.dims and _is_known(values[name])]
-    used = {dim for name in known for dim in dataset[name].dims}
+    measured = [name for name in values if name not in dataset.dims and _is_known(values[name])]
+    used = {dim for name in measured for dim in dataset[name].dims}
     labels = [name for name in dataset.dims if name in values and name in used]
-    return {str(name): _plain(dataset[name]) for name in sorted([*known, *labels], key=str)}
+    return {str(name): _plain(dataset[name]) for name in sorted([*measured, *labels], key=str)}
 
 
 def text(content: Content) -> str:
@@ -48,7 +47,7 @@ def keep(dataset: xr.Dataset, folder: Path) -> None:
     write_whole(folder / manifest.DATASET, compressed)
 
 
-def kept(folder: Path) -> Content:
+def stored(folder: Path) -> Content:
     """The content stored in a campaign's folder, empty if there is none; raises FalloffError if it
     is damaged."""
     file = folder / manifest.DATASET
@@ -56,7 +55,7 @@ def kept(folder: Path) -> Content:
         return {}
     try:
         lines = archive.decompressed(file.read_bytes()).decode().splitlines()
-        return _checked([kept_by.parsed(line) for line in lines])
+        return _checked([typed_json.parsed(line) for line in lines])
     except (lzma.LZMAError, ValueError) as error:
         raise FalloffError(f"{file} is damaged ({error}); restore it") from None
 
@@ -71,28 +70,26 @@ class _Array:
 def _checked(lines: Sequence[Any]) -> Content:
     """The arrays in lines of text, by name; raises ValueError if a line is not an array, or two
     arrays do not fit together."""
-    found: dict[str, Mapping[str, Any]] = {}
+    arrays: dict[str, Mapping[str, Any]] = {}
     for line in lines:
-        array = kept_by.record(_Array, line)
-        if array.name in found or not _is_filled(line["values"], len(array.dims)):
+        array = typed_json.record(_Array, line)
+        if array.name in arrays or not _is_filled(line["values"], len(array.dims)):
             raise ValueError(f"{array.name[:40]!r} is there twice, or no array of its dims")
-        found[array.name] = {"dims": line["dims"], "values": line["values"]}
-    of_trials = [array for array in found.values() if array["dims"][:1] == ["trial"]]
-    if len({len(array["values"]) for array in of_trials}) > 1 or (
-        of_trials and "trial_id" not in found
-    ):
+        arrays[array.name] = {"dims": line["dims"], "values": line["values"]}
+    counts = {len(a["values"]) for a in arrays.values() if a["dims"][:1] == ["trial"]}
+    if len(counts) > 1 or (counts and "trial_id" not in arrays):
         raise ValueError("its arrays are not of the same trials")
-    if not all(isinstance(name, str) for name in found.get("trial_id", {}).get("values", ())):
+    if not all(isinstance(name, str) for name in arrays.get("trial_id", {}).get("values", ())):
         raise ValueError("a trial's name is no text")
-    return found
+    return arrays
 
 
 def _is_filled(values: Any, depth: int) -> bool:
     """Whether nested lists form a complete array with `depth` dims."""
     if depth == 0:
         return not isinstance(values, (list, dict))
-    is_list = isinstance(values, list) and all(_is_filled(one, depth - 1) for one in values)
-    return is_list and (depth == 1 or len({len(one) for one in values}) < 2)
+    is_list = isinstance(values, list) and all(_is_filled(part, depth - 1) for part in values)
+    return is_list and (depth == 1 or len(set(map(len, values))) < 2)
 
 
 def differences(earlier: Content, now: Content) -> list[str]:
@@ -155,8 +152,8 @@ def _cells(content: Content, rows: Mapping[str, int], others: Collection[str]) -
             continue
         values = np.array(array["values"], dtype=object)
         for trial, row in rows.items():
-            known = np.ndenumerate(values[row]) if values.ndim > 1 else [((), values[row])]
-            for place, value in known:
+            of_trial = np.ndenumerate(values[row]) if values.ndim > 1 else [((), values[row])]
+            for place, value in of_trial:
                 if trial in others and value not in ("", None):
                     cells[f"{name}{''.join(f'[{number}]' for number in place)} of {trial}"] = value
     return cells

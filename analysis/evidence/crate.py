@@ -33,68 +33,73 @@ def files(names: Collection[str], chains: Sequence[Chain], commit: str) -> dict[
         CODEMETA: codemeta(cited, commit),
         ZENODO: zenodo(cited),
     }
-    return {name: (json.dumps(one, indent=1) + "\n").encode() for name, one in made.items()}
+    return {name: (json.dumps(data, indent=1) + "\n").encode() for name, data in made.items()}
 
 
 def crate(names: Collection[str], chains: Sequence[Chain], cited: Mapping[str, Any]) -> dict:
     """A Workflow Run RO-Crate: the command line as the workflow, and each campaign as a run of it from its plan to its
     transcripts."""
     made = ROCrate(version="1.1")
-    made.name, made.description = (
-        cited["title"],
-        "Code, data and report of Falloff, as packed by `falloff evidence archive`",
-    )
+    made.name = cited["title"]
+    made.description = "Code, data and report of Falloff, as packed by `falloff evidence archive`"
     made.license = _LICENSES[cited["license"]]
-    made.datePublished = max((one.dataset.attrs["ended"] for one in chains), default="") or _UNDATED
-    authors = [made.add(ContextEntity(made, f"#{one['name']}", {"@type": "Organization", "name": one["name"]})) for one in cited["authors"]]  # fmt: skip
+    ended = [source.dataset.attrs["ended"] for source in chains]
+    made.datePublished = max(ended, default="") or _UNDATED
+    authors = [_entity(made, f"#{author['name']}", **author) for author in _authors(cited)]
     made.root_dataset["author"] = authors
     made.root_dataset["conformsTo"] = [
-        made.add(
-            ContextEntity(
-                made,
-                url,
-                {"@type": "CreativeWork", "name": name, "version": url.rpartition("/")[2]},
-            )
+        _entity(
+            made, url, **{"@type": "CreativeWork", "name": name, "version": url.rpartition("/")[2]}
         )
         for url, name in PROFILES.items()
     ]
-    python = ContextEntity(made, "https://www.python.org", {"@type": "ComputerLanguage", "name": "Python", "url": "https://www.python.org"})  # fmt: skip
+    about = {"@type": "ComputerLanguage", "name": "Python", "url": "https://www.python.org"}
+    python = _entity(made, about["url"], **about)
     workflow = _file(made, WORKFLOW, {
         "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
-        "name": "falloff", "version": str(cited["version"]), "programmingLanguage": made.add(python),
+        "name": "falloff", "version": str(cited["version"]), "programmingLanguage": python,
     })  # fmt: skip
     made.root_dataset["mainEntity"] = workflow
-    parts = [workflow, *(_file(made, name) for name in sorted({*names} - {WORKFLOW, CRATE}))]
-    made.root_dataset["hasPart"] = parts
-    known = {part.id: part for part in parts}
-    made.root_dataset["mentions"] = [_run(made, one, workflow, authors, known) for one in chains]
+    others = sorted({*names} - {WORKFLOW, CRATE})
+    files = {name: _file(made, name, {"name": name}) for name in others}
+    made.root_dataset["hasPart"] = [workflow, *files.values()]
+    made.root_dataset["mentions"] = [
+        _run(made, source, workflow, authors, files) for source in chains
+    ]
     return made.metadata.generate()
 
 
-def _file(made: ROCrate, name: str, properties: Mapping[str, Any] | None = None) -> File:
-    return made.add(File(made, None, name, properties=dict(properties or {"name": name})))
+def _entity(made: ROCrate, identity: str, **about: Any) -> ContextEntity:
+    return made.add(ContextEntity(made, identity, about))
 
 
-def _run(made, one: Chain, workflow: File, agents: Sequence, known: Mapping[str, File]):
+def _file(made: ROCrate, name: str, about: Mapping[str, Any]) -> File:
+    return made.add(File(made, None, name, properties=dict(about)))
+
+
+def _authors(cited: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [{"@type": "Organization", "name": author["name"]} for author in cited["authors"]]
+
+
+def _run(made, source: Chain, workflow: File, agents: Sequence, files: Mapping[str, File]):
     """A campaign as an action of the workflow."""
-    folder = next((top for top in (paths.ROOT, paths.HOME) if one.folder.is_relative_to(top)), one.folder.parent)  # fmt: skip
-    inside = one.folder.relative_to(folder).as_posix()
-    about = {
-        "@type": "CreateAction",
-        "name": as_written(one.about),
-        "description": chain.command(one.dataset),
-        "instrument": workflow,
-        "agent": list(agents),
-        "object": [file for name, file in known.items() if name == f"{inside}/trials.json"],
-        "result": [
-            file for name, file in known.items() if name.startswith(f"{inside}/transcripts")
-        ],
-        "actionStatus": "http://schema.org/CompletedActionStatus",
-    }
-    for when, key in (("started", "startTime"), ("ended", "endTime")):
-        if one.dataset.attrs[when]:
-            about[key] = one.dataset.attrs[when]
-    return made.add(ContextEntity(made, f"#{one.folder.name}", about))
+    folder, attributes = source.folder, source.dataset.attrs
+    tops = [top for top in (paths.ROOT, paths.HOME) if folder.is_relative_to(top)]
+    inside = folder.relative_to([*tops, folder.parent][0]).as_posix()
+    moments = {"startTime": attributes["started"], "endTime": attributes["ended"]}
+    return _entity(
+        made,
+        f"#{folder.name}",
+        **{"@type": "CreateAction"},
+        name=as_written(source.about),
+        description=chain.command(source.dataset),
+        instrument=workflow,
+        agent=list(agents),
+        object=[file for name, file in files.items() if name == f"{inside}/trials.json"],
+        result=[file for name, file in files.items() if name.startswith(f"{inside}/transcripts")],
+        actionStatus="http://schema.org/CompletedActionStatus",
+        **{key: moment for key, moment in moments.items() if moment},
+    )
 
 
 def codemeta(cited: Mapping[str, Any], commit: str) -> dict:
@@ -106,7 +111,7 @@ def codemeta(cited: Mapping[str, Any], commit: str) -> dict:
         "description": cited["title"],
         "version": str(cited["version"]),
         "license": _LICENSES[cited["license"]],
-        "author": [{"@type": "Organization", "name": one["name"]} for one in cited["authors"]],
+        "author": _authors(cited),
         "keywords": list(cited["keywords"]),
         "programmingLanguage": "Python",
         "operatingSystem": "Linux",
@@ -121,7 +126,7 @@ def zenodo(cited: Mapping[str, Any]) -> dict:
         "upload_type": "software",
         "description": cited["message"],
         "version": str(cited["version"]),
-        "creators": [{"name": one["name"]} for one in cited["authors"]],
+        "creators": [{"name": author["name"]} for author in cited["authors"]],
         "license": cited["license"],
         "keywords": list(cited["keywords"]),
     }

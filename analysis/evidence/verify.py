@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from analysis import paths, store
@@ -23,7 +22,7 @@ class Check:
     """The result of checking one campaign's folder.
 
     `differences` are one line each, empty if everything agrees. `unknown` says why the check cannot
-    decide, if so. `trials` is the number of rows of the rebuilt dataset, 0 if it cannot be rebuilt.
+    decide, empty if it can. `trials` is the number of rows of the rebuilt dataset, 0 if it cannot be rebuilt.
     `unreadable` are the differences about files that could not be read.
     """
 
@@ -40,11 +39,11 @@ def folders(given: Sequence[Path] = ()) -> list[Path]:
     within = given or (paths.REFERENCE, paths.RAW)
     signs = ("trials.json", manifest.JOURNAL, manifest.NAME)
     candidates = [folder for top in within for folder in (top, *sorted(top.glob("*/")))]
-    found = [one for one in candidates if any((one / sign).exists() for sign in signs)]
-    if not found:
+    campaigns = [folder for folder in candidates if any((folder / sign).exists() for sign in signs)]
+    if not campaigns:
         names = ", ".join(map(str, within))
         raise FalloffError(f"there is no campaign's folder (with a trials.json) in {names}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(campaigns))
 
 
 def check(folder: Path) -> Check:
@@ -52,37 +51,35 @@ def check(folder: Path) -> Check:
     and the dataset rebuilt from the transcripts against the stored one."""
     unknown, trials, lines, unreadable = "", 0, list[str](), list[str]()
     # Check each part on its own, so that damage in one does not hide differences in another.
-    kept_here = Folder(folder)
-    steps = (
-        partial(manifest.differences, folder),
-        kept_here.damage,
-        partial(_against_the_plan, kept_here),
-    )
-    for step in steps:
-        with _told(unreadable):
-            lines += step()
-    with _told(unreadable):
+    campaign = Folder(folder)
+    with _noting(unreadable):
+        lines += manifest.differences(folder)
+    with _noting(unreadable):
+        lines += campaign.damage()
+    with _noting(unreadable):
+        lines += _against_the_plan(campaign)
+    with _noting(unreadable):
         if not manifest.read(folder):
             remedy = "(--renew records it)"
-            unknown = f"no {manifest.NAME}: whether a file was changed cannot be told {remedy}"
-    with _told(unreadable):
+            unknown = f"no {manifest.NAME}: nothing shows whether a file was changed {remedy}"
+    with _noting(unreadable):
         rebuilt = content.of(store.assemble(folder))
         trials = len(rebuilt["trial_id"]["values"])
-        kept = content.kept(folder)
-        if not kept and (folder / archive.NAME).exists():
+        stored = content.stored(folder)
+        if not stored and (folder / archive.NAME).exists():
             unknown = unknown or f"no {manifest.DATASET}: its values cannot be compared"
+        changed = content.differences(stored, rebuilt) if stored else []
         # Single values first, because a refused trial has many list members.
-        apart = sorted(content.differences(kept, rebuilt), key=lambda line: "[" in line)
-        apart = apart if kept else []
-        lines += [f"{manifest.DATASET}: {line}" for line in apart[:MOST_VALUES]]
-        if len(apart) > MOST_VALUES:
-            lines.append(f"{manifest.DATASET}: and {len(apart) - MOST_VALUES} values more")
+        changed.sort(key=lambda line: "[" in line)
+        lines += [f"{manifest.DATASET}: {line}" for line in changed[:MOST_VALUES]]
+        if len(changed) > MOST_VALUES:
+            lines.append(f"{manifest.DATASET}: and {len(changed) - MOST_VALUES} values more")
     lines = list(dict.fromkeys([*lines, *unreadable]))
     return Check(folder, trials, tuple(lines), unknown, tuple(unreadable))
 
 
 @contextmanager
-def _told(lines: list[str]) -> Iterator[None]:
+def _noting(lines: list[str]) -> Iterator[None]:
     """Add a line about what cannot be read, and continue."""
     try:
         yield
@@ -98,13 +95,13 @@ def renew(folder: Path) -> None:
     manifest.write(folder)
 
 
-def text(found: Check) -> str:
+def text(result: Check) -> str:
     """A check as lines: the folder with its verdict, then the differences and what could not be
     decided."""
-    verdict = "DIFFERS" if found.differences else "unknown" if found.unknown else "ok"
-    lines = [f"{verdict:8} {os.path.relpath(found.folder)}: {found.trials} trials rebuilt"]
-    lines += [f"         - {line}" for line in found.differences]
-    lines += [f"         ({found.unknown})"] if found.unknown else []
+    verdict = "DIFFERS" if result.differences else "unknown" if result.unknown else "ok"
+    lines = [f"{verdict:8} {os.path.relpath(result.folder)}: {result.trials} trials rebuilt"]
+    lines += [f"         - {line}" for line in result.differences]
+    lines += [f"         ({result.unknown})"] if result.unknown else []
     return "\n".join(lines)
 
 
@@ -114,7 +111,7 @@ def _against_the_plan(folder: Folder) -> list[str]:
     planned = {trial.id: trial for trial in plan.trials()}
     lines, present = [], {}
     for name, text in folder.texts():
-        with _told(lines):
+        with _noting(lines):
             present[name] = read_transcript(text, folder.place(name)).trial
     for name in dict.fromkeys(note["id"] for note in notes if note["event"] == "trial"):
         if name not in present:
@@ -126,11 +123,11 @@ def _against_the_plan(folder: Folder) -> list[str]:
         if name not in planned:
             lines.append(f"transcript {name} is of no trial of the plan")
         elif trial != planned[name]:
-            other = vars(planned[name])
-            apart = ", ".join(
-                field for field, value in vars(trial).items() if value != other[field]
-            )
-            lines.append(f"transcript {name} is of another trial than the plan's: {apart}")
+            fields = [
+                key for key, value in vars(planned[name]).items() if value != vars(trial)[key]
+            ]
+            changed = ", ".join(fields)
+            lines.append(f"transcript {name} is of another trial than the plan's: {changed}")
     for digest in dict.fromkeys(note["digest"] for note in notes if note["event"] == "session"):
         if digest != plan.digest:
             ran = f"a session of the journal ran the trials {digest[:16]}"

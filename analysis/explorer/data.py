@@ -16,7 +16,7 @@ from analysis import paths, store
 from analysis.attributes import design, interconnects, testbed
 from analysis.derive import over_factors, points
 from analysis.efficiency import efficiency
-from analysis.imported_hpl import PEAK, Imported, analyse, networks
+from analysis.imported_hpl import PEAK, analyse, networks
 from analysis.quoting import as_written
 from analysis.schema import schema
 from analysis.statistics import design as designs
@@ -47,6 +47,7 @@ COMBINED = {
     "flow_makespan": "time until all flows had arrived, mean of the runs",
     "flow_mean": "mean time of the flows, mean of the runs",
 }
+RMAX_RPEAK = "efficiency, Rmax / Rpeak"
 SIZE = "size"  # the factor of readings by message size
 SHOWN_IN = {"bit/s": ("Gbit/s", 1e-9), "B/s": ("MB/s", 1e-6), "1": ("", 1.0)}
 NOUNS = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs": "pair"}
@@ -98,29 +99,30 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
     for place in (paths.REFERENCE, paths.DATASETS, paths.RAW) if folder is None else (folder,):
         plans = [*place.glob("trials.json"), *place.glob("*/trials.json")]
         for path in [*sorted(place.glob("*.nc")), *sorted(plan.parent for plan in plans)]:
-            each = source(path)
+            dataset = source(path)
             # A dataset goes before its own folder.
-            sources.setdefault(each.transcripts or path, each)
+            sources.setdefault(dataset.transcripts or path, dataset)
     ordered = sorted(
-        sources.values(), key=lambda each: (each.campaign != FIRST, bool(each.fault), each.campaign)
+        sources.values(),
+        key=lambda source: (source.campaign != FIRST, bool(source.fault), source.campaign),
     )
     named: dict[str, Source] = {}
-    for each in ordered:
-        named[each.name if each.campaign in named else each.campaign] = each
-    return {name: replace(each, title=_title(each, ordered)) for name, each in named.items()}
+    for dataset in ordered:
+        name = dataset.name if dataset.campaign in named else dataset.campaign
+        named[name] = replace(dataset, title=_title(dataset, ordered))
+    return named
 
 
 def _title(source: Source, others: Iterable[Source]) -> str:
-    """The source's title, with what tells it from another of the same title: the kind of its
+    """The source's title, with what distinguishes it from another of the same title: the kind of its
     testbed, the testbed, or the file's name."""
     alike = [other for other in others if other.title == source.title]
     if alike == [source]:
         return source.title
-    ways = ([one.kind for one in alike], [one.testbed for one in alike])
-    told = next(
-        (way for way in ways if len(set(way)) == len(alike)), [one.path.stem for one in alike]
-    )
-    return f"{source.title} ({told[alike.index(source)].replace('_', ' ')})"
+    for part in ("kind", "testbed"):
+        if len({getattr(other, part) for other in alike}) == len(alike):
+            return f"{source.title} ({getattr(source, part).replace('_', ' ')})"
+    return f"{source.title} ({source.path.stem.replace('_', ' ')})"
 
 
 def source(path: Path) -> Source:
@@ -158,7 +160,7 @@ def _changed(path: Path) -> float:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class PlottedQuantity:
     """A quantity for the vertical axis, in its display unit."""
 
     name: str
@@ -190,7 +192,7 @@ class Trials:
 
     dataset: xr.Dataset
     frame: pd.DataFrame
-    quantities: dict[str, Quantity]
+    quantities: dict[str, PlottedQuantity]
     by_size: dict[str, pd.DataFrame]
     factors: dict[str, list[Hashable]]
     repeats: bool
@@ -292,10 +294,13 @@ def trials(dataset: xr.Dataset) -> Trials:
             f"{campaign} evidence of several kinds, {', '.join(kinds)}: never pooled."
         )
     repeats = str(chosen.testbed.values[0]) == store.IMPORTED
-    study = _imported_hpl(dataset) if repeats else None
+    study = None
+    if repeats:
+        with suppress(FalloffError):  # it holds no results of HPL
+            study = analyse(dataset)
     if study is not None and study.count == "nodes":
-        known = chosen.trial_id.to_series().map(study.runs.set_index("trial_id").nodes)
-        nodes = known.fillna(chosen.nodes.to_series()).values
+        analysed = chosen.trial_id.to_series().map(study.runs.set_index("trial_id").nodes)
+        nodes = analysed.fillna(chosen.nodes.to_series()).values
         chosen = chosen.assign_coords(nodes=("trial", nodes, chosen.nodes.attrs))
     factors = _factors(chosen)
     frame = pd.DataFrame({name: chosen[name].values for name in (*ABOUT_A_TRIAL, *factors)})
@@ -307,8 +312,8 @@ def trials(dataset: xr.Dataset) -> Trials:
         quantities |= _add_shares(dataset, frame)
     if study is not None and study.efficiency is not None:
         frame["efficiency"] = 100 * frame.trial_id.map(study.runs.set_index("trial_id").y)
-        label = "efficiency, Rmax / Rpeak" if study.of == PEAK else f"HPL rate over {study.of}"
-        quantities["efficiency"] = Quantity("efficiency", label, "%")
+        label = RMAX_RPEAK if study.of == PEAK else f"HPL rate over {study.of}"
+        quantities["efficiency"] = PlottedQuantity("efficiency", label, "%")
     ran = set(chosen.runner.values.tolist())
     of_tools = [name for tool in all_tools() if tool.name in ran for name in tool.readings]
     foremost = [name for name in (*FOREMOST, *of_tools) if name in quantities]
@@ -316,31 +321,25 @@ def trials(dataset: xr.Dataset) -> Trials:
     return Trials(dataset, frame.copy(), quantities, by_size, factors, repeats)
 
 
-def _imported_hpl(dataset: xr.Dataset) -> Imported | None:
-    """The efficiencies of imported HPL results; None if there are none."""
-    try:
-        return analyse(dataset)
-    except FalloffError:
-        return None
-
-
 def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     """The design's factors with the levels that were run; without a design, the settings that
     differ."""
-    read = {name: chosen.variables[name] for name in schema()["coordinates"]}
-    names = [name for name, variable in read.items() if variable.dims == ("trial",)]
-    run = {name: pd.unique(pd.Series(read[name].values).dropna()).tolist() for name in names}
-    if planned := design(chosen).get("factors", {}):  # no and yes are 0 and 1 in the table
-        levels = {
-            name: [int(level) if level in (0, 1) else level for level in planned[name]]
-            for name in planned
+    columns = {name: chosen.variables[name] for name in schema()["coordinates"]}
+    names = [name for name, column in columns.items() if column.dims == ("trial",)]
+    run = {name: pd.unique(pd.Series(columns[name].values).dropna()).tolist() for name in names}
+    if planned := design(chosen).get("factors", {}):
+        return {
+            # No and yes are 0 and 1 in the table.
+            name: [
+                int(level) if level in (0, 1) else level for level in levels if level in run[name]
+            ]
+            for name, levels in planned.items()
         }
-        return {name: [level for level in levels[name] if level in run[name]] for name in planned}
-    always = ("interconnect", "nodes")
-    kept = [
-        name for name in names if name not in NO_FACTORS and len(run[name]) > (name not in always)
-    ]
-    levels = {name: sorted(run[name]) for name in kept}
+    levels = {}
+    for name in names:
+        least = 1 if name in ("interconnect", "nodes") else 2
+        if name not in NO_FACTORS and len(run[name]) >= least:
+            levels[name] = sorted(run[name])
     if "interconnect" in levels:
         levels["interconnect"] = list(networks(chosen, levels["interconnect"]))
     return levels
@@ -358,7 +357,7 @@ def _change(change: str) -> str:
 
 def _readings(
     chosen: xr.Dataset, frame: pd.DataFrame
-) -> tuple[dict[str, Quantity], dict[str, pd.DataFrame]]:
+) -> tuple[dict[str, PlottedQuantity], dict[str, pd.DataFrame]]:
     """Put into the table every reading with one value per trial, or that can be reduced to one; the
     others go by message size."""
     quantities, by_size = {}, {}
@@ -369,19 +368,21 @@ def _readings(
             continue
         array = chosen[name]
         unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
-        quantity = Quantity(name, COMBINED.get(name, about["long_name"]), unit)
+        quantity = PlottedQuantity(name, COMBINED.get(name, about["long_name"]), unit)
         if array.dims == ("trial",) or name in COMBINED:
             quantities[name] = quantity
             frame[name] = scale * _one_value(array).values
-        elif array.dims == ("trial", SIZE):
-            row, size = np.nonzero((array > 0).values)
-            columns = {SIZE: array[SIZE].values[size], name: array.values[row, size]}
-            quantities[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
+            continue
+        if array.dims == ("trial", SIZE):
+            row, place = np.nonzero((array > 0).values)
+            sizes = array[SIZE].values[place]
         elif array.dims == ("trial", "message") and name != "message_size":
             row, place = np.nonzero(np.isfinite(array.values))
-            size = chosen.message_size.values[row, place].astype(int)
-            columns = {SIZE: size, name: scale * array.values[row, place]}
-            quantities[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
+            sizes = chosen.message_size.values[row, place].astype(int)
+        else:
+            continue
+        columns = {SIZE: sizes, name: scale * array.values[row, place]}
+        quantities[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
     return quantities, by_size
 
 
@@ -395,17 +396,14 @@ def _one_value(array: xr.DataArray) -> xr.DataArray:
     return array.mean([dim for dim in array.dims if dim != "trial"])
 
 
-def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]:
+def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, PlottedQuantity]:
     """Add to the table HPL's share of its nodes' known rate and of Rpeak [%], and mark what the
     design leaves out."""
     planned = design(dataset)
     if not {"interconnect", "nodes"} <= set(planned.get("factors", {})) or "margin" not in planned:
         return {}
     derived = points(dataset)
-    labels = {
-        "efficiency": "efficiency, Rmax / Rpeak",
-        "share": f"HPL rate over {derived.share.attrs['of']}",
-    }
+    labels = {"efficiency": RMAX_RPEAK, "share": f"HPL rate over {derived.share.attrs['of']}"}
     derived = derived.assign(efficiency=efficiency(derived))
     derived["trial_id"] = over_factors(dataset, trial_id=dataset.trial_id).trial_id
     rows = derived[["trial_id", "reason", *labels]].to_dataframe().dropna(subset="trial_id")
@@ -414,8 +412,11 @@ def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, Quantity]
         frame[name] = 100 * frame.trial_id.map(rows[name])
     frame["reason"] = frame.trial_id.map(rows.reason)
     frame["valid"] &= frame.reason == ""
-    shares = {name: Quantity(name, labels[name], "%") for name in labels}
-    return {name: shares[name] for name in labels if frame[name].notna().any()}
+    return {
+        name: PlottedQuantity(name, label, "%")
+        for name, label in labels.items()
+        if frame[name].notna().any()
+    }
 
 
 def transcript(source: Source, trial_id: str) -> Transcript:
@@ -426,8 +427,8 @@ def transcript(source: Source, trial_id: str) -> Transcript:
         remedy = "`falloff explore` on the campaign's own folder shows them"
         raise FalloffError(f"The transcripts are not beside {source.name}: {remedy}")
     texts = _texts(folder, _changed(folder))
-    of_file = trial_id.rpartition("-")[0]  # results of one imported file end in a number
-    stem = trial_id if trial_id in texts else of_file
+    # Results of one imported file end in a number.
+    stem = trial_id if trial_id in texts else trial_id.rpartition("-")[0]
     if stem not in texts:
         raise FalloffError(f"{folder} holds no transcript of trial {trial_id}")
     return read_transcript(texts[stem], stem)

@@ -184,12 +184,14 @@ class Page:
         self.numbers.text = pieces.numbers(shown)
         drawn = draw(shown, self.plot.object)
         if drawn is not self.plot.object:
-            for points in {one.data_source for one in drawn.renderers}:
+            for points in {marks.data_source for marks in drawn.renderers}:
                 points.selected.on_change("indices", partial(self._clicked, points))
             self.plot.object = drawn
-        for points in {one.data_source for one in drawn.renderers}:
+        for points in {marks.data_source for marks in drawn.renderers}:
             names = list(points.data.get("trial_id", ()))
-            points.selected.indices = [names.index(one) for one in self.chosen if one in names]
+            points.selected.indices = [
+                names.index(trial) for trial in self.chosen if trial in names
+            ]
         self.address.tags = ["drawn"]
         for button, ending in zip(self.downloads, ("csv", "py")):
             button.filename = f"falloff-{Path(self.experiment.value).stem}-{view.y}.{ending}"
@@ -221,7 +223,7 @@ class Page:
             for widget in self.fixed:
                 self._watch(widget, self._fix)
         for widget, (name, level) in zip(self.fixed, view.fixed):
-            _offer(widget, {trials.called(name, one): one for one in factors[name]}, level)
+            _offer(widget, {trials.called(name, other): other for other in factors[name]}, level)
         self.levels_title.text = pieces.under(f"{data.factor_name(view.x)}: click to leave out")
         counted = self.shown.points[self.shown.points.counts].block.nunique()
         self.blocks_title.text = pieces.under(

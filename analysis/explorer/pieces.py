@@ -106,9 +106,8 @@ def numbers(shown: Shown) -> str:
         f"{trials.called(view.series, series)}: {law.model.title}"
         for series, law in shown.laws.items()
     )
-    return under(f"Curves are the laws that the means follow best. {curves}.") * bool(
-        curves
-    ) + _table(rows, head)
+    laws = under(f"Curves are the laws that the means follow best. {curves}.") if curves else ""
+    return laws + _table(rows, head)
 
 
 def _table(rows: Iterable[Iterable], head: Iterable[str] = ()) -> str:
@@ -163,22 +162,22 @@ def _execution(execution: Execution, result: str) -> str:
     ended = "stopped at its limit" if execution.timed_out else f"exit code {code}"
     command = escape(" ".join(execution.argv) or execution.tool)
     text = f"<p><code>{command}</code><br>{ended}, {execution.wall_s:.2f} s</p>"
-    found = re.search(result, execution.stdout, re.M) if result else None
+    line = re.search(result, execution.stdout, re.M) if result else None
     if execution.stdout.strip():
-        text += f'<pre aria-label="output">{_marked(execution.stdout, found)}</pre>'
+        text += f'<pre aria-label="output">{_marked(execution.stdout, line)}</pre>'
     if execution.stderr.strip():
         text += f'<pre aria-label="errors">{_marked(execution.stderr, None)}</pre>'
     return text
 
 
-def _marked(output: str, found: re.Match | None) -> str:
+def _marked(output: str, result: re.Match | None) -> str:
     """An output as HTML, with its result marked, cut to MOST characters around that."""
-    begin, end = found.span() if found else (0, 0)
+    begin, end = result.span() if result else (0, 0)
     first = min(max(0, end - MOST // 2), max(0, len(output) - MOST))
     last = min(len(output), first + MOST)
     parts = escape(output[first:begin]), escape(output[begin:end]), escape(output[end:last])
     cut = " more characters: the transcript's file has them all"
     before = f"... {first}{cut}\n" * bool(first)
     after = f"\n... {len(output) - last}{cut}" * (last < len(output))
-    line = f"<mark>{parts[1]}</mark>" * bool(found)
+    line = f"<mark>{parts[1]}</mark>" * bool(result)
     return f"{before}{parts[0]}{line}{parts[2]}{after}"

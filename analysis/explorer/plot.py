@@ -84,11 +84,11 @@ def looks(shown: Shown) -> dict[Hashable, style.Look]:
     """The look of each series: that of the report's figures, else one in a colour that no other
     level has."""
     levels = shown.trials.factors_of(shown.view.y)[shown.view.series]
-    known = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
-    taken = {look.color for look in known.values()}
+    of_report = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
+    taken = {look.color for look in of_report.values()}
     by_color = {look.color: look for look in style.LOOKS.values() if look.color not in taken}
-    others, spare = [level for level in levels if level not in known], list(by_color.values())
-    return known | {level: spare[at % len(spare)] for at, level in enumerate(others)}
+    others, spare = [level for level in levels if level not in of_report], list(by_color.values())
+    return of_report | {level: spare[at % len(spare)] for at, level in enumerate(others)}
 
 
 class Axis:
@@ -208,19 +208,18 @@ def _fill(drawn: figure, shown: Shown, several: bool) -> None:
     layers = {"points": points, "means": means, "curves": shown.curves}
     levels = {trials.called(view.series, level): level for level in view.shown}
     for item in drawn.legend.items:
-        if item.visible != (
-            item.label.value in levels
-        ):  # otherwise a click on the legend may have hidden it
+        # Where it stays, a click on the legend may have hidden its marks.
+        if item.visible != (item.label.value in levels):
             item.visible = not item.visible
-            for one in item.renderers:
-                one.visible = item.visible
-    for source, name in {(one.data_source, one.name) for one in drawn.renderers}:
+            for marks in item.renderers:
+                marks.visible = item.visible
+    for source, name in {(marks.data_source, marks.name) for marks in drawn.renderers}:
         if name not in levels:
             continue
         rows, level = layers[source.name], levels[name]
         rows = rows[rows.series == level]
         x = axis.at(rows.x, level) + rows.get("aside", 0.0)
-        called = rows.x.map({each: trials.called(view.x, each) for each in rows.x.unique()})
+        called = rows.x.map({x: trials.called(view.x, x) for x in rows.x.unique()})
         rows = rows.assign(x=x, level=called).drop(columns=["series", "aside"], errors="ignore")
         _put(source, {column: rows[column].to_numpy() for column in rows})
 

@@ -94,15 +94,15 @@ def _private_folder() -> Path:
 def _free_port(port: int | None) -> int:
     """This port, or any free one for 0; for None PORT, or any free one while that is taken. Raises
     FalloffError if the port that was asked for is taken."""
-    for each in (PORT, 0) if port is None else (port,):
+    for wanted in (PORT, 0) if port is None else (port,):
         with socket.socket() as trying:
             trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                trying.bind((HOST, each))
+                trying.bind((HOST, wanted))
                 return trying.getsockname()[1]
             except (OSError, OverflowError) as error:  # in use, reserved for root, or not a port
                 reason = getattr(error, "strerror", None) or error
-    raise FalloffError(f"port {each}: {reason}; choose another, or any free one with --port 0")
+    raise FalloffError(f"port {wanted}: {reason}; choose another, or any free one with --port 0")
 
 
 def serve(folder: Path | None, port: int | None = 0) -> Served:

@@ -22,8 +22,7 @@ from analysis.quoting import as_written
 from analysis.statements import basis_in_words, change, fall_in_words
 from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
-from analysis.statistics.judgement import REFUSED, judge
-from analysis.statistics.judgement import Judgement as Verdict
+from analysis.statistics.judgement import REFUSED, Judgement, judge
 from analysis.wording import number
 from runners.record import FalloffError
 
@@ -147,10 +146,8 @@ def at_address(parts: Iterable[tuple[str, str]], start: View, trials: Trials) ->
     asked = {}
     for name, text in parts:
         with suppress(ValueError):
-            value = _frozen(json.loads(text))
-            if name in vars(start) and isinstance(value, tuple) == isinstance(
-                vars(start)[name], tuple
-            ):
+            value, first = _frozen(json.loads(text)), vars(start).get(name)
+            if name in vars(start) and isinstance(value, tuple) == isinstance(first, tuple):
                 asked[name] = value
     with suppress(TypeError, ValueError):  # of the right type, but not a view
         return settled(replace(start, **asked), trials)
@@ -162,7 +159,7 @@ def _frozen(value):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Finding:
     """The result on the view's contrast, with n, the kind of interval and further notes.
 
     `word` is the verdict, empty if there is none.
@@ -181,7 +178,7 @@ class Shown:
     trials: Trials
 
     @property
-    def quantity(self) -> data.Quantity:
+    def quantity(self) -> data.PlottedQuantity:
         """The quantity on the vertical axis."""
         return self.trials.quantities[self.view.y]
 
@@ -208,15 +205,10 @@ class Shown:
         """The values that count, in the quantity's unit, over (series, block, x); NaN where there
         are none."""
         view, rows = self.view, self.points[self.points.counts]
-        columns = {
-            "series": rows[view.series],
-            "block": rows.block,
-            "x": rows[view.x],
-            "y": rows[view.y],
-        }
-        values = pd.DataFrame(columns).set_index(["series", "block", "x"]).y
+        index = {"series": rows[view.series], "block": rows.block, "x": rows[view.x]}
+        values = pd.Series(rows[view.y].values, pd.MultiIndex.from_frame(pd.DataFrame(index)))
         if values.index.has_duplicates:
-            remedy = "`falloff evidence verify` says what of it was changed"
+            remedy = "`falloff evidence verify` shows what was changed"
             raise FalloffError(f"two trials of a block are of the same point: {remedy}")
         values = values.to_xarray()
         levels = [x for x in self.trials.factors_of(view.y)[view.x] if x in values.x]
@@ -245,34 +237,34 @@ class Shown:
         if self.trials.repeats:  # as in their report; these have no design with HPL's settings
             efficiency = self.values.rename(x="nodes") / PER_CENT
         else:
-            with suppress(
-                FalloffError
-            ):  # the law of HPL's messages is left out without HPL's settings
-                known = with_settings(points(self.trials.dataset)).reindex(nodes=efficiency.nodes)
-                of_nodes = {name: ("nodes", known[name].values) for name in SETTINGS}
-                efficiency = efficiency.assign_coords(of_nodes)
-        found = fit_each(efficiency, "series")
-        best = {level: found.best(level) for level in self.view.shown if level in found.by_level}
+            # The law of HPL's messages is left out without HPL's settings.
+            with suppress(FalloffError):
+                shares = with_settings(points(self.trials.dataset)).reindex(nodes=efficiency.nodes)
+                settings = {name: ("nodes", shares[name].values) for name in SETTINGS}
+                efficiency = efficiency.assign_coords(settings)
+        laws = fit_each(efficiency, "series")
+        best = {level: laws.best(level) for level in self.view.shown if level in laws.by_level}
         return {level: law for level, law in best.items() if law}
 
     @cached_property
     def curves(self) -> pd.DataFrame:
         """A row for each series and x of a law's curve: `series`, `x` and `y`, in the quantity's unit."""
-        curves = [
-            pd.DataFrame({"series": level, "x": band.nodes.values, "y": band["mean"].values})
-            for level, law in self.laws.items()
-            for band in [law.band()]
-        ]
-        found = pd.concat(curves) if curves else pd.DataFrame(columns=["series", "x", "y"])
-        return found.assign(y=found.y * PER_CENT)
+        curves = [pd.DataFrame(columns=["series", "x", "y"])] * (not self.laws)
+        for level, law in self.laws.items():
+            band = law.band()
+            y = PER_CENT * band["mean"].values
+            curves.append(pd.DataFrame({"series": level, "x": band.nodes.values, "y": y}))
+        return pd.concat(curves)
 
     @cached_property
     def statement(self) -> PlannedFall | None:
         """The campaign's statement on two of the series shown, primary ones first; None if there is
         none."""
         design, shown = self.trials.design, set(self.view.shown)
-        stated = (*design.primary, *design.secondary) if design.compared == self.view.series else ()
-        return next((one for one in stated if {one.of, one.against} <= shown), None)
+        planned = (
+            (*design.primary, *design.secondary) if design.compared == self.view.series else ()
+        )
+        return next((fall for fall in planned if {fall.of, fall.against} <= shown), None)
 
     @property
     def pair(self) -> tuple[Hashable, ...]:
@@ -287,78 +279,67 @@ class Shown:
         return shown[:2]
 
     @cached_property
-    def judgement(self) -> Judgement:
+    def judgement(self) -> Finding:
         """The result on the two compared series: a fall if the campaign judges one, else a
         ratio."""
         view, trials, statement = self.view, self.trials, self.statement
         if trials.repeats:
             return self._of_imported()
         if len(self.pair) < 2:
-            return Judgement("One series alone: there is nothing to compare it with.")
+            return Finding("One series alone: there is nothing to compare it with.")
         called = [trials.called(view.series, level) for level in self.pair]
         names, notes = " against ".join(called), self._left_out()
         series = np.log(self.values.where(self.values > 0)).sel(series=list(self.pair))
-        log_ratio = (
-            (series[0] - series[1]).drop_vars("series", errors="ignore").dropna("x", how="all")
-        )
+        log_ratio = (series[0] - series[1]).dropna("x", how="all")
         if not log_ratio.size:
-            return Judgement(f"{names}: no trial is left to compare.", notes)
+            return Finding(f"{names}: no trial is left to compare.", notes)
         judges = statement and trials.design.judges_falls
         if not (judges and view.x == "nodes" and view.y in OF_FALLS):
             rule = "A ratio of geometric means; the campaign judges no fall of this quantity."
-            return Judgement(self._ratio(names, log_ratio), (rule, *notes))
+            return Finding(self._ratio(names, log_ratio), (rule, *notes))
         ends = (statement.start, statement.end)
         if missing := [trials.called("nodes", n) for n in ends if n not in log_ratio.x]:
             rule = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
-            return Judgement(self._ratio(names, log_ratio), (rule, *notes))
+            return Finding(self._ratio(names, log_ratio), (rule, *notes))
         verdict = self._verdict(statement, log_ratio)
         sentence = fall_in_words(verdict, *called, f"from {ends[0]:g} to {ends[1]:g} nodes")
         if not verdict.decided:
             what = "" if verdict.fall is None else f"HPL {change(verdict.fall)}, "
             sentence += f" ({what}{basis_in_words(verdict)})"
-        return Judgement(sentence.replace("**", ""), notes, verdict.answer)
+        return Finding(sentence.replace("**", ""), notes, verdict.answer)
 
-    def _of_imported(self) -> Judgement:
+    def _of_imported(self) -> Finding:
         """The falls of imported runs over nodes, with what they rest on; none of other quantities."""
         view, trials = self.view, self.trials
-        judges = (view.x, view.series) == ("nodes", "interconnect") and view.y in OF_FALLS
-        if not judges:
-            return Judgement(
-                "Only falls of HPL's efficiency over nodes are judged of imported runs."
-            )
-        per_node = self.values if view.y in OF_LAWS else self.values / self.values.x
+        if (view.x, view.series) != ("nodes", "interconnect") or view.y not in OF_FALLS:
+            return Finding("Only falls of HPL's efficiency over nodes are judged of imported runs.")
         repeats = attributes.design(trials.dataset).get("repeats", UNORDERED)
-        found = per_node.rename(series="interconnect", x="nodes").assign_coords(
-            evidence=trials.evidence
-        )
-        about = {**trials.dataset.attrs, "repeats": repeats}
+        per_node = self.values if view.y in OF_LAWS else self.values / self.values.x
+        per_node = per_node.rename(series="interconnect", x="nodes")
+        per_node = per_node.assign_coords(evidence=trials.evidence)
+        per_node = per_node.assign_attrs({**trials.dataset.attrs, "repeats": repeats})
         names = attributes.short_names(trials.dataset)
-        said = [
+        statements = [
             own_statements.fall(
-                found.assign_attrs(about),
-                one.network,
-                names[one.network],
-                one.verdict,
-                one.start,
-                one.end,
-                (one.before / PER_CENT, one.after / PER_CENT),
+                per_node,
+                fall.network,
+                names[fall.network],
+                fall.verdict,
+                fall.start,
+                fall.end,
+                (fall.before / PER_CENT, fall.after / PER_CENT),
             )
-            for one in imported_hpl.falls(found.assign_attrs(about))
-            if not one.against
+            for fall in imported_hpl.falls(per_node)
+            if not fall.against
         ]
-        if not said:
-            return Judgement("One number of nodes, or no known network: there is no fall to judge.")
-        counts = found.count("block").where(lambda n: n > 0).values
-        caveat = own_statements.caveat(
-            found.assign_attrs(about),
-            counts[np.isfinite(counts)].astype(int).tolist(),
-            imported_hpl.MARGIN,
-        )
-        sentence = " ".join(as_written(str(one)).replace("**", "") for one in said)
-        words = {one.words for one in said}
-        return Judgement(
-            sentence, (caveat, *self._left_out()), words.pop() if len(words) == 1 else ""
-        )
+        if not statements:
+            return Finding("One number of nodes, or no known network: there is no fall to judge.")
+        counts = per_node.count("block").values
+        caveat = own_statements.caveat(per_node, counts[counts > 0].tolist(), imported_hpl.MARGIN)
+        sentence = " ".join(as_written(str(fall)).replace("**", "") for fall in statements)
+        words = {fall.words for fall in statements}
+        word = words.pop() if len(words) == 1 else ""
+        return Finding(sentence, (caveat, *self._left_out()), word)
 
     def _left_out(self) -> tuple[str, ...]:
         """What was left out by hand, in words; empty if nothing was."""
@@ -368,7 +349,7 @@ class Shown:
         rule = "this explores, and is not the campaign's verdict"
         return (f"Left out by hand: {', '.join(out)}; {rule}.",) if out else ()
 
-    def _verdict(self, statement: PlannedFall, log_ratio: xr.DataArray) -> Verdict:
+    def _verdict(self, statement: PlannedFall, log_ratio: xr.DataArray) -> Judgement:
         """The campaign's own verdict, or the judgement of the remaining blocks. What the campaign
         refuses stays refused."""
         design, without = self.trials.design, list(self.view.without_blocks)

@@ -25,22 +25,22 @@ def bracket(model: Model, x, y) -> tuple[float, float]:
     every turn at or beyond them.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
-    known = np.unique(x)
-    if len(known) < 3:
-        return float(known[0]), float(known[-1])
+    places = np.unique(x)
+    if len(places) < 3:
+        return float(places[0]), float(places[-1])
     if model is segmented.MODEL:
         turns = segmented.breakpoints(x)
         sse = segmented.lines(x, y, turns)[2]
     else:
-        knee = np.clip(bandwidth_delay.knee(**bandwidth_delay.guess(x, y)), known[0], known[-1])
-        turns = np.sort(np.append(np.geomspace(known[0], known[-1], TRIED), knee))
+        knee = np.clip(bandwidth_delay.knee(**bandwidth_delay.guess(x, y)), places[0], places[-1])
+        turns = np.sort(np.append(np.geomspace(places[0], places[-1], TRIED), knee))
         sse = bandwidth_delay.slopes_at(x, y, turns)[1]
     allowed = turns[sse <= _largest_sse(sse.min(), y, len(model.parameters))]
-    low = known[known <= allowed[0] * (1 + CLOSE)][-1]
-    high = known[known >= allowed[-1] * (1 - CLOSE)][0]
+    low = places[places <= allowed[0] * (1 + CLOSE)][-1]
+    high = places[places >= allowed[-1] * (1 - CLOSE)][0]
     # Beyond the second-last x only one x is left on the falling line, so every breakpoint there fits as well as that x.
-    if model is segmented.MODEL and allowed[-1] >= known[-2] * (1 - CLOSE):
-        high = known[-1]
+    if model is segmented.MODEL and allowed[-1] >= places[-2] * (1 - CLOSE):
+        high = places[-1]
     return float(low), float(high)
 
 
@@ -53,15 +53,15 @@ def require_turn(model: Model, x, y) -> None:
     turn, needed = TURNS[model.name]
     if np.any(x <= 0):
         raise FalloffError(f"The {model.title} model needs x above 0; leave the others out.")
-    known = np.unique(x)
+    places = np.unique(x)
     low, high = bracket(model, x, y)
-    if len(known) >= needed and low >= known[1] and high <= known[-2]:
+    if len(places) >= needed and low >= places[1] and high <= places[-2]:
         return
     place = f"between {low:g} and {high:g}"
-    if low == known[0] and high == known[-1]:
+    if low == places[0] and high == places[-1]:
         place += ", or there is none"
     elif low == high:
-        place = f"at {low:g} or {'below' if low == known[0] else 'above'}"
+        place = f"at {low:g} or {'below' if low == places[0] else 'above'}"
     raise FalloffError(
         f"These x cannot carry a {turn}; it lies {place}. "
         f"An estimate needs {needed} distinct x, 2 of them on either side of all that the data allow."

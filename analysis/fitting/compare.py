@@ -2,11 +2,12 @@
 intervals."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.fitting.fit import IS_EXACT, Fit, fit, fit_rows
+from analysis.fitting.fit import IS_EXACT, Fit, fit_known, fit_rows
 from analysis.models import Model
 from analysis.statistics.intervals import average
 from runners.record import FalloffError
@@ -33,9 +34,9 @@ def compare(curves: Iterable[Model], x, table) -> list[dict]:
     compared = [_compared(model, x, table) for model in curves]
     criterion = ranked_by(compared)
 
-    def rank(one: dict) -> tuple:
-        value = _criteria(one).get(criterion)
-        return one["pooled"] is None, value is None, value or 0.0
+    def rank(model: dict) -> tuple:
+        value = _criteria(model).get(criterion)
+        return model["pooled"] is None, value is None, value or 0.0
 
     return sorted(compared, key=rank)
 
@@ -44,13 +45,13 @@ def ranked_by(compared: Iterable[dict]) -> str:
     """What ranks models that `compare` fitted: PARAMETERS if any is exact; AICC if two or more have one, else HELD_OUT if two
     or more have an error and the smallest is CLOSE; empty if nothing does. A model that alone has a criterion is not the
     best by it."""
-    criteria = [_criteria(one) for one in compared]
-    names = [name for each in criteria for name in each]
+    criteria = list(map(_criteria, compared))
+    names = list(chain.from_iterable(criteria))
     if PARAMETERS in names:
         return PARAMETERS
     if names.count(AICC) > 1:
         return AICC
-    errors = [each[HELD_OUT] for each in criteria if HELD_OUT in each]
+    errors = [of_model[HELD_OUT] for of_model in criteria if HELD_OUT in of_model]
     return HELD_OUT if len(errors) > 1 and min(errors) <= CLOSE else ""
 
 
@@ -59,17 +60,16 @@ def _criteria(compared: dict) -> dict[str, float]:
     pooled, held = compared["pooled"], compared["held_out"]
     if pooled is None:
         return {}
-    found = {AICC: pooled["aicc"], HELD_OUT: held and abs(held["error"])}
+    criteria = {AICC: pooled["aicc"], HELD_OUT: held and abs(held["error"])}
     if pooled["aicc_refused"] == IS_EXACT:
-        found[PARAMETERS] = len(pooled["estimates"])
-    return {name: value for name, value in found.items() if value is not None}
+        criteria[PARAMETERS] = len(pooled["estimates"])
+    return {name: value for name, value in criteria.items() if value is not None}
 
 
 def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
-    known = np.isfinite(table)
     pooled, refused, intervals, held_out = None, "", ({}, ""), (None, "")
     try:
-        fitted = fit(model, np.tile(x, len(table))[..., known.ravel()], table[known])
+        fitted = fit_known(model, x, table)
     except FalloffError as refusal:
         refused = str(refusal)
     else:

@@ -50,10 +50,10 @@ class Fit:
 
     def as_json(self) -> dict:
         """Plain JSON data; unknown values are None."""
-        found = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
-        found["intervals_95"] = found.pop("intervals")
-        model = {"model": self.model.name}
-        return model | {"equation": self.model.equation, "source": self.model.source} | found
+        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
+        values["intervals_95"] = values.pop("intervals")
+        about = {name: getattr(self.model, name) for name in ("equation", "source")}
+        return {"model": self.model.name, **about, **values}
 
 
 def fit(model: Model, x, y) -> Fit:
@@ -67,12 +67,12 @@ def fit(model: Model, x, y) -> Fit:
     x, y = np.asarray(x, float), np.asarray(y, float)
     distinct = np.unique(x, axis=-1).shape[-1]
     _require_points(model, x, y, distinct)
-    found = _minimise(model, x, y)
-    estimates, at_bounds = dict(found.estimates), found.at_bounds
+    minimum = _minimise(model, x, y)
+    estimates, at_bounds = dict(minimum.estimates), minimum.at_bounds
     residuals = y - model.function(x, **estimates)
     freedom = len(y) - len(estimates)
     sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
-    errors = _standard_errors(model, found, sigma)
+    errors = _standard_errors(model, minimum, sigma)
     exact = np.max(np.abs(residuals)) <= EXACT * np.max(np.abs(y))
     quantile = float(stats.t.ppf(0.975, freedom)) if freedom else math.nan
     half = {name: quantile * error for name, error in errors.items()}
@@ -98,6 +98,12 @@ def fit(model: Model, x, y) -> Fit:
         n=len(y),
         distinct_x=distinct,
     )
+
+
+def fit_known(model: Model, x, table) -> Fit:
+    """`fit` to every known (finite) point of `table`, shape (blocks, points)."""
+    is_known = np.isfinite(table)
+    return fit(model, np.tile(x, len(table))[..., is_known.ravel()], table[is_known])
 
 
 def fit_rows(model: Model, x, table) -> np.ndarray:
@@ -196,11 +202,11 @@ def _slopes(model, x, values) -> np.ndarray:
     curve, columns = np.linalg.norm(model.function(x, **values)), []
     for name, value in values.items():
         tried = max(abs(value), 1.0)
-        found = slope(name, tried)
-        effect = np.linalg.norm(found)
+        derivative = slope(name, tried)
+        effect = np.linalg.norm(derivative)
         least = LEAST_EFFECT * curve / effect if effect > 0 else 1.0
         size = max(abs(value), least if 0 < least < np.inf else 1.0)
-        columns.append(found if size == tried else slope(name, size))
+        columns.append(derivative if size == tried else slope(name, size))
     return np.stack(columns, axis=1)
 
 
@@ -227,20 +233,20 @@ def _sse(model, x, y, estimates):
     return float(np.sum((y - model.function(x, **estimates)) ** 2))
 
 
-def _standard_errors(model, found: _Minimum, sigma: float) -> dict[str, float]:
+def _standard_errors(model, minimum: _Minimum, sigma: float) -> dict[str, float]:
     """lmfit's standard errors by parameter; NaN if a parameter has no effect at all (the exponent
     of a curve that is 0).
 
     Raises FalloffError if parameters have the same effect, so that they can run away together.
     """
-    sizes = np.linalg.norm(found.slopes, axis=0)
-    if sizes.all() and np.linalg.cond(found.slopes / sizes) > INSEPARABLE:
+    sizes = np.linalg.norm(minimum.slopes, axis=0)
+    if sizes.all() and np.linalg.cond(minimum.slopes / sizes) > INSEPARABLE:
         raise FalloffError(
             f"The data do not tell the parameters of the {model.title} model apart; measure at other x, or "
             "fit a model with fewer parameters."
         )
-    known = math.isfinite(sigma) and sizes.all() and None not in found.errors.values()
-    return {name: float(error) if known else math.nan for name, error in found.errors.items()}
+    is_known = math.isfinite(sigma) and sizes.all() and None not in minimum.errors.values()
+    return {name: float(error) if is_known else math.nan for name, error in minimum.errors.items()}
 
 
 def _aicc(residuals, parameters):

@@ -12,20 +12,15 @@ import xarray as xr
 from analysis.fitting.adequacy import follows, misfit
 from analysis.fitting.block_fit import BlockFit, fit_blocks
 from analysis.fitting.compare import held_out_last, intervals_of
-from analysis.fitting.fit import IS_EXACT, Fit, fit
+from analysis.fitting.fit import IS_EXACT, Fit, fit_known
 from analysis.models import Model, find
 from runners.record import FalloffError
 
 LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
 # Their curve is a rate, and an efficiency when divided by n.
 OF_A_RATE = ("amdahl", "universal_scalability")
-SETTINGS = (
-    "N",
-    "NB",
-    "P",
-    "Q",
-    "node_rate",
-)  # coordinates over nodes that the law of HPL's messages needs
+# Coordinates over nodes that the law of HPL's messages needs.
+SETTINGS = ("N", "NB", "P", "Q", "node_rate")
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class Law:
         elif not isinstance(at, (xr.DataArray, xr.Dataset)):
             at = xr.Dataset(coords={"nodes": np.asarray(at, float)})
         curve = self.blocks.band(_x(self.model, at), "cost")
-        values = {name: ("nodes", each) for name, each in zip(("mean", "low", "high"), curve)}
+        values = {name: ("nodes", ends) for name, ends in zip(("mean", "low", "high"), curve)}
         return xr.Dataset(values, {"nodes": at.nodes.values})
 
 
@@ -109,8 +104,8 @@ class Laws:
     def best(self, level: str) -> Law | None:
         """The law with the most weight among those that follow a level's data; None if none
         does, or no weight is defined."""
-        found = [law for law in self.by_level[level] if law.follows and np.isfinite(law.weight)]
-        return max(found, key=lambda law: law.weight, default=None)
+        laws = [law for law in self.by_level[level] if law.follows and np.isfinite(law.weight)]
+        return max(laws, key=lambda law: law.weight, default=None)
 
     def table(self) -> pd.DataFrame:
         """A row for each level and law: AICc weight, largest miss, the p-value of no lack of fit,
@@ -132,10 +127,10 @@ class Laws:
         """A row for each parameter: estimate and 95 % interval, in the parameter's own unit."""
         return pd.DataFrame(
             [
-                (level, law.model.name, name, *found)
+                (level, law.model.name, name, *estimate)
                 for level, laws in self.by_level.items()
                 for law in laws
-                for name, found in law.parameters().items()
+                for name, estimate in law.parameters().items()
             ],
             columns=[self.over, "law", "parameter", "estimate", "low", "high"],
         )
@@ -152,11 +147,15 @@ def fit_each(
     Raises FalloffError for an unknown model or dim.
     """
     _require(efficiency, over)
-    found = {}
+    by_level = {}
     for level in efficiency[over].values.tolist():
-        known = efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
-        found[level] = _weighted([_fitted(law, known) for law in map(_law, models)])
-    return Laws(over, found)
+        measured = (
+            efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
+        )
+        laws = [_fitted(law, measured) for law in map(_law, models)]
+        weights = _akaike_weights([law.pooled for law in laws])
+        by_level[level] = tuple(replace(law, weight=weight) for law, weight in zip(laws, weights))
+    return Laws(over, by_level)
 
 
 def held_out(
@@ -175,23 +174,23 @@ def held_out(
     """
     _require(efficiency, over)
     if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
-        raise FalloffError(f"there is nothing to foretell {at} nodes from, at most {up_to}")
+        raise FalloffError(f"no node count up to {up_to} from which to predict {at} nodes")
     seen = efficiency.sel(nodes=[n for n in efficiency.nodes.values if n <= up_to or n == at])
     rows = []
     for level in efficiency[over].values.tolist():
-        known = seen.sel({over: level}).transpose("block", "nodes").sortby("nodes")
-        known = known.dropna("nodes", how="all")
+        measured = seen.sel({over: level}).transpose("block", "nodes").sortby("nodes")
+        measured = measured.dropna("nodes", how="all")
         for law in map(_law, models):
             row = {over: level, "law": law.name, "error": np.nan, "low": np.nan, "high": np.nan}
             try:
-                if at not in known.nodes:
+                if at not in measured.nodes:
                     raise FalloffError(f"none of {at} nodes was measured")
-                told, reason = held_out_last(law, _x(law, known), _table(known))
+                prediction, reason = held_out_last(law, _x(law, measured), _table(measured))
             except FalloffError as error:
-                told, reason = None, str(error)
-            if told:
-                row |= dict(zip(("low", "high"), told["interval"] or (np.nan, np.nan)))
-                row |= {"error": told["error"], "blocks": told["blocks"]}
+                prediction, reason = None, str(error)
+            if prediction:
+                row |= dict(zip(("low", "high"), prediction["interval"] or (np.nan, np.nan)))
+                row |= {"error": prediction["error"], "blocks": prediction["blocks"]}
             rows.append({"blocks": 0, **row, "refused": reason})
     return pd.DataFrame(rows)
 
@@ -210,7 +209,7 @@ def with_settings(points: xr.Dataset) -> xr.DataArray:
     others = [dim for dim in settings.dims if dim != "nodes"]
     mean = settings.mean(others)
     spread = (settings.max(others) - settings.min(others)).drop_vars("node_rate")
-    if varied := [name for name, each in spread.items() if (each > 0).any()]:
+    if varied := [name for name, differences in spread.items() if (differences > 0).any()]:
         raise FalloffError(f"{', '.join(varied)} are not the same at one node count in all runs")
     return points.share.assign_coords({name: ("nodes", mean[name].values) for name in SETTINGS})
 
@@ -241,51 +240,41 @@ def _of_a_node(model: Model) -> Model:
     )
 
 
-def _x(model: Model, known) -> np.ndarray:
+def _x(model: Model, runs) -> np.ndarray:
     """A model's x: node counts, or the settings of HPL's runs."""
     if model.name != "hpl_messages":
-        return known.nodes.values.astype(float)
-    if missing := [name for name in SETTINGS if name not in known.coords and name not in known]:
+        return runs.nodes.values.astype(float)
+    if missing := [name for name in SETTINGS if name not in runs.coords and name not in runs]:
         raise FalloffError(f"the runs' {', '.join(missing)} are not known")
-    return np.stack([known[name].values.astype(float) for name in SETTINGS])
+    return np.stack([runs[name].values.astype(float) for name in SETTINGS])
 
 
-def _table(known: xr.DataArray) -> np.ndarray:
-    return known.transpose("block", "nodes").values
+def _table(measured: xr.DataArray) -> np.ndarray:
+    return measured.transpose("block", "nodes").values
 
 
-def _fitted(model: Model, known: xr.DataArray) -> Law:
+def _fitted(model: Model, measured: xr.DataArray) -> Law:
     try:
-        x, table = _x(model, known), _table(known)
-        there = np.isfinite(table)
-        pooled = fit(model, np.tile(x, len(table))[..., there.ravel()], table[there])
+        x, table = _x(model, measured), _table(measured)
+        pooled = fit_known(model, x, table)
         blocks = fit_blocks(model, x, table)
     except FalloffError as error:
-        return Law(model, known, refused=str(error))
+        return Law(model, measured, refused=str(error))
     curve = blocks.band(x, "cost")[0]
     farthest, p = misfit(table, curve, len(model.parameters))
-    law = Law(model, known, pooled, blocks, np.nan, farthest, p)
+    law = Law(model, measured, pooled, blocks, np.nan, farthest, p)
     return replace(law, follows=law.is_tested and follows(table, curve, len(model.parameters)))
 
 
-def _weighted(laws: list[Law]) -> tuple[Law, ...]:
-    """The laws with Akaike's weights among those that have a criterion."""
-    weights = _akaike_weights([law.pooled for law in laws])
-    return tuple(replace(law, weight=weight) for law, weight in zip(laws, weights))
-
-
 def _akaike_weights(fits: Sequence[Fit | None]) -> list[float]:
-    """The weight of each fit among those with an AICc, NaN of the others, and of all where a single one of several has it. An exact fit
-    has all the weight, the one with the fewest parameters of several."""
-    exact = {
-        at: len(each.estimates)
-        for at, each in enumerate(fits)
-        if each and each.aicc_refused == IS_EXACT
-    }
+    """Akaike's weight of each fit; NaN without an AICc, or if only one of several fits has one.
+
+    If fits are exact, the one with the fewest parameters has all the weight."""
+    exact = [fit for fit in fits if fit and fit.aicc_refused == IS_EXACT]
     if exact:
-        best = min(exact, key=lambda at: exact[at])
-        return [float(at == best) if each else np.nan for at, each in enumerate(fits)]
-    criteria = np.array([each.aicc if each else None for each in fits], float)
+        best = min(exact, key=lambda fit: len(fit.estimates))
+        return [float(fit is best) if fit else np.nan for fit in fits]
+    criteria = np.array([fit.aicc if fit else None for fit in fits], float)
     if np.isfinite(criteria).sum() < min(2, sum(map(bool, fits))) or not any(fits):
         return [np.nan] * len(fits)
     weights = np.exp(-(criteria - np.nanmin(criteria)) / 2)

@@ -23,10 +23,10 @@ NO_CHANGE = "no change"
 EXIT_CODES = {NO_CHANGE: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 LEAST_NODES = 4  # with fewer there is no median to compare with: each node is a course of its own
 LEAST_BEHIND = 2  # nodes behind a switch that has a course of its own
-MARGIN = 0.03  # relative; a loss that should be named in time
-IN_TIME = 30  # sessions in which it should be
-LEAST_KNOWN = 10  # sessions, before which nothing is called unchanged
-_NEAR = 20  # sessions on each side of a change that tell where it is
+MARGIN = 0.03  # relative: the smallest loss that should be named in time
+IN_TIME = 30  # sessions within which it should be named
+LEAST_KNOWN = 10  # with fewer sessions nothing is called unchanged
+_NEAR = 20  # sessions on each side of a change that decide which nodes changed
 _ECHO = 5  # how much larger a change is than its echo in the median
 _MOST_OF_ALL = 0.8  # the share of the nodes that are called all
 
@@ -57,8 +57,8 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Moved:
-    """The change of one quantity in a change: its relative `size` with 95 % t interval `ends`."""
+class QuantityChange:
+    """How one quantity changed: its relative `size` with 95 % t interval `ends`."""
 
     what: str
     size: float
@@ -66,23 +66,28 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A change of the cluster: `moved` quantities, on `nodes` (empty: all, or of no single node).
+class ClusterChange:
+    """A change of the cluster in these `quantities`, the largest first, on `nodes` (empty: all, or of no single node).
 
     `place` says where in words. `shift` has its dates as numbers of sessions; `facts` are what else
     changed then, as (what, before, after).
     """
 
-    place: str
     nodes: tuple[str, ...]
-    moved: tuple[Moved, ...]
+    quantities: tuple[QuantityChange, ...]
     shift: Shift
+    place: str = ""
     facts: tuple[tuple[str, str, str], ...] = ()
 
     @property
+    def largest(self) -> QuantityChange:
+        """The quantity that changed most."""
+        return self.quantities[0]
+
+    @property
     def answer(self) -> str:
-        """SLOWER if the first quantity, the one that changed most, lost speed, else FASTER."""
-        return SLOWER if self.moved[0].size < 0 else FASTER
+        """SLOWER if the quantity that changed most lost speed, else FASTER."""
+        return SLOWER if self.largest.size < 0 else FASTER
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class BadNight:
 
 
 @dataclass(frozen=True)
-class Judged:
+class HistoryVerdict:
     """A history with its `changes` and `bad_nights`, the earliest first.
 
     `tests` is the number of courses tested together, and `alike` the correlation of neighbouring
@@ -107,7 +112,7 @@ class Judged:
 
     history: History
     courses: tuple[Course, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ClusterChange, ...]
     bad_nights: tuple[BadNight, ...]
     tests: int
     alike: float
@@ -117,15 +122,15 @@ class Judged:
     since: int = 0
 
     @property
-    def counted(self) -> tuple[Change, ...]:
+    def counted(self) -> tuple[ClusterChange, ...]:
         """The changes that were named since the given date."""
-        return tuple(one for one in self.changes if one.shift.named >= self.since)
+        return tuple(change for change in self.changes if change.shift.named >= self.since)
 
     @property
     def answer(self) -> str:
         """`slower` if any counted change is, else `undecided` if a loss could not be named yet, else `faster` or `no
         change`."""
-        answers = {one.answer for one in self.counted}
+        answers = {change.answer for change in self.counted}
         if SLOWER in answers:
             return SLOWER
         if self.needed != 0:
@@ -138,8 +143,8 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class _Tested:
-    """A course that is tested: of all nodes (`nodes` is empty), behind a switch, or of one node."""
+class _Part:
+    """A part of a course that is tested: of all nodes (`nodes` is empty), behind a switch, or of one node."""
 
     course: int
     nodes: tuple[int, ...]
@@ -148,49 +153,47 @@ class _Tested:
 
 @dataclass(frozen=True)
 class _Group:
-    """The common courses of a quantity, or its others: `values` over (courses, sessions), the logarithm of their
+    """The common part of a quantity's course, or its other parts: `values` over (parts, sessions), the logarithm of their
     threshold, and the correlation of neighbouring sessions."""
 
     course: int
-    tested: list[_Tested]
+    parts: list[_Part]
     values: np.ndarray
     threshold: float
     alike: float
 
 
-def judge(history: History, margin: float = MARGIN, since: datetime | None = None) -> Judged:
-    """All changes and bad nights of a history. `since` is as in `Judged`, a date."""
-    courses = tuple(courses_of(history))
-    tested = [
-        one for number, each in enumerate(courses) for one in split(number, each, history.switches)
-    ]
-    groups = [*_groups(tested, len(courses))]
-    shifts = list[tuple[_Tested, Shift]]()
+def judge(
+    history: History, margin: float = MARGIN, since: datetime | None = None
+) -> HistoryVerdict:
+    """All changes and bad nights of a history. `since` is as in `HistoryVerdict`, a date."""
+    courses, parts = tuple(courses_of(history)), list[_Part]()
+    for number, course in enumerate(courses):
+        parts += split(number, course, history.switches)
+    groups = [*_groups(parts, len(courses))]
+    shifts, placed = list[tuple[_Part, Shift]](), list[ClusterChange]()
     for group in groups:
         course = courses[group.course]
         weights = rule.session_weights(course.blocks, course.between**2, course.within**2)
-        found = rule.courses(group.values, weights, group.threshold, group.alike)
-        shifts += [(one, shift) for one, several in zip(group.tested, found) for shift in several]
-    placed = [
-        found for one, shift in shifts for found in _placed(courses, one, shift, history.switches)
-    ]
-    merged = _merged(placed, history.switches)
-    changes = [
-        _with_facts(one, history)
-        for one in merged
-        if not any(_echoes(one, other) for other in merged)
-    ]
-    bad = _bad_nights(courses, tested, shifts)
+        by_part = rule.courses(group.values, weights, group.threshold, group.alike)
+        for part, shifts_of_part in zip(group.parts, by_part):
+            for shift in shifts_of_part:
+                shifts.append((part, shift))
+                placed += _placed(course, part, shift)
+    merged = _merged(placed)
+    changes = tuple(
+        _described(change, history)
+        for change in sorted(merged, key=lambda change: change.shift.first)
+        if not any(_echoes(change, other) for other in merged)
+    )
     to_name, needed = _power(groups, margin, changes)
-    first = 0
-    if since is not None:
-        first = sum(session.time < since for session in history.sessions)
-    return Judged(
+    first = sum(session.time < since for session in history.sessions) if since else 0
+    return HistoryVerdict(
         history,
         courses,
-        tuple(changes),
-        tuple(bad),
-        len(tested),
+        changes,
+        tuple(_bad_nights(courses, parts, shifts)),
+        len(parts),
         max((group.alike for group in groups), default=0.0),
         margin,
         to_name,
@@ -210,8 +213,8 @@ def courses_of(history: History) -> Iterator[Course]:
         unit, lower = history.units[what]
         early = rows[rows.session.isin(sorted(rows.session.unique())[: rule.LEARNT])]
         parts = [
-            rule.variances(one.log.to_numpy(), one.session.to_numpy())
-            for _, one in list(early.groupby("node", sort=False))[:100]
+            rule.variances(of_node.log.to_numpy(), of_node.session.to_numpy())
+            for _, of_node in list(early.groupby("node", sort=False))[:100]
         ]
         between, within = np.sqrt(_middle(np.array(parts).T)) if parts else (np.nan, np.nan)
         yield Course(
@@ -226,99 +229,93 @@ def courses_of(history: History) -> Iterator[Course]:
         )
 
 
-def split(number: int, course: Course, switches: Mapping[str, str]) -> Iterator[_Tested]:
+def split(number: int, course: Course, switches: Mapping[str, str]) -> Iterator[_Part]:
     """The common course of all nodes, those of the switches, and the rest of each node."""
     values, nodes = course.values, course.nodes
     if len(nodes) < LEAST_NODES:
         single = nodes == ("",)
         for place in range(len(nodes)):
-            yield _Tested(number, () if single else (place,), values[:, place])
+            yield _Part(number, () if single else (place,), values[:, place])
         return
-    own = values - _levels(values)
-    common = _middle(own)
-    yield _Tested(number, (), common)
-    rest = own - common[:, None]
+    around_level = values - _levels(values)
+    common = _middle(around_level)
+    yield _Part(number, (), common)
+    rest = around_level - common[:, None]
     for places in behind(nodes, switches).values():
         if LEAST_BEHIND <= len(places) < len(nodes):
-            yield _Tested(number, tuple(places), _middle(rest[:, places]))
+            yield _Part(number, tuple(places), _middle(rest[:, places]))
     for place in range(len(nodes)):
-        yield _Tested(number, (place,), rest[:, place])
+        yield _Part(number, (place,), rest[:, place])
 
 
 def behind(nodes: Sequence[str], switches: Mapping[str, str]) -> dict[str, list[int]]:
     """The places of the nodes behind each switch."""
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for place, node in enumerate(nodes):
         if node in switches:
-            found.setdefault(switches[node], []).append(place)
-    return found
+            places.setdefault(switches[node], []).append(place)
+    return places
 
 
 def _levels(values: np.ndarray) -> np.ndarray:
-    """The median of each node's first sessions; a node that was away is not known by what it did after its return."""
+    """The median of each node's first sessions, before it was away if it ever was."""
     levels = np.full(values.shape[1], np.nan)
     for place, column in enumerate(values.T):
-        known = np.flatnonzero(np.isfinite(column))
-        if len(known):
-            levels[place] = np.nanmedian(column[known[0] :][: rule.WINDOW])
+        measured = np.flatnonzero(np.isfinite(column))
+        if len(measured):
+            levels[place] = np.nanmedian(column[measured[0] :][: rule.WINDOW])
     return levels
 
 
 def _middle(values: np.ndarray) -> np.ndarray:
-    """The median of each session's known values; NaN where there is none."""
-    found = np.full(len(values), np.nan)
-    known = np.isfinite(values).any(axis=1)
-    found[known] = np.nanmedian(values[known], axis=1)
-    return found
+    """The median of each session's values; NaN where there is none."""
+    medians = np.full(len(values), np.nan)
+    measured = np.isfinite(values).any(axis=1)
+    medians[measured] = np.nanmedian(values[measured], axis=1)
+    return medians
 
 
-def _groups(tested: Sequence[_Tested], courses: int) -> Iterator[_Group]:
-    """The common courses of each quantity, and its others, each with the threshold that their kind has."""
-    commons = sum(not one.nodes for one in tested)
-    halves = 2 if 0 < commons < len(tested) else 1
+def _groups(parts: Sequence[_Part], courses: int) -> Iterator[_Group]:
+    """The common part of each quantity's course, and its other parts, each with the threshold of their kind."""
+    commons = sum(not part.nodes for part in parts)
+    halves = 2 if 0 < commons < len(parts) else 1
     for number in range(courses):
-        for share, has_nodes in ((commons, False), (len(tested) - commons, True)):
-            own = [one for one in tested if one.course == number and bool(one.nodes) is has_nodes]
-            if own:
-                values = np.array([one.values for one in own])
+        for share, has_nodes in ((commons, False), (len(parts) - commons, True)):
+            group = [
+                part for part in parts if part.course == number and bool(part.nodes) is has_nodes
+            ]
+            if group:
+                values = np.array([part.values for part in group])
                 threshold = rule.log_threshold(share * halves)
-                yield _Group(number, own, values, threshold, rule.correlation(values))
+                yield _Group(number, group, values, threshold, rule.correlation(values))
 
 
-def _placed(
-    courses: Sequence[Course], one: _Tested, shift: Shift, switches: Mapping[str, str]
-) -> Iterator[Change]:
-    """The change with the nodes whose own courses changed so; none if it is only the other nodes' change seen from here."""
-    course = courses[one.course]
-    if len(course.nodes) < LEAST_NODES:
-        nodes = tuple(course.nodes[place] for place in one.nodes)
-        yield Change("", nodes, (_moved(course.what, shift.size, shift.ends),), shift)
-        return
-    own = _steps(course.values, shift)
-    sign = np.sign(shift.size)
-    size = sign * own
-    among = [*one.nodes] or [*range(len(course.nodes))]
-    known = np.isfinite(size)
-    if not known[among].any():
-        return
-    if one.nodes and np.nanmedian(size[among]) <= 0.5 * abs(shift.size):
-        return
-    extent = abs(shift.size)
-    if not one.nodes and known.any():  # of two halves that differ, the median of all tells half
-        extent = max(extent, float(np.nanquantile(size, 0.9)) / 2)
-    here = np.flatnonzero(known & (size > 0.5 * extent))
-    chosen = here if not one.nodes else np.intersect1d(here, among)
-    if not len(chosen):
-        return
-    if len(chosen) >= _MOST_OF_ALL * known.sum():
-        chosen = np.zeros(0, int)
-    change, ends = shift.size, shift.ends
-    if not one.nodes and len(chosen):
-        change = float(np.median(own[chosen]))
-        half = (shift.ends[1] - shift.ends[0]) / 2
-        ends = change - half, change + half
+def _placed(course: Course, part: _Part, shift: Shift) -> Iterator[ClusterChange]:
+    """The change on the nodes whose own courses show it; nothing if it only reflects a change of the other nodes."""
+    size, ends, chosen = shift.size, shift.ends, [*part.nodes]
+    if len(course.nodes) >= LEAST_NODES:
+        steps = _steps(course.values, shift)
+        losses = np.sign(size) * steps
+        measured, among = np.isfinite(losses), chosen or [*range(len(course.nodes))]
+        if not measured[among].any():
+            return
+        extent = abs(size)
+        if part.nodes and np.nanmedian(losses[among]) <= 0.5 * extent:
+            return
+        if not part.nodes:  # of two halves that differ, the median of all tells half
+            extent = max(extent, float(np.nanquantile(losses, 0.9)) / 2)
+        chosen = [place for place in among if losses[place] > 0.5 * extent]
+        if not chosen:
+            return
+        if len(chosen) >= _MOST_OF_ALL * measured.sum():
+            chosen = []
+        if chosen and not part.nodes:
+            size, half = float(np.median(steps[chosen])), (ends[1] - ends[0]) / 2
+            ends = size - half, size + half
     nodes = tuple(course.nodes[place] for place in chosen)
-    yield Change("", nodes, (_moved(course.what, change, ends),), shift)
+    low, high = np.expm1(ends).tolist()
+    changed = QuantityChange(course.what, float(np.expm1(size)), (low, high))
+    yield ClusterChange(nodes, (changed,), shift)
 
 
 def _steps(values: np.ndarray, shift: Shift) -> np.ndarray:
@@ -326,77 +323,72 @@ def _steps(values: np.ndarray, shift: Shift) -> np.ndarray:
     node was away; NaN if it has none."""
     steps = np.full(values.shape[1], np.nan)
     for place, column in enumerate(values.T):
-        known = np.isfinite(column)
-        before = column[: shift.first][known[: shift.first]][-_NEAR:]
-        after = column[shift.last :][known[shift.last :]][:_NEAR]
+        measured = np.isfinite(column)
+        before = column[: shift.first][measured[: shift.first]][-_NEAR:]
+        after = column[shift.last :][measured[shift.last :]][:_NEAR]
         if len(before) and len(after):
             steps[place] = np.median(after) - np.median(before)
     return steps
 
 
-def _moved(what: str, size: float, ends: tuple[float, float]) -> Moved:
-    low, high = np.expm1(ends).tolist()
-    return Moved(what, float(np.expm1(size)), (low, high))
-
-
-def _merged(changes: Sequence[Change], switches: Mapping[str, str]) -> list[Change]:
+def _merged(changes: Sequence[ClusterChange]) -> list[ClusterChange]:
     """The changes, with those that happened together in the same place, or in the same quantity, as one."""
-    merged: list[Change] = []
-    for one in sorted(changes, key=lambda each: (bool(each.nodes), each.shift.first)):
+    merged: list[ClusterChange] = []
+    for change in sorted(changes, key=lambda change: (bool(change.nodes), change.shift.first)):
         for place, other in enumerate(merged):
-            together = _at_once(one.shift, other.shift) and one.answer == other.answer
-            same_what = {each.what for each in one.moved} & {each.what for each in other.moved}
-            is_near = set(one.nodes) & set(other.nodes) or same_what and one.nodes and other.nodes
-            is_echo = _far_larger(one, other) or _far_larger(other, one)
-            is_of_all = same_what and not other.nodes
-            if together and (one.nodes == other.nodes or is_of_all or is_near and not is_echo):
-                merged[place] = _both(other, one)
+            if _is_same(change, other):
+                merged[place] = _both(other, change)
                 break
         else:
-            merged.append(one)
-    if len(merged) < len(changes):
-        return _merged(merged, switches)
-    named = [replace(one, place=_place(one.nodes, switches)) for one in merged]
-    return sorted(named, key=lambda one: one.shift.first)
+            merged.append(change)
+    return _merged(merged) if len(merged) < len(changes) else merged
 
 
-def _echoes(one: Change, other: Change) -> bool:
+def _is_same(change: ClusterChange, other: ClusterChange) -> bool:
+    """Whether two changes are one, seen in two quantities or at two places."""
+    if not _at_once(change.shift, other.shift) or change.answer != other.answer:
+        return False
+    if change.nodes == other.nodes:
+        return True
+    same_what = {q.what for q in change.quantities} & {q.what for q in other.quantities}
+    if not other.nodes:
+        return bool(same_what)
+    is_near = set(change.nodes) & set(other.nodes) or same_what and change.nodes
+    is_echo = _far_larger(change, other) or _far_larger(other, change)
+    return bool(is_near) and not is_echo
+
+
+def _echoes(change: ClusterChange, other: ClusterChange) -> bool:
     """Whether a change is only what a far larger one does to a median: of other nodes to that with which all are compared,
     or of one node to that of its switch."""
-    if not (
-        one.nodes and other.nodes and _far_larger(other, one) and _at_once(one.shift, other.shift)
-    ):
+    is_possible = change.nodes and other.nodes and _far_larger(other, change)
+    if not is_possible or not _at_once(change.shift, other.shift):
         return False
-    return one.answer != other.answer or set(other.nodes) < set(one.nodes)
+    return change.answer != other.answer or set(other.nodes) < set(change.nodes)
 
 
-def _far_larger(one: Change, other: Change) -> bool:
-    return abs(one.moved[0].size) > _ECHO * abs(other.moved[0].size)
+def _far_larger(change: ClusterChange, other: ClusterChange) -> bool:
+    return abs(change.largest.size) > _ECHO * abs(other.largest.size)
 
 
-def _at_once(one: Shift, other: Shift) -> bool:
+def _at_once(shift: Shift, other: Shift) -> bool:
     """Whether the intervals of their dates have a night in common, or one was named while the other went on."""
-    apart = max(one.low, other.low) - min(one.high, other.high)
-    return (
-        apart <= 1
-        or one.is_drift
-        and other.is_drift
-        and one.first <= other.last
-        and other.first <= one.last
-    )
+    if max(shift.low, other.low) - min(shift.high, other.high) <= 1:
+        return True
+    overlap = shift.first <= other.last and other.first <= shift.last
+    return shift.is_drift and other.is_drift and overlap
 
 
-def _both(one: Change, other: Change) -> Change:
-    nodes = (
-        () if not one.nodes or not other.nodes else tuple(dict.fromkeys((*one.nodes, *other.nodes)))
-    )
-    of_what = {
-        each.what: each for each in sorted((*other.moved, *one.moved), key=lambda m: abs(m.size))
-    }
-    moved = sorted(of_what.values(), key=lambda each: -abs(each.size))
-    narrow, wide = sorted((one.shift, other.shift), key=lambda each: each.high - each.low)
+def _both(change: ClusterChange, other: ClusterChange) -> ClusterChange:
+    nodes: tuple[str, ...] = ()
+    if change.nodes and other.nodes:
+        nodes = tuple(dict.fromkeys((*change.nodes, *other.nodes)))
+    by_size = sorted((*other.quantities, *change.quantities), key=lambda q: abs(q.size))
+    of_what = {quantity.what: quantity for quantity in by_size}  # the larger of two of one name
+    quantities = sorted(of_what.values(), key=lambda q: -abs(q.size))
+    narrow, wide = sorted((change.shift, other.shift), key=lambda shift: shift.high - shift.low)
     named = min(narrow.named, wide.named)
-    return Change("", nodes, tuple(moved), replace(narrow, named=named))
+    return ClusterChange(nodes, tuple(quantities), replace(narrow, named=named))
 
 
 def _place(nodes: tuple[str, ...], switches: Mapping[str, str]) -> str:
@@ -414,87 +406,76 @@ def _place(nodes: tuple[str, ...], switches: Mapping[str, str]) -> str:
     return f"on {len(nodes)} nodes: {shown}{' and others' if len(nodes) > 5 else ''}"
 
 
-def _with_facts(change: Change, history: History) -> Change:
-    """The change, with what was recorded as different between the last session before its date's interval and the first
-    one after it."""
+def _described(change: ClusterChange, history: History) -> ClusterChange:
+    """The change with its place in words, and with what was recorded as different between the last session before its
+    date's interval and the first one after it."""
     shift, sessions = change.shift, history.sessions
     before = sessions[max(shift.low - 1, 0)].facts
     after = sessions[min(max(shift.high, shift.first), len(sessions) - 1)].facts
-    facts = tuple(fact for fact in differing_facts(before, after))
-    return replace(change, facts=facts)
+    place = _place(change.nodes, history.switches)
+    return replace(change, place=place, facts=tuple(differing_facts(before, after)))
 
 
 def _bad_nights(
-    courses: Sequence[Course], tested: Sequence[_Tested], shifts: Sequence[tuple[_Tested, Shift]]
-) -> list[BadNight]:
+    courses: Sequence[Course], parts: Sequence[_Part], shifts: Sequence[tuple[_Part, Shift]]
+) -> Iterator[BadNight]:
     """The single sessions that are off a course's levels, those of one night as one."""
-    single = [
-        one for one in tested if len(one.nodes) < LEAST_BEHIND
-    ]  # a switch's shows at its nodes
-    tests = sum(int(np.isfinite(one.values).sum()) for one in single)
-    found: dict[int, list[tuple[_Tested, float]]] = {}
-    for one in single:
-        own = [shift for other, shift in shifts if other is one]
-        rest = one.values - rule.fitted(len(one.values), one.values, own)
+    # A switch's bad night shows at its nodes.
+    single = [part for part in parts if len(part.nodes) < LEAST_BEHIND]
+    tests = sum(int(np.isfinite(part.values).sum()) for part in single)
+    sizes: dict[int, list[tuple[_Part, float]]] = {}
+    for part in single:
+        of_part = [shift for other, shift in shifts if other is part]
+        rest = part.values - rule.fitted(len(part.values), part.values, of_part)
         outlying = rule.outlying(rest, tests)
-        ended = (
-            len(rest) - rule.LEAST_AFTER + 1
-        )  # of a run at the end, nobody knows yet whether it is a change
+        # Of a run at the end, nobody knows yet whether it is a change.
+        ended = len(rest) - rule.LEAST_AFTER + 1
         for night in outlying.tolist():
-            near = [other for other in outlying if 0 < abs(other - night) <= 1]
-            if not near or night >= ended:
-                found.setdefault(night, []).append((one, float(rest[night])))
-    nights = []
-    for night, parts in sorted(found.items()):
-        everywhere = [part for part in parts if not part[0].nodes]
-        chosen = everywhere or parts
-        places = dict.fromkeys(
-            courses[one.course].nodes[place] for one, _ in chosen for place in one.nodes
+            has_neighbour = {night - 1, night + 1} & {*outlying.tolist()}
+            if not has_neighbour or night >= ended:
+                sizes.setdefault(night, []).append((part, float(rest[night])))
+    for night, off in sorted(sizes.items()):
+        chosen = [(part, size) for part, size in off if not part.nodes] or off
+        nodes = dict.fromkeys(
+            courses[part.course].nodes[place] for part, _ in chosen for place in part.nodes
         )
-        whats = tuple(dict.fromkeys(courses[one.course].what for one, _ in chosen))
+        whats = dict.fromkeys(courses[part.course].what for part, _ in chosen)
         worst = max((size for _, size in chosen), key=abs)
-        nights.append(BadNight(night, whats, tuple(places), float(np.expm1(worst))))
-    return nights
+        yield BadNight(night, tuple(whats), tuple(nodes), float(np.expm1(worst)))
 
 
 def _power(
-    groups: Sequence[_Group], margin: float, changes: Sequence[Change]
+    groups: Sequence[_Group], margin: float, changes: Sequence[ClusterChange]
 ) -> tuple[int | None, int | None]:
-    """(to_name, needed) of `Judged`: of the quantity and kind of course that need most."""
-    answers = []
+    """(to_name, needed) of `HistoryVerdict`: of the quantity and kind of course that need most."""
+    answers, since = [], max((c.shift.last for c in changes if not c.nodes), default=0)
+
+    def names_in_time(sessions: int) -> bool:
+        to_name = rule.sessions_to_name(loss, sd, sessions, threshold)
+        return to_name is not None and to_name <= IN_TIME
+
     for group in groups:
         threshold, alike = group.threshold, group.alike
         loss = log_margin(margin) * (1 - alike) / np.sqrt(1 - alike**2)
-        since = max((c.shift.last for c in changes if not c.nodes), default=0)
         have = max(int(np.median(np.isfinite(group.values).sum(axis=1))) - since, 0)
         sd = float(np.median([*map(_scatter, group.values)]))
         if not np.isfinite(sd):  # so few sessions tell no scatter yet
             answers.append((None, LEAST_KNOWN - have))
             continue
-        known = have >= LEAST_KNOWN
-        now = rule.sessions_to_name(loss, sd, have, threshold) if known else None
-        if now is not None and now <= IN_TIME:
-            answers.append((now, 0))
-            continue
-        until = next(
-            (
-                n
-                for n in range(max(have, LEAST_KNOWN), rule.YEAR)
-                if (rule.sessions_to_name(loss, sd, n, threshold) or IN_TIME + 1) <= IN_TIME
-            ),
-            None,
-        )
-        answers.append((now, None if until is None else max(until - have, 1)))
-    if any(needed is None for _, needed in answers):
+        least = max(have, LEAST_KNOWN)
+        now = rule.sessions_to_name(loss, sd, have, threshold) if have >= LEAST_KNOWN else None
+        until = next(filter(names_in_time, range(least, max(rule.YEAR, least + 1))), None)
+        answers.append((now, None if until is None else until - have))
+    to_name, needed = zip(*answers)
+    if None in needed:
         return None, None
-    known = [now for now, _ in answers]
-    return (None if None in known else max(known)), max(needed for _, needed in answers)
+    return (None if None in to_name else max(to_name)), max(needed)
 
 
 def _scatter(values: np.ndarray) -> float:
     """The standard deviation of a course that changes little, from differences of neighbours."""
-    known = values[np.isfinite(values)]
-    if len(known) < 3:
+    values = values[np.isfinite(values)]
+    if len(values) < 3:
         return np.inf
-    steps = np.abs(np.diff(known))
+    steps = np.abs(np.diff(values))
     return max(float(1.4826 * np.median(steps) / np.sqrt(2)), rule.RESOLUTION)

@@ -1,8 +1,8 @@
 """Read the sessions of a history: campaign folders, datasets, tools' logs, or a CSV file."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,6 @@ from runners.record import FalloffError
 
 # Measurements that begin within this time of each other are one session, unless one of them would come twice.
 TOGETHER = timedelta(hours=6)
-_OF_SUSPECTS = {"compute": "dgemm_rate", "memory": "stream_rate"}
 _FIRST_YEAR = 1970
 _NO_FACTS = ("time", "rate", "block", "node", "switch")
 
@@ -54,7 +53,7 @@ class History:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _SourceValues:
     """Values of one source; `session` in the rows is the key of `times` and `facts`."""
 
     name: str
@@ -74,10 +73,10 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
     """
     if not sources:
         raise FalloffError("name a campaign's folder, a CSV file or a log of ReFrame")
-    datasets, parts = list[tuple[str, xr.Dataset]](), list[_Part]()
+    datasets, parts = list[tuple[str, xr.Dataset]](), list[_SourceValues]()
     for source in sources:
         if source.is_dir():
-            datasets += [(str(one), store.read(one)) for one in verify.folders([source])]
+            datasets += [(str(folder), store.read(folder)) for folder in verify.folders([source])]
         elif source.suffix == ".nc":
             datasets.append((str(source), store.load(source)))
         elif not source.exists():
@@ -96,11 +95,11 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
     return _joined(parts, tuple(map(str, sources)))
 
 
-def of_csv(file: Path, better: str) -> _Part:
+def of_csv(file: Path, better: str) -> _SourceValues:
     """The values of a CSV file with the columns `time` and `rate`, and perhaps `block`, `node` and `switch`.
 
-    A further column that is a setting, such as direction, tells courses apart if it differs within a day; any other is a
-    fact about the session, such as its kernel. Raises FalloffError, with
+    A further column that is a setting, such as direction, makes separate courses if it differs within a day; any other is
+    a fact about the session, such as its kernel. Raises FalloffError, with
     the line, if a time or a rate cannot be read, or a value stands twice.
     """
     table = tables.read(file, "time", "rate", whole=True)
@@ -133,8 +132,7 @@ def of_csv(file: Path, better: str) -> _Part:
     twice = rows.duplicated(["session", "what", "node", "block"])
     tables.refuse(table, twice, f"{file}: a node's block stands twice at one time")
     session = rows.session
-    known = [name for name in table if name not in _NO_FACTS]
-    first = table.groupby(session)[known].first()
+    first = table.groupby(session)[[name for name in table if name not in _NO_FACTS]].first()
     facts = {
         number: {quoted(name): quoted(value) for name, value in row.items() if pd.notna(value)}
         for number, row in first.to_dict("index").items()
@@ -144,13 +142,12 @@ def of_csv(file: Path, better: str) -> _Part:
         named = table.switch.notna()
         switches = dict(zip(rows.node[named], map(quoted, table.switch[named])))
     starts = {number: time.to_pydatetime() for number, time in times.groupby(session).min().items()}
-    return _Part(
-        str(file), "measured", rows, starts, facts, dict.fromkeys(what, ("", sign < 0)), switches
-    )
+    units = dict.fromkeys(what, ("", sign < 0))
+    return _SourceValues(str(file), "measured", rows, starts, facts, units, switches)
 
 
 def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
-    """What the rate of each row is of: a setting that differs within a day makes another course, any other is a fact."""
+    """The course of each row. A setting that differs within a day makes another course; any other is a fact."""
     apart = [
         name
         for name in setting_columns(table, *_NO_FACTS)
@@ -161,22 +158,26 @@ def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
 
 
 def _nights(times: pd.Series, what: pd.Series) -> pd.Series:
-    """The number of each row's session, by its time: a new one begins where something comes again,
-    or after six hours."""
-    order = times.sort_values(kind="stable").index
-    number, begun, seen, found = -1, None, set(), {}
-    for moment, rows in times.loc[order].groupby(times.loc[order], sort=False):
-        names = set(what.loc[rows.index])
-        if begun is None or moment - begun >= TOGETHER or names & seen:
-            number, begun, seen = number + 1, moment, set()
-        seen |= names
-        found |= dict.fromkeys(rows.index, number)
-    return pd.Series(found).reindex(times.index)
+    """The number of each row's session, by its time."""
+    moments = what.groupby(times).agg(set)  # in the order of time
+    numbers = dict(zip(moments.index, _session_numbers(moments.items())))
+    return times.map(numbers)
 
 
-def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_Part]:
+def _session_numbers(measured: Iterable[tuple[datetime, set]]) -> Iterator[int]:
+    """The number of each moment's session from 0: a new one begins where something is measured again, or after six
+    hours. `measured` are the moments in their order, each with what was measured then."""
+    number, start, present = -1, None, set()
+    for moment, names in measured:
+        if start is None or moment - start >= TOGETHER or names & present:
+            number, start, present = number + 1, moment, set()
+        present |= names
+        yield number
+
+
+def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_SourceValues]:
     """The values of datasets, with labels that tell the points of all of them apart."""
-    testbeds = sorted({attributes.testbed(each).get("name", "") for _, each in datasets})
+    testbeds = sorted({attributes.testbed(dataset).get("name", "") for _, dataset in datasets})
     if len(testbeds) > 1:
         raise FalloffError(
             f"these are of the testbeds {', '.join(testbeds)}: a history is one cluster's"
@@ -191,12 +192,12 @@ def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_Part]:
             shown = {**sample.shown, **shown}
         read.append((source, dataset.reset_coords(), sample))
     label = labels([*points], names) if points else None
-    return [_of_dataset(*each, label, shown) for each in read]
+    return [_of_dataset(*source, label, shown) for source in read]
 
 
 def _of_dataset(
     source: str, dataset: xr.Dataset, sample: Sample | None, label, shown: Mapping
-) -> _Part:
+) -> _SourceValues:
     blocks = attributes.block_sessions(dataset)
     starts = dataset.start.values
     if not np.isfinite(starts).any():
@@ -204,7 +205,7 @@ def _of_dataset(
         raise FalloffError(f"{source} does not say when it was measured: {remedy}")
     is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
     rows, units = [], {}
-    # Of a campaign's own trials the journal knows the session; of imported ones the time tells it.
+    # The journal has the session of a campaign's own trials; that of imported ones follows from their time.
     numbers = [str((blocks.get(block) or [1])[-1]) for block in dataset.block.values.tolist()]
     if is_imported and sample is not None:
         what = dataset.trial_id.to_series().map(sample.trials.groupby("trial").point.agg(tuple))
@@ -219,21 +220,23 @@ def _of_dataset(
             units[what] = unit, quantity(point) in lower
             rows.append((session_of[trial], what, "", str(block), log - size))
     rows += _of_suspects(dataset, numbers, units)
-    times, facts = dict[str, float](), dict[str, Mapping]()
-    for number, start in zip(numbers, starts.tolist()):
-        if np.isfinite(start):
-            times[number] = min(start, times.get(number, start))
-    for number in times:
-        facts[number] = samples.facts(dataset, None if is_imported else int(number) - 1)
+    first_starts = pd.Series(starts).groupby(numbers).min().dropna()
+    moments = {
+        number: datetime.fromtimestamp(start, UTC)
+        for number, start in first_starts.items()
+    }
+    facts = {
+        number: samples.facts(dataset, None if is_imported else int(number) - 1)
+        for number in moments
+    }
     table = pd.DataFrame(rows, columns=["session", "what", "node", "block", "log"])
-    table = table[table.session.isin(times)]
-    moments = {number: datetime.fromtimestamp(at, timezone.utc) for number, at in times.items()}
+    table = table[table.session.isin(moments)]
     named = attributes.sessions(dataset)[-1:] or [{}]
     above = named[0].get("slurm", {}).get("switches", {})
     switches = {host.split(".")[0]: names[0] for host, names in above.items() if names}
     evidence = dataset.evidence.values[0].item()
     name = source if is_imported else dataset.attrs["campaign"]
-    return _Part(name, evidence, table, moments, facts, units, switches)
+    return _SourceValues(name, evidence, table, moments, facts, units, switches)
 
 
 def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> Iterator[tuple]:
@@ -244,29 +247,28 @@ def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> It
     for trial in np.flatnonzero((dataset.runner == "suspects") & (dataset.status == "ok")):
         row = dataset.isel(trial=int(trial))
         hosts = [quoted(host.split(".")[0]) for host in host_names(row.hosts.item())]
-        n, where = len(hosts), ""
-        if len(networks) > 1:
-            where = f", {short[row.interconnect.item()]}"
+        n = len(hosts)
+        where = f", {short[row.interconnect.item()]}" if len(networks) > 1 else ""
         rates = np.log(row.pair_bandwidth.values[:n, :n])
         answers = -np.log(row.pair_latency.values[:n, :n])
-        speeds = {name: np.log(row[key].values[:n]) for name, key in _OF_SUSPECTS.items()}
+        speeds = {"compute": np.log(row.dgemm_rate.values[:n])}
+        speeds["memory"] = np.log(row.stream_rate.values[:n])
         with np.errstate(all="ignore"):
             speeds["send"], speeds["receive"] = np.nanmedian(rates, 1), np.nanmedian(rates, 0)
             speeds["answer"] = np.nanmedian(answers, 1)
         for name, values in speeds.items():
             what = f"{QUANTITIES[name][0]}{where}"
-            lower = name == "answer"
-            units[what] = ("s" if lower else "Gflop/s" if name == "compute" else "B/s"), lower
+            units[what] = {"answer": "s", "compute": "Gflop/s"}.get(name, "B/s"), name == "answer"
             block = str(row.block.item())
             for host, value in zip(hosts, values.tolist()):
                 if np.isfinite(value):
                     yield numbers[trial], what, host, block, value
 
 
-def _joined(parts: Sequence[_Part], sources: tuple[str, ...]) -> History:
-    """The sessions of all parts in the order of time. Those that begin together are one, but of one campaign or of one
-    course."""
-    distinct: dict[tuple, _Part] = {}
+def _joined(parts: Sequence[_SourceValues], sources: tuple[str, ...]) -> History:
+    """The sessions of all sources in order of time. Measurements that begin together are one session, unless they are of
+    one campaign or course."""
+    distinct: dict[tuple, _SourceValues] = {}
     for part in parts:
         distinct.setdefault((*part.times.values(), *part.rows.log), part)
     copies = tuple(part.name for part in parts if part not in distinct.values())
@@ -276,26 +278,23 @@ def _joined(parts: Sequence[_Part], sources: tuple[str, ...]) -> History:
         for place, part in enumerate(parts)
         for key, time in part.times.items()
     )
-    numbers, sessions = dict[tuple, int](), list[Session]()
-    start, present = None, set[tuple]()
     courses = [
         {key: {*zip(of.what, of.node)} for key, of in part.rows.groupby("session")}
         for part in parts
     ]
-    for time, name, place, key in begun:
-        measured = courses[place].get(key, {name})
-        if start is None or time - start >= TOGETHER or measured & present:
+    measured = [(time, courses[place].get(key, {name})) for time, name, place, key in begun]
+    numbers, sessions = dict[tuple, int](), list[Session]()
+    for number, (time, _, place, key) in zip(_session_numbers(measured), begun):
+        if number == len(sessions):
             sessions.append(Session(time, {}))
-            start, present = time, set()
-        present |= measured
-        numbers[place, key] = len(sessions) - 1
+        numbers[place, key] = number
         facts = {**sessions[-1].facts, **parts[place].facts.get(key, {})}
-        sessions[-1] = Session(sessions[-1].time, facts)
-    tables_of = []
-    for place, part in enumerate(parts):
-        session = [numbers[place, key] for key in part.rows.session]
-        tables_of.append(part.rows.assign(session=session))
-    values = pd.concat(tables_of, ignore_index=True)
+        sessions[-1] = replace(sessions[-1], facts=facts)
+    rows = [
+        part.rows.assign(session=[numbers[place, key] for key in part.rows.session])
+        for place, part in enumerate(parts)
+    ]
+    values = pd.concat(rows, ignore_index=True)
     if values.empty:
         raise FalloffError(f"{', '.join(sources)}: there is no valid rate or time")
     units = {what: unit for part in parts for what, unit in part.units.items()}

@@ -24,13 +24,16 @@ def reciprocal(work, columns, y):
     return nonnegative(weights[:, None] * columns, y) / unit
 
 
-def of_one_node(n, rate, one, **parts):
+def of_one_node(n, rate, inverse_rate, **parts):
     """Start values gamma = 1 / one and parts / one.
 
     If no finite gamma fits best (`one` is 0), gamma is the best rate per node and the parts are 0.
     """
-    if one > 0:
-        return {"gamma": 1 / one, **{name: part / one for name, part in parts.items()}}
+    if inverse_rate > 0:
+        return {
+            "gamma": 1 / inverse_rate,
+            **{name: part / inverse_rate for name, part in parts.items()},
+        }
     per_node = np.divide(rate, n, out=np.zeros_like(rate), where=n != 0).max()
     return {"gamma": max(per_node, 0.0), **dict.fromkeys(parts, 0.0)}
 

@@ -15,9 +15,9 @@ def amdahl(n, gamma, sigma):
 
 def guess(n, rate):
     """The law is linear in n / X(n): its coefficients are 1 and sigma over gamma."""
-    one, serial = _linear.reciprocal(n, np.column_stack([np.ones_like(n), n - 1]), rate)
-    found = _linear.of_one_node(n, rate, one, sigma=serial)
-    return found | {"sigma": min(found["sigma"], 1.0)}
+    inverse_rate, serial = _linear.reciprocal(n, np.column_stack([np.ones_like(n), n - 1]), rate)
+    start = _linear.of_one_node(n, rate, inverse_rate, sigma=serial)
+    return start | {"sigma": min(start["sigma"], 1.0)}
 
 
 MODEL = Model(

@@ -28,9 +28,9 @@ def guess(window, goodput):
     linear least squares. A knee outside the two falls on the nearer one, because the problem is
     convex.
     """
-    known = np.unique(window)
-    knees = [known[-1]]
-    for low, high in zip(known[:-1], known[1:]):
+    windows = np.unique(window)
+    knees = [windows[-1]]
+    for low, high in zip(windows[:-1], windows[1:]):
         sloped = window <= low
         rise = goodput[sloped] @ window[sloped]  # the slope times the sum of squares
         limit = goodput[~sloped].mean()

@@ -84,13 +84,13 @@ def guess(x, rate):
     """Along given paths the time is linear in the parameters; these give new paths, and so on until
     the paths stay the same."""
     counted = counts(x)
-    found = np.array([0.0, 0.0, 1.0])
+    costs = np.array([0.0, 0.0, 1.0])
     for _ in range(TRIES):
-        columns = at_longest(counted, *found)
-        found, before = _linear.reciprocal(operations(np.asarray(x)[0]), columns, rate), found
-        if np.allclose(found, before, rtol=1e-9):
+        columns = at_longest(counted, *costs)
+        costs, before = _linear.reciprocal(operations(np.asarray(x)[0]), columns, rate), costs
+        if np.allclose(costs, before, rtol=1e-9):
             break
-    return dict(zip(("alpha", "beta", "gamma"), found))
+    return dict(zip(("alpha", "beta", "gamma"), costs))
 
 
 MODEL = Model(

@@ -42,14 +42,14 @@ def guess(x, efficiency):
     )
     weight = np.where(efficiency > 0, efficiency, 0.0) ** 2 / ideal
     lost = np.divide(ideal, efficiency, out=np.zeros_like(ideal), where=efficiency > 0)
-    found = np.zeros(2)
+    costs = np.zeros(2)
     for _ in range(TRIES):
-        along, alone = np.split(at_longest(counted, found[0], found[1], 1.0), [2], axis=1)
+        along, alone = np.split(at_longest(counted, costs[0], costs[1], 1.0), [2], axis=1)
         beyond = weight * (lost - alone[:, 0])
-        found, before = _linear.nonnegative(weight[:, None] * along, beyond), found
-        if np.allclose(found, before, rtol=1e-9):
+        costs, before = _linear.nonnegative(weight[:, None] * along, beyond), costs
+        if np.allclose(costs, before, rtol=1e-9):
             break
-    return dict(zip(("alpha", "beta"), found))
+    return dict(zip(("alpha", "beta"), costs))
 
 
 MODEL = Model(

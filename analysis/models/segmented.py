@@ -22,9 +22,9 @@ def guess(n, y):
 
     At a given breakpoint the model is a straight line, with s >= 0.
     """
-    known = np.log2(np.unique(n))
-    inside = [meeting(np.log2(n), y, *ends) for ends in zip(known[:-2], known[1:-1])]
-    candidates = 2.0 ** np.append(known[:-1], inside)
+    places = np.log2(np.unique(n))
+    inside = [meeting(np.log2(n), y, *ends) for ends in zip(places[:-2], places[1:-1])]
+    candidates = 2.0 ** np.append(places[:-1], inside)
     level, slope, sse = lines(n, y, candidates)
     best = np.argmin(sse)
     return {"c": level[best], "n0": candidates[best], "s": slope[best]}
@@ -41,9 +41,9 @@ def meeting(log_n, y, low, high):
 def breakpoints(n):
     """Breakpoints to try, from the lowest to the second-last x, in equal ratios between
     neighbours."""
-    known = np.log2(np.unique(n))
-    between = known[:-2, None] + np.diff(known)[:-1, None] * np.arange(STEPS) / STEPS
-    return 2.0 ** np.append(between, known[-2:-1])
+    places = np.log2(np.unique(n))
+    between = places[:-2, None] + np.diff(places)[:-1, None] * np.arange(STEPS) / STEPS
+    return 2.0 ** np.append(between, places[-2:-1])
 
 
 def lines(n, y, grid):

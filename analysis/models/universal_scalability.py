@@ -17,8 +17,8 @@ def universal_scalability(n, gamma, sigma, kappa):
 def guess(n, rate):
     """The law is linear in n / X(n): its coefficients are 1, sigma and kappa over gamma."""
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)])
-    one, contention, coherency = _linear.reciprocal(n, columns, rate)
-    return _linear.of_one_node(n, rate, one, sigma=contention, kappa=coherency)
+    inverse_rate, contention, coherency = _linear.reciprocal(n, columns, rate)
+    return _linear.of_one_node(n, rate, inverse_rate, sigma=contention, kappa=coherency)
 
 
 MODEL = Model(

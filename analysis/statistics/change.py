@@ -57,14 +57,14 @@ def differences(old, new, exact: bool = False) -> Differences:
     return Differences(other - mean, error, np.maximum(np.minimum(n, m) - 1, 1))
 
 
-def p_values(found: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]:
+def p_values(means: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]:
     """(p_same, p_changed), each of shape (..., statements): the p of the two one-sided tests
     against the relative `margin`, and of the two-sided test against no change. 1 if the error is
     unknown."""
-    size = np.abs(found.difference)
+    size = np.abs(means.difference)
     with np.errstate(divide="ignore", invalid="ignore"):
-        same = stats.t.sf((log_margin(margin) - size) / found.error, found.freedom)
-        changed = 2 * stats.t.sf(size / found.error, found.freedom)
+        same = stats.t.sf((log_margin(margin) - size) / means.error, means.freedom)
+        changed = 2 * stats.t.sf(size / means.error, means.freedom)
     return np.nan_to_num(same, nan=1.0), np.nan_to_num(changed, nan=1.0)
 
 
@@ -79,20 +79,20 @@ class Decisions:
     confidence: np.ndarray
 
 
-def decide(found: Differences, margin: float) -> Decisions:
+def decide(means: Differences, margin: float) -> Decisions:
     """Decide every statement, as the module says, against the relative `margin`."""
-    same, changed = p_values(found, margin)
+    same, changed = p_values(means, margin)
     # Two one-sided tests have the interval of twice their level.
     outside = 2 * holm_levels(same), holm_levels(changed)
     is_same, is_change = same <= outside[0] / 2, changed <= outside[1]
     answer = np.select(
-        [is_same, is_change & (found.difference < 0), is_change],
+        [is_same, is_change & (means.difference < 0), is_change],
         [SAME, SLOWER, FASTER],
         UNDECIDED,
     )
     left_out = np.select([is_same, is_change], outside, np.minimum(*outside))
-    half = stats.t.isf(left_out / 2, found.freedom) * found.error
-    return Decisions(answer, found.difference - half, found.difference + half, 1 - left_out)
+    half = stats.t.isf(left_out / 2, means.freedom) * means.error
+    return Decisions(answer, means.difference - half, means.difference + half, 1 - left_out)
 
 
 def _moments(values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

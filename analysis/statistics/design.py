@@ -61,7 +61,7 @@ class Design:
     @property
     def judges_falls(self) -> bool:
         """Whether falls over nodes are judged, as planned."""
-        grows = all(one.start < one.end for one in self.primary)
+        grows = all(fall.start < fall.end for fall in self.primary)
         return bool(self.primary) and self.margin is not None and grows
 
 
@@ -113,15 +113,17 @@ def _secondary(
     pair from the baseline to each node count that a primary statement names, as shorter runs have them."""
     if baseline is None or baseline >= most:
         return ()
-    pairs = list(dict.fromkeys((one.of, one.against) for one in primary))
+    pairs = list(dict.fromkeys((fall.of, fall.against) for fall in primary))
     against_control = []
     if control is not None:
         alone = (control, WITHOUT_MESSAGES)
         against_control = [
             (level, control) for pair in pairs for level in pair if level not in alone
         ]
-    named = sorted({nodes for one in primary for nodes in (one.start, one.end) if nodes > baseline})
-    tested = {(one.of, one.against, one.start, one.end) for one in primary}
+    named = sorted(
+        {nodes for fall in primary for nodes in (fall.start, fall.end) if nodes > baseline}
+    )
+    tested = {(fall.of, fall.against, fall.start, fall.end) for fall in primary}
     places = [(*pair, baseline, most) for pair in (*pairs, *against_control)]
     places += [(*pair, baseline, nodes) for nodes in named for pair in pairs]
     return tuple(PlannedFall(*place) for place in dict.fromkeys(places) if place not in tested)

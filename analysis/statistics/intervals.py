@@ -36,6 +36,25 @@ def t_interval(values, confidence=0.95) -> tuple[np.ndarray, np.ndarray, np.ndar
     return mean, mean - half, mean + half
 
 
+def finite(values) -> np.ndarray:
+    """The finite values, shape (values,)."""
+    values = np.asarray(values, float)
+    return values[np.isfinite(values)]
+
+
+def welch(squares: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
+    """(standard error, degrees of freedom) of a sum of independent means, from the squares of their standard errors and
+    the counts of their values, both of shape (means,).
+
+    B. L. Welch, Biometrika 34, 1947, 28-35, with F. E. Satterthwaite's degrees of freedom. If nothing scatters, these are
+    those of the mean of the fewest values.
+    """
+    freedom = np.maximum(counts - 1, 1)
+    if not squares.sum() > 0:
+        return 0.0, float(freedom.min())
+    return math.sqrt(squares.sum()), float(squares.sum() ** 2 / (squares**2 / freedom).sum())
+
+
 def average(
     values, kind: Kind, confidence: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -71,7 +90,7 @@ def over_blocks(values: xr.DataArray, kind: Kind, confidence: float = 0.95) -> x
 
 
 def _average_of_known(values, kind, confidence):
-    values = values[np.isfinite(values)]
+    values = finite(values)
     if not len(values):
         return np.nan, np.nan, np.nan, 0
     return *average(values, kind, confidence), len(values)
@@ -105,11 +124,11 @@ def back_from_scale(values: xr.DataArray, kind: Kind) -> xr.DataArray:
         return _SCALES[kind][1](values)
 
 
-def ratio_of_means(numerator, denominator, confidence=0.95) -> tuple[float, float, float]:
+def ratio_of_means(numerator, denominator) -> tuple[float, float, float]:
     """(ratio, low, high) of mean(numerator) / mean(denominator), both of shape (blocks,) and
     paired.
 
-    The interval holds every ratio r for which Student's t test does not tell the mean of numerator
+    The 95 % interval holds every ratio r for which Student's t test does not tell the mean of numerator
     - r denominator from 0 (E. C. Fieller, J. R. Statist. Soc. B 16, 1954, 175-185). Blocks with a
     NaN are left out. Unknown values are NaN: the ratio without a block, and the interval from one
     block or if the denominator's mean cannot be told from 0.
@@ -123,7 +142,7 @@ def ratio_of_means(numerator, denominator, confidence=0.95) -> tuple[float, floa
     ratio = float(above / below) if below else math.nan
     if blocks < 2:
         return ratio, math.nan, math.nan
-    quantile = stats.t.ppf((1 + confidence) / 2, blocks - 1)
+    quantile = stats.t.ppf(0.975, blocks - 1)
     (var_above, covariance), (_, var_below) = quantile**2 * np.cov(pairs) / blocks
     square = below**2 - var_below
     if square <= 0:

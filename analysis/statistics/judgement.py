@@ -28,7 +28,7 @@ import numpy as np
 from scipy import stats
 
 from analysis.statistics.design import LEVEL, Design
-from analysis.statistics.intervals import Kind, average
+from analysis.statistics.intervals import Kind, average, finite
 from analysis.wording import level_in_words
 from runners.record import FalloffError
 
@@ -119,7 +119,7 @@ class InRange:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SequenceVerdict:
     """The verdicts on a fixed sequence of statements at its last look.
 
     Those of the `judgements` that do not count are `undecided` or `refused`. `judged` is a mask
@@ -167,7 +167,7 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
     A simulation repeats itself exactly, so its one block is compared with the margin directly,
     without interval or p.
     """
-    values = _finite(differences)
+    values = finite(differences)
     n = len(values)
     if n and evidence == "simulated":
         difference = float(values[0])
@@ -233,7 +233,7 @@ def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -
     as logarithms, so that the estimate is their geometric mean. Raises FalloffError if one of them
     is not above 0.
     """
-    values = _finite(values)
+    values = finite(values)
     if ratios and (values <= 0).any():
         raise FalloffError(f"a ratio of {values.min():g} has no logarithm: give ratios above 0")
     if not len(values):
@@ -279,7 +279,7 @@ def within_campaign(
     Holm's procedure covers those with a p. Each is judged again by the interval of its level.
     """
     corrected = list(judgements)
-    tested = [number for number, one in enumerate(judgements) if one.p is not None]
+    tested = [number for number, judgement in enumerate(judgements) if judgement.p is not None]
     levels = holm_levels(np.array([judgements[number].p for number in tested]), one_sided)
     for number, level in zip(tested, levels.tolist()):
         if level < one_sided:
@@ -291,12 +291,12 @@ def _at_level(alone: Judgement, one_sided: float, among: int) -> Judgement:
     """The judgement with the interval of another level, as one `among` so many statements."""
     assert alone.fall is not None
     about = (alone.error, alone.freedom, alone.blocks, alone.margin, alone.evidence)
-    found = of_mean(math.log1p(-alone.fall), *about, one_sided)
-    reason = found.reason
-    if found.answer != alone.answer:
+    judgement = of_mean(math.log1p(-alone.fall), *about, one_sided)
+    reason = judgement.reason
+    if judgement.answer != alone.answer:
         reason += f" Alone the answer is {alone.answer!r}, not among {among} statements (Holm)."
     return replace(
-        found,
+        judgement,
         reason=reason,
         fall=alone.fall,
         condition=alone.condition,
@@ -306,7 +306,7 @@ def _at_level(alone: Judgement, one_sided: float, among: int) -> Judgement:
 
 def in_sequence(
     differences: np.ndarray, controls: np.ndarray | None, design: Design, evidence: str
-) -> Outcome:
+) -> SequenceVerdict:
     """Judge D of the design's primary statements, shape (statements, blocks), in their order.
 
     `controls`, of the same shape, are the log-ratios where no network is used; None: there are
@@ -324,15 +324,15 @@ def in_sequence(
         judged = whole & (np.cumsum(whole) <= last)
     alone = tuple(judge(d[judged], margin, evidence, level) for d in differences)
     gates = [
-        judge_control(each[judged], margin, level)
-        for each in ([] if controls is None else controls)
+        judge_control(control[judged], margin, level)
+        for control in ([] if controls is None else controls)
     ]
     if looks and valid < looks[0]:
         reason = f"It is judged after {looks[0]} valid blocks; there are {valid}."
-        alone = tuple(replace(_not_counted(one, reason), blocks=valid) for one in alone)
+        alone = tuple(replace(_not_counted(judgement, reason), blocks=valid) for judgement in alone)
     failed = next((gate.ratio for gate in gates if gate.kind == "violated"), None)
-    ends = failed is None and all(one.decided for one in alone)
-    return Outcome(
+    ends = failed is None and all(judgement.decided for judgement in alone)
+    return SequenceVerdict(
         judgements=_counted(alone, design) if failed is None else _refused(alone, failed),
         judged=judged,
         is_over=bool(looks) and valid >= looks[0] and (valid >= looks[-1] or ends),
@@ -342,24 +342,26 @@ def in_sequence(
 def _refused(alone: Sequence[Judgement], ratio: float) -> tuple[Judgement, ...]:
     off = 100 * abs(ratio - 1)
     reason = f"refused: the negative control failed: the rates differ by {off:.1f} % where no network is used."
-    return tuple(replace(one, answer=REFUSED, reason=reason) for one in alone)
+    return tuple(replace(judgement, answer=REFUSED, reason=reason) for judgement in alone)
 
 
 def _counted(alone: Sequence[Judgement], design: Design) -> tuple[Judgement, ...]:
     counted, goes_on = [], True
-    for one, statement in zip(alone, design.primary):
+    for judgement, statement in zip(alone, design.primary):
         if not goes_on:
             reason = "It does not count: the statement before it was not decided as expected."
-            one = _not_counted(one, reason)
-        counted.append(one)
+            judgement = _not_counted(judgement, reason)
+        counted.append(judgement)
         wanted = statement.expected
-        goes_on = goes_on and (one.answer == wanted if wanted else one.decided)
+        goes_on = goes_on and (judgement.answer == wanted if wanted else judgement.decided)
     return tuple(counted)
 
 
-def _not_counted(one: Judgement, reason: str) -> Judgement:
+def _not_counted(judgement: Judgement, reason: str) -> Judgement:
     """A statement that is left open, without the interval that would decide it."""
-    return replace(one, answer=UNDECIDED, reason=reason, interval=None, confidence=None, p=None)
+    return replace(
+        judgement, answer=UNDECIDED, reason=reason, interval=None, confidence=None, p=None
+    )
 
 
 def _p(answer: str, mean: float, error: float, freedom: float, margin: float) -> float:
@@ -369,8 +371,3 @@ def _p(answer: str, mean: float, error: float, freedom: float, margin: float) ->
     distances = {FLAT: limit - abs(mean), FALLS_OFF: -limit - mean, RISES: mean - limit}
     distance = -mean if answer == SIZE_OPEN else distances.get(answer, max(distances.values()))
     return float(stats.t.sf(distance / error, freedom))
-
-
-def _finite(values) -> np.ndarray:
-    values = np.asarray(values, float)
-    return values[np.isfinite(values)]

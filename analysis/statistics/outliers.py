@@ -35,7 +35,7 @@ _LEFT = 0.75  # of the level: taking the farthest out makes the rest look more a
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PeerComparison:
     """The members of one family: `losses` over (blocks, members), the others over (members), all as
     shares of the speed.
 
@@ -89,7 +89,7 @@ def level_of_family(families: Sequence[np.ndarray], level: float, tolerance: flo
     a small part of the tolerance (a share) use it; in the others the tolerance protects the healthy. `families` are their
     losses (log scale) over (blocks, members)."""
     means = [losses.mean(axis=0) for losses in families]
-    spreads = [_MAD * np.median(np.abs(each - np.median(each))) for each in means]
+    spreads = [_MAD * np.median(np.abs(mean - np.median(mean))) for mean in means]
     return (
         _LEFT * level / max(1, sum(spread > _SMALL * log_margin(tolerance) for spread in spreads))
     )
@@ -127,7 +127,7 @@ def compare(
     level_of_reach: float,
     tolerance: float,
     smallest: float,
-) -> Comparison:
+) -> PeerComparison:
     """Judge one family, `losses` (log scale) over (blocks, members); `members` are the numbers of
     each member's nodes.
 
@@ -140,15 +140,17 @@ def compare(
     if blocks < 2:
         unknown = np.full(count, math.nan)
         answers = np.full(count, UNDECIDED)
-        return Comparison(share(losses), share(mean), unknown, unknown, answers, math.nan, math.nan)
-    own = losses.var(axis=0, ddof=1)
+        return PeerComparison(
+            share(losses), share(mean), unknown, unknown, answers, math.nan, math.nan
+        )
+    variances = losses.var(axis=0, ddof=1)
     of_nodes = np.asarray(members)
-    sums = np.bincount(of_nodes.ravel(), np.repeat(own, of_nodes.shape[1]))
+    sums = np.bincount(of_nodes.ravel(), np.repeat(variances, of_nodes.shape[1]))
     jitter = sums / np.maximum(np.bincount(of_nodes.ravel()), 1)
     related = jitter[of_nodes].max(axis=1)
     quantile = stats.t.isf(level, (blocks - 1) * max(count - 1, 1))
     half = quantile * np.sqrt(
-        np.maximum.reduce([own, related, np.full(count, own.mean())]) / blocks
+        np.maximum.reduce([variances, related, np.full(count, variances.mean())]) / blocks
     )
     healthy = reach(mean, level_of_reach)
     least = max(log_margin(tolerance), healthy)
@@ -157,15 +159,15 @@ def compare(
     # Two things can go wrong, each with half of the allowed probability: its own variance is large, or its mean is low.
     half_missed = (1 - POWER) / 2
     inflated = math.sqrt(stats.chi2.isf(half_missed, blocks - 1) / (blocks - 1))
-    error = math.sqrt(own.mean() / blocks)
-    found = least + (quantile * inflated + stats.norm.isf(half_missed)) * error
-    return Comparison(
+    error = math.sqrt(variances.mean() / blocks)
+    findable = least + (quantile * inflated + stats.norm.isf(half_missed)) * error
+    return PeerComparison(
         share(losses),
         share(mean),
         share(mean - half),
         share(mean + half),
         answers,
-        float(share(found)),
+        float(share(findable)),
         float(share(healthy)),
     )
 

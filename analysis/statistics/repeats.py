@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from analysis.statistics.intervals import finite
+
 FEWEST = 10  # values needed to show reproducibility
 
 
@@ -30,8 +32,7 @@ def judge_repeats(values, margin: float) -> Repeats:
     The answer is no if the whole interval of the variation lies above the margin, and yes if it lies below and there are
     FEWEST values or more. Fewer values can easily miss a rare state.
     """
-    values = np.asarray(values, float)
-    known = values[np.isfinite(values)]
+    known = finite(values)
     n, variation = len(known), math.nan
     if n > 1 and known.mean():
         variation = float(known.std(ddof=1) / abs(known.mean()))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from analysis.statistics.intervals import welch
 from analysis.statistics.judgement import (
     ABOVE,
     BELOW,
@@ -64,6 +65,11 @@ class Reproduction:
     error: float = math.nan
     freedom: float = math.nan
 
+    @property
+    def ratio(self) -> float:
+        """Today's over the reference's; NaN if unknown."""
+        return self.today / self.reference if self.today and self.reference else math.nan
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -73,16 +79,6 @@ class Estimate:
     log: float
     se: float | None
     n: int
-
-
-def of_blocks(values, exact: bool = False) -> Estimate:
-    """The estimate from log values of shape (blocks,); NaN is left out. `exact` values do not
-    scatter, as in a simulation."""
-    values = np.asarray(values, float)
-    values = values[np.isfinite(values)]
-    n = len(values)
-    scatter = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else None
-    return Estimate(float(values.mean()) if n else math.nan, 0.0 if exact and n else scatter, n)
 
 
 def reproduction(
@@ -104,11 +100,22 @@ def reproduction(
         p = float(stats.t.sf((abs(difference) - limit) / error, freedom))
     kind, reason = _kind(interval, answers, margin)
     ratio, other = (
-        None if math.isnan(one.log) else math.exp(one.log) for one in (today, reference)
+        None if math.isnan(estimate.log) else math.exp(estimate.log)
+        for estimate in (today, reference)
     )
     ends = interval and (math.exp(interval[0]), math.exp(interval[1]))
-    scatter = {"error": error or math.nan, "freedom": freedom}
-    return Reproduction(kind, reason, ratio, other, ends, today.n, answers, p, **scatter)
+    return Reproduction(
+        kind,
+        reason,
+        ratio,
+        other,
+        ends,
+        today.n,
+        answers,
+        p,
+        error=error or math.nan,
+        freedom=freedom,
+    )
 
 
 def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
@@ -119,30 +126,28 @@ def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
         return 0.0, 1.0
     if today.se is None:
         return reference.se * math.sqrt(1 + reference.n / max(today.n, 1)), max(reference.n - 1, 1)
-    squares = np.array([reference.se, today.se]) ** 2
-    # Welch and Satterthwaite's formula; a side without scatter adds nothing.
-    each = squares**2 / np.maximum([reference.n - 1, today.n - 1], 1)
-    return math.sqrt(squares.sum()), float(squares.sum() ** 2 / each.sum())
+    # A side without scatter adds nothing.
+    return welch(np.array([reference.se, today.se]) ** 2, np.array([reference.n, today.n]))
 
 
-def corrected(found: Sequence[Reproduction | None]) -> list[Reproduction | None]:
+def corrected(results: Sequence[Reproduction | None]) -> list[Reproduction | None]:
     """The same, if all are reported together. One that is not reproduced by itself, but not at the
     level of Holm's correction over all with a p, is too short to tell; both have the interval of that level. None stays
     None."""
-    told = list(found)
-    judged = [(number, one) for number, one in enumerate(found) if one and one.p is not None]
+    results = list(results)
+    judged = [(n, result) for n, result in enumerate(results) if result and result.p is not None]
     reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."
-    levels = holm_levels(np.array([one.p for _, one in judged]))
-    for (number, one), level in zip(judged, levels.tolist()):
-        if one.kind != NOT_REPRODUCED or one.today is None or one.reference is None:
+    levels = holm_levels(np.array([result.p for _, result in judged]))
+    for (number, result), level in zip(judged, levels.tolist()):
+        if result.kind != NOT_REPRODUCED:
             continue
-        wider = math.exp(float(stats.t.isf(level, one.freedom)) * one.error)
-        ratio = one.today / one.reference
-        one = replace(one, interval=(ratio / wider, ratio * wider), confidence=1 - 2 * level)
-        if one.p > level:
-            one = replace(one, kind=TOO_SHORT, reason=reason)
-        told[number] = one
-    return told
+        wider = math.exp(float(stats.t.isf(level, result.freedom)) * result.error)
+        ends = result.ratio / wider, result.ratio * wider
+        result = replace(result, interval=ends, confidence=1 - 2 * level)
+        if result.p > level:
+            result = replace(result, kind=TOO_SHORT, reason=reason)
+        results[number] = result
+    return results
 
 
 def are_excluding(answers: tuple[str, str]) -> bool:

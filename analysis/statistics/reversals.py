@@ -23,7 +23,7 @@ def reversals(
     `lows` to `highs` are the values' intervals, NaN where they are unknown: a fall between values whose intervals overlap is
     none. A fall ends where the values are back within the margin. All have the shape (positions,), `means` above 0.
     """
-    found: list[Reversal] = []
+    falls: list[Reversal] = []
     peak = trough = 0
 
     def close() -> None:
@@ -32,7 +32,7 @@ def reversals(
         fall = 1 - means[trough] / means[peak]
         overlap = highs[trough] >= lows[peak]  # False if either is unknown
         if fall > margin and not overlap:
-            found.append(Reversal(peak, trough, float(fall)))
+            falls.append(Reversal(peak, trough, float(fall)))
 
     for at in np.arange(1, len(means)).tolist():
         if means[at] >= (1 - margin) * means[peak]:
@@ -41,4 +41,4 @@ def reversals(
         if means[at] < means[trough]:
             trough = at
     close()
-    return found
+    return falls

@@ -44,7 +44,7 @@ MOST_ALIKE = 0.95  # correlation of neighbours that is allowed for
 PROMISED = {0.2: 1, 0.9: 2}
 _SPAN = 3, 18  # sessions, at least and at most, whose means are compared to learn the correlation
 _NEIGHBOURS = np.array([-1.0, 1.0])
-_BESIDE_STEP = 4  # sessions on each side that tell a step
+_BESIDE_STEP = 4  # sessions on each side that are compared to find a step
 _STEP = 3.0  # robust standard deviations of such differences from which on one is a step
 WINDOW = 40  # sessions from which a node's level is taken
 RESOLUTION = 1e-5  # log scale: a course that scatters less, such as a simulation, is taken to scatter so much
@@ -78,9 +78,9 @@ class Shift:
         return self.last - self.first > _DRIFT_NIGHTS
 
 
-def log_threshold(courses: int, allowed: float = ALLOWED) -> float:
-    """The logarithm of A for so many courses that together raise at most `allowed` alarms a year."""
-    return math.log(YEAR * courses / allowed)
+def log_threshold(courses: int) -> float:
+    """The logarithm of A for so many courses that together raise at most ALLOWED alarms a year."""
+    return math.log(YEAR * courses / ALLOWED)
 
 
 def promised(alike: float) -> int | None:
@@ -97,29 +97,29 @@ def course(
     After a change the course is learnt anew. Unknown (NaN) sessions are passed over.
     """
     values = np.asarray(values, float)
-    known = np.flatnonzero(np.isfinite(values))
+    measured = np.flatnonzero(np.isfinite(values))
     weights = np.ones(len(values)) if weights is None else np.asarray(weights, float)
-    x, w, begin, found = values[known], weights[known], 0, list[Shift]()
+    x, w, begin, shifts = values[measured], weights[measured], 0, list[Shift]()
     while (alarm := int(alarms(x[None, begin:], w[begin:], threshold, alike)[0])) >= 0:
         named = begin + alarm
         shift = _described(x[begin:], w[begin:], alarm, alike)
-        found.append(_moved(shift, begin, named, np.arange(len(x))))
+        shifts.append(_moved(shift, begin, named, np.arange(len(x))))
         begin += max(shift.last, 1)
-    return [_moved(shift, 0, shift.named, known) for shift in _joined(x, w, found, alike)]
+    return [_moved(shift, 0, shift.named, measured) for shift in _joined(x, w, shifts, alike)]
 
 
 def _joined(x: np.ndarray, w: np.ndarray, shifts: list[Shift], alike: float) -> list[Shift]:
     """The changes, with those that are together one drift as one: a drift is first seen as a step, then as another."""
     smooth = cleaned(x)
-    for place, (one, other) in enumerate(zip(shifts, shifts[1:])):
+    for place, (shift, other) in enumerate(zip(shifts, shifts[1:])):
         begin = shifts[place - 1].last if place else 0
         end = shifts[place + 2].first if place + 2 < len(shifts) else len(x)
-        if one.size * other.size < 0 or end - begin < LEAST_BEFORE + LEAST_AFTER:
+        if shift.size * other.size < 0 or end - begin < LEAST_BEFORE + LEAST_AFTER:
             continue
         part, weights = x[begin:end], w[begin:end]
-        joined = _fitted(part, smooth[begin:end], weights, one.named - begin, alike)
-        way = _moved(joined, begin, one.named, np.arange(len(x)))
-        rests = [_rest(x, w, begin, end, several) for several in ([way], [one, other])]
+        joined = _fitted(part, smooth[begin:end], weights, shift.named - begin, alike)
+        way = _moved(joined, begin, shift.named, np.arange(len(x)))
+        rests = [_rest(x, w, begin, end, several) for several in ([way], [shift, other])]
         # Two changes have at least two parameters more than one, at the price that `_fitted` sets.
         if 0.5 * (end - begin) * math.log(rests[0] / rests[1]) < 2 * math.log(end - begin):
             return _joined(x, w, [*shifts[:place], way, *shifts[place + 2 :]], alike)
@@ -128,7 +128,8 @@ def _joined(x: np.ndarray, w: np.ndarray, shifts: list[Shift], alike: float) -> 
 
 def _rest(x: np.ndarray, w: np.ndarray, begin: int, end: int, shifts: list[Shift]) -> float:
     """The sum of squares around the levels of a part of a course."""
-    smooth, ways = cleaned(x), [_way(np.arange(len(x)), one.first, one.last) for one in shifts]
+    smooth = cleaned(x)
+    ways = [_way(np.arange(len(x)), shift.first, shift.last) for shift in shifts]
     basis = np.column_stack([np.ones(end - begin), *(way[begin:end] for way in ways)])
     root = np.sqrt(w[begin:end])
     y = smooth[begin:end] * root
@@ -144,24 +145,24 @@ def _way(at: np.ndarray, first, last) -> np.ndarray:
 def courses(values, weights, threshold: float, alike: float = 0.0) -> list[list[Shift]]:
     """As `course` for each row of `values` (courses, sessions): those that were measured in the same sessions at once."""
     values = np.asarray(values, float)
-    found: list[list[Shift]] = [[] for _ in values]
+    shifts: list[list[Shift]] = [[] for _ in values]
     alike_rows: dict[bytes, list[int]] = {}
-    for row, known in enumerate(np.isfinite(values)):
-        alike_rows.setdefault(known.tobytes(), []).append(row)
+    for row, measured in enumerate(np.isfinite(values)):
+        alike_rows.setdefault(measured.tobytes(), []).append(row)
     for rows in alike_rows.values():
-        known = np.isfinite(values[rows[0]])
-        named = alarms(values[np.ix_(rows, known)], weights[known], threshold, alike)
+        measured = np.isfinite(values[rows[0]])
+        named = alarms(values[np.ix_(rows, measured)], weights[measured], threshold, alike)
         for row in np.array(rows)[named >= 0].tolist():
-            found[row] = course(values[row], weights, threshold, alike)
-    return found
+            shifts[row] = course(values[row], weights, threshold, alike)
+    return shifts
 
 
-def _moved(shift: Shift, begin: int, named: int, known: np.ndarray) -> Shift:
+def _moved(shift: Shift, begin: int, named: int, numbers: np.ndarray) -> Shift:
     """The shift of a part of a course that begins with the known session `begin`, by all sessions' numbers."""
     first, low, high, last = (
-        int(known[begin + at]) for at in (shift.first, shift.low, shift.high, shift.last)
+        int(numbers[begin + at]) for at in (shift.first, shift.low, shift.high, shift.last)
     )
-    return Shift(first, low, high, last, int(known[named]), shift.size, shift.ends)
+    return Shift(first, low, high, last, int(numbers[named]), shift.size, shift.ends)
 
 
 def alarms(
@@ -172,19 +173,21 @@ def alarms(
     `values` has shape (courses, sessions) without NaN, `weights` (sessions,), `threshold` is log A.
     """
     courses, sessions = values.shape
-    found = np.full(courses, -1)
+    alarm_sessions = np.full(courses, -1)
     if sessions < LEAST_BEFORE + LEAST_AFTER:
-        return found
+        return alarm_sessions
     fresh = values.copy()
     fresh[:, 1:] -= alike * values[:, :-1]
     fresh[:, 0] *= 1 - alike
     clipped, pairs = clip(fresh), _pairs(sessions)
-    each = max(1, _CHUNK // len(pairs[0]))
-    for first in range(0, courses, each):
-        evidence = log_evidence(clipped[first : first + each], weights, pairs)
+    at_once = max(1, _CHUNK // len(pairs[0]))
+    for first in range(0, courses, at_once):
+        evidence = log_evidence(clipped[first : first + at_once], weights, pairs)
         above = evidence >= threshold
-        found[first : first + each] = np.where(above.any(axis=1), above.argmax(axis=1), -1)
-    return found
+        alarm_sessions[first : first + at_once] = np.where(
+            above.any(axis=1), above.argmax(axis=1), -1
+        )
+    return alarm_sessions
 
 
 def clip(values: np.ndarray) -> np.ndarray:
@@ -272,18 +275,18 @@ def correlation(values: np.ndarray) -> float:
     sessions r comes out too low by some (1 + 3 r) / sessions (M. G. Kendall, Biometrika 41, 1954, 403-404), which is made
     good twice, as too low an r raises false alarms and too high a one only costs nights.
     """
-    known = [course[np.isfinite(course)] for course in values]
-    known = [course for course in known if len(course) > 3 * _SPAN[0]]
-    if not known:
+    measured = [course[np.isfinite(course)] for course in values]
+    measured = [course for course in measured if len(course) > 3 * _SPAN[0]]
+    if not measured:
         return 0.0
-    sessions = float(np.median([len(course) for course in known]))
+    sessions = float(np.median([len(course) for course in measured]))
     span = int(np.clip(sessions / 12, *_SPAN))
     spans = np.repeat([1.0, -2.0, 1.0], span) / span
     apart = np.abs(np.subtract.outer(np.arange(3 * span), np.arange(3 * span)))
     possible = np.linspace(0, MOST_ALIKE, 96)
     ratios = [spans @ r**apart @ spans / (2 * (1 - r)) for r in possible]
     estimates = []
-    for course in known:
+    for course in measured:
         if len(course) > 3 * span:
             steps = _steps(course)
             ratio = _mean_square(course, steps, spans) / _mean_square(course, steps, _NEIGHBOURS)
@@ -292,27 +295,27 @@ def correlation(values: np.ndarray) -> float:
     return min(r + 2 * r * (1 + 3 * r) / sessions, MOST_ALIKE)
 
 
-def _steps(known: np.ndarray) -> np.ndarray:
+def _steps(values: np.ndarray) -> np.ndarray:
     """The sessions before which a course steps: the means of some sessions on both sides differ far more than elsewhere,
     and most around there."""
     span = _BESIDE_STEP
-    differences = _along(known, np.repeat([-1.0, 1.0], span) / span)
+    differences = _along(values, np.repeat([-1.0, 1.0], span) / span)
     middle, sd = _robust(differences)
     size = np.abs(differences - middle)
     around = np.lib.stride_tricks.sliding_window_view(np.pad(size, span), 2 * span + 1)
     return np.flatnonzero((size > _STEP * sd) & (size >= around.max(axis=1))) + span
 
 
-def _along(known: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def _along(values: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """The contrast of the sessions from each on."""
-    return np.convolve(known, contrast[::-1], "valid")
+    return np.convolve(values, contrast[::-1], "valid")
 
 
-def _mean_square(known: np.ndarray, steps: np.ndarray, contrast: np.ndarray) -> float:
+def _mean_square(values: np.ndarray, steps: np.ndarray, contrast: np.ndarray) -> float:
     """The mean square of a contrast along a course, in all places that no step lies in."""
-    level = np.searchsorted(steps, np.arange(len(known)), side="right")
+    level = np.searchsorted(steps, np.arange(len(values)), side="right")
     last = len(contrast) - 1
-    differences = _along(known, contrast)[level[last:] == level[: len(level) - last]]
+    differences = _along(values, contrast)[level[last:] == level[: len(level) - last]]
     floor = RESOLUTION**2 * float(contrast @ contrast)
     if not len(differences):
         return floor
@@ -387,9 +390,9 @@ def _fitted(raw: np.ndarray, x: np.ndarray, w: np.ndarray, alarm: int, alike: fl
     left = raw - np.average(raw, weights=w) - size * way
     sd = max(_MAD * float(np.median(np.abs(left - np.median(left)))), RESOLUTION)
     scatter = (w * np.clip(left, -_STRAY * sd, _STRAY * sd) ** 2).sum()
-    own = max(scatter, rests[row, last]) / freedom / (w * way**2).sum() / shared
+    of_scatter = max(scatter, rests[row, last]) / freedom / (w * way**2).sum() / shared
     by_date = np.nansum(weight * (sizes - size) ** 2)
-    half = stats.t.isf(0.025, freedom) * math.sqrt(own + by_date)
+    half = stats.t.isf(0.025, freedom) * math.sqrt(of_scatter + by_date)
     between = size - half, size + half
     return Shift(first, min(int(low), first), max(int(high), first), last, alarm, size, between)
 
@@ -407,13 +410,13 @@ def outlying(rest: np.ndarray, tests: int) -> np.ndarray:
 
     Student's t of the robust scatter names one of them by chance in 20 clusters' years.
     """
-    known = np.isfinite(rest)
-    if known.sum() < LEAST_BEFORE + LEAST_AFTER:
+    is_known = np.isfinite(rest)
+    if is_known.sum() < LEAST_BEFORE + LEAST_AFTER:
         return np.zeros(0, int)
-    middle, sd = _robust(rest[known])
-    near = np.clip(rest[known], middle - _STRAY * sd, middle + _STRAY * sd)
-    limit = stats.t.isf(0.05 / 2 / max(tests, 1), known.sum() - 1) * near.std(ddof=1)
-    return np.flatnonzero(known & (np.abs(rest - middle) > limit))
+    middle, sd = _robust(rest[is_known])
+    near = np.clip(rest[is_known], middle - _STRAY * sd, middle + _STRAY * sd)
+    limit = stats.t.isf(0.05 / 2 / max(tests, 1), is_known.sum() - 1) * near.std(ddof=1)
+    return np.flatnonzero(is_known & (np.abs(rest - middle) > limit))
 
 
 def variances(values: np.ndarray, session: np.ndarray) -> tuple[float, float]:
@@ -429,8 +432,8 @@ def variances(values: np.ndarray, session: np.ndarray) -> tuple[float, float]:
         return (float(means.var(ddof=1)) if groups > 1 else math.nan), math.nan
     within = ((values - means[group]) ** 2).sum() / (n - groups)
     among = (counts * (means - values.mean()) ** 2).sum() / (groups - 1)
-    each = (n - (counts**2).sum() / n) / (groups - 1)
-    return max((among - within) / each, 0.0), float(within)
+    mean_count = (n - (counts**2).sum() / n) / (groups - 1)
+    return max((among - within) / mean_count, 0.0), float(within)
 
 
 def session_weights(blocks: np.ndarray, between: float, within: float) -> np.ndarray:

@@ -14,27 +14,24 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.statistics.design import LEVEL
+from analysis.statistics.intervals import finite, welch
 from analysis.statistics.judgement import UNDECIDED, Judgement, of_mean
 
 IF_ALIKE = "if the sessions were alike"
 SINGLE = "A point is a single run, so there is no interval."
 
 
-def welch(groups: Sequence[tuple[int, Sequence[float]]]) -> tuple[float, float, float]:
+def sum_of_means(groups: Sequence[tuple[int, Sequence[float]]]) -> tuple[float, float, float]:
     """(mean, standard error, degrees of freedom) of the sum of signed means; `groups` are a sign and
     values each. The error is NaN where a group has fewer than two values."""
-    values = [(sign, np.asarray(each, float)) for sign, each in groups]
-    values = [(sign, each[np.isfinite(each)]) for sign, each in values]
-    if any(not len(each) for _, each in values):
+    signed = [(sign, finite(values)) for sign, values in groups]
+    counts = np.array([len(values) for _, values in signed])
+    if counts.min() < 1:
         return math.nan, math.nan, math.nan
-    mean = float(sum(sign * each.mean() for sign, each in values))
-    if any(len(each) < 2 for _, each in values):
+    mean = float(sum(sign * values.mean() for sign, values in signed))
+    if counts.min() < 2:
         return mean, math.nan, math.nan
-    parts = np.array([each.var(ddof=1) / len(each) for _, each in values])
-    free = np.array([len(each) - 1 for _, each in values])
-    if not parts.sum() > 0:
-        return mean, 0.0, float(free.min())
-    return mean, float(np.sqrt(parts.sum())), float(parts.sum() ** 2 / (parts**2 / free).sum())
+    return mean, *welch(np.array([values.var(ddof=1) for _, values in signed]) / counts, counts)
 
 
 def judge_unordered(
@@ -45,10 +42,10 @@ def judge_unordered(
 ) -> Judgement:
     """The judgement on D, the sum of signed means of log rates, as `judgement.judge` gives it for
     blocks. `Judgement.blocks` is the fewest runs of a point."""
-    mean, error, free = welch(groups)
-    runs = min(int(np.isfinite(np.asarray(each, float)).sum()) for _, each in groups)
+    mean, error, free = sum_of_means(groups)
+    runs = min(len(finite(values)) for _, values in groups)
     if not math.isfinite(error):
         fall = None if math.isnan(mean) else -math.expm1(mean)
         return Judgement(UNDECIDED, fall, None, None, runs, margin, SINGLE, evidence)
-    found = of_mean(mean, error, free, runs, margin, evidence, one_sided)
-    return replace(found, condition=IF_ALIKE)
+    judgement = of_mean(mean, error, free, runs, margin, evidence, one_sided)
+    return replace(judgement, condition=IF_ALIKE)

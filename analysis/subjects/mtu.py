@@ -111,7 +111,7 @@ def goodput_over_mtu(
             for ways in np.unique(limit, axis=1).T:
                 axes.plot(mtus, ways, color=style.INK, lw=0.8, label="wire limit")
             for rank, direction in enumerate(directions):
-                x = drawing.beside(mtus, rank, len(directions))
+                x = drawing.offset(mtus, rank, len(directions))
                 values = points.total.sel(path=path, direction=direction) / GIGA
                 label = "both ways" if direction == "both" else direction
                 drawing.runs(axes, direction, x, values, label)

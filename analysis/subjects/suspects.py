@@ -13,7 +13,7 @@ from analysis.attributes import design, sessions, testbed
 from analysis.comparison import few
 from analysis.quoting import quoted
 from analysis.statistics import outliers
-from analysis.statistics.outliers import Comparison
+from analysis.statistics.outliers import PeerComparison
 from analysis.wording import counted, listed, number, percent, percent_range
 from runners.record import FalloffError
 from runners.tools.suspects import LEAST_NODES
@@ -48,7 +48,7 @@ class Family:
 
     members: tuple[tuple[int, ...], ...]
     typical: str
-    found: Comparison
+    found: PeerComparison
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import List
 
 
-def main(words: List[str]) -> List[str]:
+def main(words: list[str]) -> list[str]:
     """Run the clients, print the table and return the error message of each client that failed."""
     addresses, options = words[0].split(","), words[1:]
     iperf3 = shutil.which("iperf3")

@@ -10,7 +10,6 @@ BYTES bytes each; a run begins when the one before has ended. Debian's python3-s
 import sys
 import time
 from pathlib import Path
-from typing import List, Tuple
 
 from simgrid import Actor, Comm, Engine, Host, simgrid_version
 
@@ -23,7 +22,7 @@ OPTIONS = {
 }
 
 
-def read(text: str) -> List[List[Tuple[str, str]]]:
+def read(text: str) -> list[list[tuple[str, str]]]:
     """For each run, the names of the hosts at both ends of each flow."""
     return [
         [tuple(f"node{end}" for end in flow.split("-")) for flow in run.split()]
@@ -31,7 +30,7 @@ def read(text: str) -> List[List[Tuple[str, str]]]:
     ]
 
 
-def simulate(runs: List[List[Tuple[str, str]]], size: int) -> None:
+def simulate(runs: list[list[tuple[str, str]]], size: int) -> None:
     """Simulate the flows of each run and print its row: makespan and mean of the flows' times, in
     s."""
     for number, flows in enumerate(runs, start=1):

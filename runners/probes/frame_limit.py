@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple
 
 CARRIED, LOCAL, ROUTER, SILENT, UNCLEAR = "carried", "local", "router", "silent", "unclear"
 
@@ -62,16 +62,16 @@ def read(output: str, payload: int, mtu: int) -> Try:
     replies = _REPLY.findall(output)
     complaints = [line for line, size, _ in replies if int(size) != payload + _ICMP_HEADER]
     complaints += _COMPLAINT.findall(output)
-    said = complaints[0] if complaints else ""
+    message = complaints[0] if complaints else ""
     if not summary or not int(summary[1]):
-        raise Unusable(said or "ping's summary is missing")
+        raise Unusable(message or "ping's summary is missing")
     requests = int(summary[1])
     whole = len({sequence for _, size, sequence in replies if int(size) == payload + _ICMP_HEADER})
     if 2 * whole > requests:
         return Try(payload, requests, whole, CARRIED)
     faults = {_fault(complaint, mtu) for complaint in complaints}
     outcome = next((fault for fault in (UNCLEAR, ROUTER, LOCAL) if fault in faults), SILENT)
-    return Try(payload, requests, whole, UNCLEAR if whole else outcome, said)
+    return Try(payload, requests, whole, UNCLEAR if whole else outcome, message)
 
 
 def _fault(complaint: str, mtu: int) -> str:
@@ -97,7 +97,7 @@ def attempt(send: Callable[[int], Try], payload: int) -> Try:
     return Try(payload, requests, replies, UNCLEAR, batch.said)
 
 
-def search(send: Callable[[int], Try], least: int, most: int) -> List[Try]:
+def search(send: Callable[[int], Try], least: int, most: int) -> list[Try]:
     """The tries, in order, that find the largest payload from `least` to `most` that is carried.
 
     They end early if `least` is not carried, `most` is carried, or a payload stays unclear.
@@ -116,7 +116,7 @@ def search(send: Callable[[int], Try], least: int, most: int) -> List[Try]:
     return tries
 
 
-def source_towards(address: str) -> Tuple[str, int]:
+def source_towards(address: str) -> tuple[str, int]:
     """The address and the MTU [B] of the interface through which this node reaches an address;
     raises Unusable if it cannot."""
     (route,) = _ip("route", "get", address)
@@ -124,7 +124,7 @@ def source_towards(address: str) -> Tuple[str, int]:
     return route["prefsrc"], link["mtu"]
 
 
-def _ip(*words: str) -> List[Dict[str, Any]]:
+def _ip(*words: str) -> list[dict[str, Any]]:
     try:
         done = subprocess.run(["ip", "-json", *words], capture_output=True, text=True)
     except FileNotFoundError:
@@ -136,16 +136,16 @@ def _ip(*words: str) -> List[Dict[str, Any]]:
 
 def version() -> str:
     """ping's version; raises Unusable unless it is that of iputils, which can forbid fragments."""
-    said = _ping(["-V"])
-    if "iputils" not in said:
-        first = (said.strip().splitlines() or ["nothing"])[0]
+    answer = _ping(["-V"])
+    if "iputils" not in answer:
+        first = (answer.strip().splitlines() or ["nothing"])[0]
         raise Unusable(
             f"this needs the ping of iputils, which can forbid fragments; `ping -V` says: {first}"
         )
-    return said.splitlines()[0].split(",")[-1].replace("ping from", "").strip()
+    return answer.splitlines()[0].split(",")[-1].replace("ping from", "").strip()
 
 
-def _ping(arguments: List[str]) -> str:
+def _ping(arguments: list[str]) -> str:
     try:
         done = subprocess.run(
             ["ping", *arguments], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
@@ -155,14 +155,14 @@ def _ping(arguments: List[str]) -> str:
     return done.stdout + done.stderr
 
 
-def table(tries: List[Try]) -> str:
+def table(tries: list[Try]) -> str:
     """The lines of a table, including headings."""
     row = "{:7} {:9} {:8}  {:7}  {}"
-    rows = [row.format(*one).rstrip() for one in tries]
+    rows = [row.format(*entry).rstrip() for entry in tries]
     return "\n".join(["payload  requests  replies  outcome  said", *rows])
 
 
-def main(words: List[str]) -> None:
+def main(words: list[str]) -> None:
     """Search and print the table; raises Unusable if nothing can be measured."""
     try:
         address, least, most, requests = words[0], *map(int, words[1:])

@@ -17,7 +17,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, List, Set
+from typing import Callable
 
 LISTENS = "falloff: it listens"
 TAKEN = 98
@@ -29,7 +29,7 @@ _PAUSE_S = 0.01
 _PROC = Path("/proc")
 
 
-def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
+def main(silence_s: float, folder: str, port: int, words: list[str]) -> int:
     """Run the program until it ends or we do; return TAKEN without running it if another program
     listens on its port."""
     if port and not _in_time(lambda: port not in listening()):
@@ -61,7 +61,7 @@ def main(silence_s: float, folder: str, port: int, words: List[str]) -> int:
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
-def listening() -> Set[int]:
+def listening() -> set[int]:
     """The TCP ports that accept connections in this thread's network namespace."""
     ports = set()
     for table in (_PROC / "thread-self/net/tcp", _PROC / "thread-self/net/tcp6"):
@@ -102,7 +102,7 @@ def _end(program: "subprocess.Popen[bytes]") -> None:
         _in_time(nothing_after_kill)
 
 
-def _left(program: "subprocess.Popen[bytes]") -> List[int]:
+def _left(program: "subprocess.Popen[bytes]") -> list[int]:
     """Our children, after reaping those that have ended. Grandchildren become our children when
     their parents end."""
     with suppress(ChildProcessError):

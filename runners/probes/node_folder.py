@@ -25,8 +25,8 @@ def main(silence_s: float, folder: Path) -> None:
     # Several nodes may share a file system. Each leaves a mark, and the last one to leave removes everything.
     mark = folder / f".held-by-{platform.node()}-{os.getpid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise FileExistsError(f"{folder} is not ours")
     mark.touch()
     print(json.dumps({"folder": str(folder)}), flush=True)

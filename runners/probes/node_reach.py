@@ -15,7 +15,8 @@ import json
 import socket
 import sys
 import time
-from typing import Any, Dict, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 # A switch with a smaller MTU than the nodes' silently drops full frames.
 _FULL_FRAMES = bytes(65536)
@@ -25,7 +26,7 @@ _LOST = (OSError, asyncio.IncompleteReadError)
 
 async def meet(
     nodes: Mapping[str, str], me: str, ports: Sequence[int], patience_s: float
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """Serve and visit on one network, `nodes` having the address of each."""
     served, deadline = 0, time.monotonic() + patience_s
 
@@ -95,7 +96,7 @@ def is_here(address: str) -> bool:
 
 async def main(
     networks: Mapping[str, Mapping[str, str]], patience_s: float, ports: Sequence[int]
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """Meet the others on all networks that this node has an address on, at the same time."""
     mine = {}
     for network, nodes in networks.items():

@@ -3,14 +3,15 @@
 import re
 import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any
 
 from runners.record import FalloffError
 from runners.testbeds.graph import Buffer
-from runners.testbeds.programs import Started
+from runners.testbeds.programs import RunningProgram
 
 PROGRAM = "buffered_switch"
 # A trial's `switch`, unless frames arrived later than computed by more than a full frame's time on the wire, on average.
@@ -47,12 +48,12 @@ class Report:
     mean and the largest time by which it handed frames over too late."""
 
     buffer: Buffer
-    ports: Tuple[Port, ...]
+    ports: tuple[Port, ...]
     frames: int
     late_s: float
     most_late_s: float
 
-    def settings(self, mtu: int) -> Dict[str, Any]:
+    def settings(self, mtu: int) -> dict[str, Any]:
         """What the switch works with, under the names of `settings`."""
         rates = sorted({port.rate_bit_s for port in self.ports})
         frame_s = 8 * (mtu + _UNCOUNTED) / rates[-1]
@@ -60,20 +61,17 @@ class Report:
         is_late = self.late_s > frame_s
         return {**settings(self.buffer, rates), "switch": late if is_late else KEPT}
 
-    def counters(self) -> Dict[str, Any]:
+    def counters(self) -> dict[str, Any]:
         """The counters of a trial: lists over the nodes, and numbers."""
         of_ports = {
-            "port_frames": [float(port.frames) for port in self.ports],
-            "port_drops": [float(port.drops) for port in self.ports],
-            "port_marks": [float(port.marks) for port in self.ports],
-            "port_most_queued": [float(port.most_queued) for port in self.ports],
-            "port_pauses": [float(port.pauses) for port in self.ports],
-            "port_paused": [port.paused_s for port in self.ports],
+            f"port_{name}": [float(getattr(port, name)) for port in self.ports]
+            for name in ("frames", "drops", "marks", "most_queued", "pauses")
         }
+        of_ports["port_paused"] = [port.paused_s for port in self.ports]
         return {**of_ports, "switch_late": self.late_s, "switch_most_late": self.most_late_s}
 
 
-def settings(buffer: Buffer, rates: Sequence[float]) -> Dict[str, Any]:
+def settings(buffer: Buffer, rates: Sequence[float]) -> dict[str, Any]:
     """The settings of a switch with links of these rates [bit/s], to be found when reading back."""
     return {
         "buffer_bytes": buffer.bytes,
@@ -85,17 +83,17 @@ def settings(buffer: Buffer, rates: Sequence[float]) -> Dict[str, Any]:
     }
 
 
-def words(file: Path, buffer: Buffer, ports: Sequence[Tuple[Path, str, str, float]]) -> List[str]:
+def words(file: Path, buffer: Buffer, ports: Sequence[tuple[Path, str, str, float]]) -> list[str]:
     """The program's arguments. Each port has the file of its node's network namespace, the name and
     the hardware address of the interface there, and its rate [bit/s]."""
-    own = buffer.bytes, buffer.alpha, buffer.pause_bytes, buffer.mark_bytes, buffer.delay_s
-    found = [str(file), *map(repr, own)]
+    fields = buffer.bytes, buffer.alpha, buffer.pause_bytes, buffer.mark_bytes, buffer.delay_s
+    arguments = [str(file), *map(repr, fields)]
     for space, interface, address, rate in ports:
-        found += [str(space), interface, address, repr(float(rate))]
-    return found
+        arguments += [str(space), interface, address, repr(float(rate))]
+    return arguments
 
 
-def ask(switch: Started, file: Path) -> Report:
+def ask(switch: RunningProgram, file: Path) -> Report:
     """What a switch has counted since it was asked before; `file` is the one that it writes to.
 
     Raises FalloffError if it does not answer.

@@ -8,9 +8,9 @@ a processor, and other work took processors too, or there is only one. The kerne
 import math
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Dict, Iterable
 
 # Share of a trial's time: mtu lost 0.6 % at 0.045, 4 % at 0.17 and a third at 0.5.
 _MOST_WAITED = 0.05
@@ -56,7 +56,7 @@ def load_of_others() -> float:
     return 1 - min(idle, default=1.0)
 
 
-def _idle_s() -> Dict[str, float]:
+def _idle_s() -> dict[str, float]:
     """How long each of our processors has been idle [s], by its name."""
     rows = [line.split() for line in Path("/proc/stat").read_text(encoding="ascii").splitlines()]
     processors = {f"cpu{number}" for number in os.sched_getaffinity(0)}

@@ -14,20 +14,21 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Optional
 
 from runners import executables
 from runners.description_rules import NAME, Rule
 from runners.probes.guard import LISTENS
-from runners.record import Command, FalloffError, Transcript, Trial
+from runners.record import Command, Description, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, remote
 from runners.testbeds.settings import agreed
 
-STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+STANDS_FOR: dict[str, str] = {}  # every tool runs itself
 IS_HERE = False  # its nodes are other machines, which are checked for tools when it is opened
 NEEDS_ROOT = False
 
@@ -59,7 +60,7 @@ _BACKGROUND = 1e6
 _LARGEST_SHARE_ELSEWHERE = 0.05
 
 
-def unavailable(description: Mapping[str, Any]) -> List[str]:
+def unavailable(description: Description) -> list[str]:
     """Each reason why the cluster cannot be used from here, one line with the remedy. No node is
     asked."""
     try:
@@ -73,7 +74,7 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
     return [f"{program} is not here: run this where users of the cluster log in"]
 
 
-def find_mpirun(description: Mapping[str, Any]) -> str:
+def find_mpirun(description: Description) -> str:
     """The path of mpirun on this machine: the configured one, else that of the cluster's modules.
 
     Raises FalloffError with the remedy if there is none.
@@ -92,7 +93,7 @@ def find_mpirun(description: Mapping[str, Any]) -> str:
 
 @contextmanager
 def open_testbed(
-    description: Mapping[str, Any], interconnects: Mapping[str, Any]
+    description: Description, interconnects: Mapping[str, Description]
 ) -> Iterator["OnCluster"]:
     """Make a folder on every host that answers. On leaving, or if this program dies, the hosts
     remove it themselves.
@@ -134,13 +135,13 @@ class OnCluster:
     by tool.
     """
 
-    description: Mapping[str, Any]
-    networks: Mapping[str, Mapping[str, Any]]
+    description: Description
+    networks: Mapping[str, Description]
     folder: str
     mpirun: str
-    lost: Dict[str, str] = field(default_factory=dict)
-    places: Dict[str, Dict[str, Place]] = field(default_factory=dict)
-    paths: Dict[str, str] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+    places: dict[str, dict[str, Place]] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
 
     evidence = "measured"
 
@@ -155,7 +156,7 @@ class OnCluster:
         return self.description["name"]
 
     @property
-    def alive(self) -> List[str]:
+    def alive(self) -> list[str]:
         """The hosts that are not lost, starting with node 1."""
         return [host for host in self.description["hosts"] if host not in self.lost]
 
@@ -163,7 +164,7 @@ class OnCluster:
         """The lost hosts and why, in words."""
         return "; ".join(f"{host} is lost: {reason}" for host, reason in self.lost.items())
 
-    def lose(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+    def lose(self, answers: Mapping[str, State]) -> None:
         """Mark hosts whose answer is an error as lost from now on."""
         for host, answer in answers.items():
             if "error" in answer:
@@ -195,7 +196,7 @@ class OnCluster:
         hosts: Sequence[str],
         files: Mapping[str, str] = {},
         candidates: Mapping[str, Sequence[str]] = {},
-    ) -> Dict[str, State]:
+    ) -> dict[str, State]:
         """The states of those hosts that answer and still have our folder, into which `files` are
         put by name; `candidates` are those of tools. The other hosts are lost from now on."""
         words = [json.dumps(candidates), self.folder, json.dumps(files)]
@@ -243,18 +244,18 @@ class OnCluster:
         Counters are `bytes_sent` and `bytes_received` [B] on the trial's network, over all hosts,
         NaN for hosts that took no part. The testbed's own failures become the transcript's `fault`.
         """
-        found, needed = programs.Found(), max(command.nodes for command in commands)
+        collected, needed = programs.TrialState(), max(command.nodes for command in commands)
         files = {name: text for command in commands for name, text in command.files.items()}
         before = self._first_to_answer(needed, files)
         hosts = list(before)
         if len(hosts) < needed:
             left = f"{len(hosts)} of {len(self.description['hosts'])} are left: {self.losses()}"
             reason = f"{needed} nodes are needed, {left}"
-            return replace(found.transcript(self, trial), unavailable=reason)
-        with found.faults():
+            return replace(collected.transcript(self, trial), unavailable=reason)
+        with collected.faults():
             network = trial.point["interconnect"]
-            found.requested = self._stated(network)
-            self._execute(commands, hosts, network, found.ran)
+            collected.requested = self._stated(network)
+            self._execute(commands, hosts, network, collected.ran)
             after = self.states(hosts)
             if len(after) < needed:
                 raise FalloffError(self.losses())
@@ -264,17 +265,17 @@ class OnCluster:
                 bytes_of[host] = carried(before[host], state, self.networks[network], where)
                 mtu = state["interfaces"][where.interface]["mtu"]
                 settings[host] = {"mtu": mtu, **state["tcp"]}
-            found.effective = {key: agreed(settings, key) for key in settings[hosts[0]]}
+            collected.effective = {key: agreed(settings, key) for key in settings[hosts[0]]}
             unknown = dict.fromkeys(("sent", "received"), math.nan)
             for way in unknown:
-                known = (bytes_of.get(host, unknown)[way] for host in self.description["hosts"])
-                found.counters[f"bytes_{way}"] = list(known)
+                counts = (bytes_of.get(host, unknown)[way] for host in self.description["hosts"])
+                collected.counters[f"bytes_{way}"] = list(counts)
             used_network = used(network, list(bytes_of.values())) if needed > 1 else None
             if used_network:
-                found.requested["fabric"], found.effective["fabric"] = network, used_network
-        return found.transcript(self, trial)
+                collected.requested["fabric"], collected.effective["fabric"] = network, used_network
+        return collected.transcript(self, trial)
 
-    def argv(self, command: Command, hosts: Sequence[str], network: str) -> List[str]:
+    def argv(self, command: Command, hosts: Sequence[str], network: str) -> list[str]:
         """A command's whole line on this machine: mpirun under a guard, or the program's own guard
         on its host."""
         tool, interpreter = command.argv[0], remote.python(self.description)
@@ -290,7 +291,7 @@ class OnCluster:
         words = [*guard, str(command.listens), *program]
         return remote.argv(self.description, hosts[command.node - 1], words)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """Every node with its state, the lost ones, mpirun's version, and the environment variables
         that affect MPI."""
         version = subprocess.run([self.mpirun, "--version"], capture_output=True, text=True).stdout
@@ -317,13 +318,13 @@ class OnCluster:
         commands: Sequence[Command],
         hosts: Sequence[str],
         network: str,
-        ran: List[programs.Ran],
+        ran: list[programs.ExecutedCommand],
     ) -> None:
         """Run commands, each under runners/probes/guard.py, which ends it with this program, its
         connection and its trial."""
         with remote.Heartbeat() as heart:
 
-            def start(command: Command) -> programs.Started:
+            def start(command: Command) -> programs.RunningProgram:
                 words, pipe = self.argv(command, hosts, network), subprocess.PIPE
                 started = programs.start(command.argv[0], words, Path("/"), os.environ, stdin=pipe)
                 heart.keep(started.process.stdin)
@@ -331,18 +332,16 @@ class OnCluster:
                 started.hang_up = partial(heart.close, started.process.stdin)
                 return started
 
-            def listens(_: Command, started: programs.Started) -> bool:
+            def listens(_: Command, started: programs.RunningProgram) -> bool:
                 return LISTENS in started.complaints
 
             programs.run(commands, start, listens, ran, _SECONDS_TO_SERVE)
 
-    def _mpirun(
-        self, command: Command, hosts: Sequence[str], network: Mapping[str, Any]
-    ) -> List[str]:
+    def _mpirun(self, command: Command, hosts: Sequence[str], network: Description) -> list[str]:
         """mpirun by its path, so that it finds its own daemons on the hosts in the same place."""
-        each, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
+        ranks, usual = command.ranks_per_node, self.description.get("ranks_per_node", 1)
         # All programs use the same cores of a node, however many processes share these.
-        threads = max(self.description.get("threads", 1) * usual // each, 1)
+        threads = max(self.description.get("threads", 1) * usual // ranks, 1)
         variables = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
         variables.update(network.get("environment", {}))
         exported = [f"{name}={value}" for name, value in variables.items()]
@@ -355,8 +354,8 @@ class OnCluster:
         if "mpi" not in network:  # use TCP there, even if Open MPI would find a faster transport
             where = network.get("subnet", network.get("interface"))
             parameters.update(pml="ob1", btl="self,vader,tcp", btl_tcp_if_include=where)
-        binding = self.description.get("binding", []) if each == usual else ["--bind-to", "none"]
-        slots = ",".join(f"{host}:{each}" for host in hosts[: command.nodes])
+        binding = self.description.get("binding", []) if ranks == usual else ["--bind-to", "none"]
+        slots = ",".join(f"{host}:{ranks}" for host in hosts[: command.nodes])
         return [
             self.mpirun,
             *(word for name, value in parameters.items() for word in ("--mca", name, value)),
@@ -368,7 +367,7 @@ class OnCluster:
             *("--wdir", self.folder, "--host", slots, "-np", str(command.ranks)),
         ]
 
-    def _stated(self, network: str) -> Dict[str, Any]:
+    def _stated(self, network: str) -> dict[str, Any]:
         """The settings that the description states for a network; others may have any value."""
         stated = dict(self.description.get("tcp", {}))
         if "mtu" in self.networks[network]:
@@ -378,7 +377,7 @@ class OnCluster:
             for name, value in stated.items()
         }
 
-    def _first_to_answer(self, count: int, files: Mapping[str, str]) -> Dict[str, State]:
+    def _first_to_answer(self, count: int, files: Mapping[str, str]) -> dict[str, State]:
         """The states of the first `count` hosts that answer; fewer if no more are left."""
         while True:
             chosen = self.alive[:count]
@@ -391,7 +390,7 @@ def _is_probe(tool: str) -> bool:
     return (executables.PROBES / f"{tool}.py").exists()
 
 
-def place(state: State, network: Mapping[str, Any]) -> Place:
+def place(state: State, network: Description) -> Place:
     """The node's interface on a network of a cluster's description, and the address by which others
     reach it.
 
@@ -410,7 +409,7 @@ def place(state: State, network: Mapping[str, Any]) -> Place:
     raise FalloffError(f"{state['hostname']} has no address on {wanted}")
 
 
-def carried(before: State, after: State, network: Mapping[str, Any], at: Place) -> Dict[str, float]:
+def carried(before: State, after: State, network: Description, at: Place) -> dict[str, float]:
     """Bytes `sent` and `received` by a node on the network, and those `elsewhere` that it sent on
     others.
 
@@ -420,9 +419,9 @@ def carried(before: State, after: State, network: Mapping[str, Any], at: Place) 
     interfaces, ports = _grown(before, after, "interfaces"), _grown(before, after, "rdma")
     port = network.get("rdma")
     if port is not None and port not in ports:
-        known = ", ".join(ports) or "none"
+        names = ", ".join(ports) or "none"
         raise FalloffError(
-            f"{after['hostname']} has no counters of RDMA port {port}; there are {known}"
+            f"{after['hostname']} has no counters of RDMA port {port}; there are {names}"
         )
     counts = [ports[port]] if port else []
     if not port or after["rdma"][port]["link_layer"] != "InfiniBand":
@@ -441,7 +440,7 @@ def carried(before: State, after: State, network: Mapping[str, Any], at: Place) 
     }
 
 
-def _grown(before: State, after: State, kind: str) -> Dict[str, Dict[str, float]]:
+def _grown(before: State, after: State, kind: str) -> dict[str, dict[str, float]]:
     """How much the counters grew on every interface or port that existed all the time."""
     return {
         name: {

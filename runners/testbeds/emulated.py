@@ -13,18 +13,19 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Optional
 
 from runners import executables, pace, scale
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, one_of
-from runners.record import Command, FalloffError, Settings, Transcript, Trial
+from runners.record import Command, Description, FalloffError, Settings, Transcript, Trial
 from runners.testbeds import busy, graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
 
-STANDS_FOR: Dict[str, str] = {}  # every tool runs itself
+STANDS_FOR: dict[str, str] = {}  # every tool runs itself
 IS_HERE = True
 NEEDS_ROOT = True  # or a user namespace
 
@@ -62,7 +63,7 @@ _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
-def unavailable(description: Mapping[str, Any]) -> List[str]:
+def unavailable(description: Description) -> list[str]:
     """Each reason why this testbed cannot run here, one line with the remedy.
 
     Other users than root need to be root of a user namespace, if the kernel allows one. The folders
@@ -90,7 +91,7 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
 
 @contextmanager
 def open_testbed(
-    description: Mapping[str, Any], networks: Mapping[str, Any]
+    description: Description, networks: Mapping[str, Description]
 ) -> Iterator["Emulated"]:
     """The testbed, which makes a network when a trial asks for it. On leaving, everything is taken
     down, whatever happens.
@@ -121,19 +122,19 @@ def open_testbed(
         yield Emulated(state, description, networks, threaded, real_time)
 
 
-def without_taps(networks: Mapping[str, Any]) -> str:
+def without_taps(networks: Mapping[str, Description]) -> str:
     """Why paths among these networks cannot be made here, with the remedy; raises FalloffError if a
     path is not a graph."""
     paths = [graph.graph(table) for table in filter(_is_path, networks.values())]
     return network.without_taps() if any(path.has_taps for path in paths) else ""
 
 
-def _is_paced(description: Mapping[str, Any]) -> bool:
+def _is_paced(description: Description) -> bool:
     node = description.get("node", {})
     return "flop_s" in node or bool(node.get("stretched"))
 
 
-def _is_path(table: Mapping[str, Any]) -> bool:
+def _is_path(table: Description) -> bool:
     return "links" in table or "hubs" in table
 
 
@@ -146,8 +147,8 @@ class Emulated:
     """
 
     state: Path
-    description: Mapping[str, Any]
-    networks: Mapping[str, Any]
+    description: Description
+    networks: Mapping[str, Description]
     threaded: bool = False
     real_time: bool = False
     _up: threading.local = field(default_factory=threading.local)
@@ -189,7 +190,7 @@ class Emulated:
         name: str,
         way: graph.Way = graph.ONE_LINK,
         slowness: float = 1,
-        buffer: Optional[Mapping[str, Any]] = None,
+        buffer: Optional[Description] = None,
     ) -> Network:
         """The network of that name, for a way of using its links. The current network is kept if it
         has the same places and links; otherwise a new one replaces it.
@@ -238,20 +239,20 @@ class Emulated:
         `_shares` on a testbed that accounts for CPU time; and pace_... on paced nodes. The
         testbed's own failures become the transcript's `fault`.
         """
-        found, point = programs.Found(), trial.point
-        with found.faults():
+        state, point = programs.TrialState(), trial.point
+        with state.faults():
             way, slowness = graph.way(point, self._rails), self._slowness(point)
             buffer = self._buffer(point, slowness)
             net = self.use(point.get("path") or point["interconnect"], way, slowness, buffer)
-            found.requested = self._configure(net, point, way, trial.block, slowness)
+            state.requested = self._configure(net, point, way, trial.block, slowness)
             pacing = self._pacing(point, trial.block, slowness)
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             ranks = max((command.ranks for command in commands), default=0)
-            probed: Dict[str, float] = {}
+            probed: dict[str, float] = {}
             is_probed = "scale" in self.description or self._is_stretched
             if is_probed and ranks > 1:
                 probed = link_probe.probe(net, around, ranks)
-                found.requested["link"], found.effective["link"] = (
+                state.requested["link"], state.effective["link"] = (
                     link_probe.KEPT,
                     link_probe.verdict(probed, net.graph.has_taps),
                 )
@@ -261,42 +262,42 @@ class Emulated:
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
             waiting = net.waiting_times()
             with host.precedence() if baseline_s else nullcontext():
-                nodes.execute(commands, net, around, found.ran)
+                nodes.execute(commands, net, around, state.ran)
             waiting = {
                 thread: end - waiting[thread]
                 for thread, end in net.waiting_times().items()
                 if thread in waiting
             }
-            found.counters = net.bytes_between(bytes_before, net.byte_counts())
-            after, worked = _clocks(net), nodes.cpu_times(found.ran, net.graph.nodes)
+            state.counters = net.bytes_between(bytes_before, net.byte_counts())
+            after, worked = _clocks(net), nodes.cpu_times(state.ran, net.graph.nodes)
             times = zip(receiving, net.receiving_times(), worked)
-            used = [end - begin + own for begin, end, own in times]
-            found.counters["cpu_time"] = used
+            used = [end - begin + programs_s for begin, end, programs_s in times]
+            state.counters["cpu_time"] = used
             if baseline_s:
                 grown = {key: after[key] - before[key] for key in after}
-                found.counters.update(_shares(grown, sum(used), idle))
-            found.counters.update(probed)
-            found.effective.update(net.effective())
+                state.counters.update(_shares(grown, sum(used), idle))
+            state.counters.update(probed)
+            state.effective.update(net.effective())
             if report := net.switch_report():
-                found.counters.update(report.counters())
-                found.effective.update(report.settings(point.get("mtu", net.table["mtu"])))
-            if "window_bytes" in found.requested:
+                state.counters.update(report.counters())
+                state.effective.update(report.settings(point.get("mtu", net.table["mtu"])))
+            if "window_bytes" in state.requested:
                 # The kernel silently limits a socket to the machine's limit.
-                asked = found.requested["window_bytes"]
-                found.effective["window_bytes"] = min(asked, _largest_window() or asked)
-            self._judge_ranks(found, net)
+                asked = state.requested["window_bytes"]
+                state.effective["window_bytes"] = min(asked, _largest_window() or asked)
+            self._judge_ranks(state, net)
             if self.load(trial) >= 1 and not self._is_stretched:
                 disturbed = busy.verdict(
                     _waits(
-                        found,
+                        state,
                         (*nodes.waited_s(net), *waiting.values()),
                         after["elapsed"] - before["elapsed"],
                     )
                 )
-                found.effective.update({"busy": disturbed} if disturbed else {})
-        return found.transcript(self, trial)
+                state.effective.update({"busy": disturbed} if disturbed else {})
+        return state.transcript(self, trial)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """Whether it ran as root of the machine or of a namespace, and the largest window [B] that
         a program can get."""
         paced = {"realtime": self.real_time} if _is_paced(self.description) else {}
@@ -320,7 +321,7 @@ class Emulated:
 
     def _configure(
         self, net: Network, point: Settings, way: graph.Way, seed: int, slowness: float
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """Configure the network for a point; returns the settings asked for.
 
         The seed belongs to the block, so that everything compared within a block has the same hash.
@@ -340,7 +341,7 @@ class Emulated:
         window = point.get("window_bytes", 0)
         return {**asked, "window_bytes": window} if window else asked
 
-    def _buffer(self, point: Settings, slowness: float) -> Optional[Dict[str, Any]]:
+    def _buffer(self, point: Settings, slowness: float) -> Optional[dict[str, Any]]:
         """The memory of the switch that a point asks for by `buffer_bytes`, as fields of
         graph.Buffer; None if it asks for none, or 0 for a bridge without a queue of its own.
 
@@ -368,16 +369,16 @@ class Emulated:
             "delay_s": round(self.description.get("switch", {}).get("delay_s", 0) * slowness, 9),
         }
 
-    def _timers(self, point: Settings) -> Dict[str, Any]:
+    def _timers(self, point: Settings) -> dict[str, Any]:
         """TCP's settings of a point that concern its timers: `rto_min_s` is on the cluster's scale
         of time, so it is as much longer here as everything else."""
-        found: Dict[str, Any] = {}
+        timers: dict[str, Any] = {}
         if "rto_min_s" in point:
             dilation = point.get("dilation", self.description.get("node", {}).get("dilation", 1))
-            found["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
+            timers["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
         if "loss_recovery" in point:
-            found.update(LOSS_RECOVERY[point["loss_recovery"]])
-        return found
+            timers.update(LOSS_RECOVERY[point["loss_recovery"]])
+        return timers
 
     def _burst_s(self, rate_bit_s: Optional[float], slowness: float) -> Optional[float]:
         """How long a link may send after a pause before its rate holds [s]; None if the testbed
@@ -403,38 +404,40 @@ class Emulated:
             flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
             return pace.environment(flop_s, point, seed)
         if point.get("noise"):
-            reason = "does not pace its nodes, so that none has noise: use scale_model"
-            raise FalloffError(f"testbed {self.name} {reason}")
+            raise FalloffError(
+                f"testbed {self.name} does not pace its nodes, "
+                "so that none has noise: use scale_model"
+            )
         return {}
 
-    def _judge_ranks(self, found: programs.Found, net: Network) -> None:
+    def _judge_ranks(self, state: programs.TrialState, net: Network) -> None:
         """Whether every node that should have a rank had one, and kept its pace if it has one."""
-        mpi = [(command, execution) for command, execution, *_ in found.ran if command.ranks]
+        mpi = [(command, execution) for command, execution, *_ in state.ran if command.ranks]
         if not mpi:
             return
-        found.requested["nodes"] = max(command.nodes for command, _ in mpi)
-        found.effective["nodes"] = nodes.occupied(net)
+        state.requested["nodes"] = max(command.nodes for command, _ in mpi)
+        state.effective["nodes"] = nodes.occupied(net)
         if not _is_paced(self.description):
             return
         nodes_there = len(net.graph.nodes)
-        found.requested["pace"], found.effective["pace"] = pace.KEPT, pace.kept(mpi, nodes_there)
-        found.effective["realtime"] = self.real_time
-        found.counters.update(pace.counters(mpi, nodes_there))
+        state.requested["pace"], state.effective["pace"] = pace.KEPT, pace.verdict(mpi, nodes_there)
+        state.effective["realtime"] = self.real_time
+        state.counters.update(pace.counters(mpi, nodes_there))
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.
         return str(Path(executables.find(tool, self.description.get("tools", {}))).absolute())
 
 
-def _clocks(net: Network) -> Dict[str, float]:
+def _clocks(net: Network) -> dict[str, float]:
     return {"network_cpu_time": net.carrying_time(), **host.clock()}
 
 
-def _waits(found: programs.Found, others: Iterable[float], elapsed_s: float) -> List[float]:
+def _waits(state: programs.TrialState, others: Iterable[float], elapsed_s: float) -> list[float]:
     """The share of a trial's time [1] for which each of its programs, but not mpirun, and each of `others` was kept waiting
     for a processor."""
-    own = [program.delayed_s for program in found.ran if not program.command.ranks]
-    return [delay / elapsed_s for delay in (*own, *others)]
+    delays = [program.delayed_s for program in state.ran if not program.command.ranks]
+    return [delay / elapsed_s for delay in (*delays, *others)]
 
 
 def _largest_window() -> Optional[int]:
@@ -444,7 +447,7 @@ def _largest_window() -> Optional[int]:
     return min(limits, default=None)
 
 
-def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> Dict[str, float]:
+def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> dict[str, float]:
     """How the machine's CPU time [s] was shared.
 
     host_cpu_time is that of all processors, network_cpu_time that of everything between the nodes,
@@ -457,5 +460,5 @@ def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> Dict[str
         "network_cpu_time": grown["network_cpu_time"],
         "baseline_cpu_time": idle * grown["elapsed"],
     }
-    known = nodes_s + shares["network_cpu_time"] + shares["baseline_cpu_time"]
-    return {**shares, "unattributed_cpu_time": shares["host_cpu_time"] - known}
+    attributed = nodes_s + shares["network_cpu_time"] + shares["baseline_cpu_time"]
+    return {**shares, "unattributed_cpu_time": shares["host_cpu_time"] - attributed}

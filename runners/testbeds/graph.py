@@ -5,10 +5,11 @@ A graph comes from a table of data/paths.toml, or from `star` for an interconnec
 touches the machine.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional
 
-from runners.record import FalloffError, Settings
+from runners.record import Description, FalloffError, Settings
 
 # Nodes have their own namespaces, so every testbed can use the same addresses.
 _SUBNET = "10.81.{}.0/24"
@@ -31,8 +32,8 @@ class Link:
     both ends; None: no limit.
     """
 
-    places: Tuple[str, str]
-    rates: Tuple[Optional[float], Optional[float]]
+    places: tuple[str, str]
+    rates: tuple[Optional[float], Optional[float]]
     delay_s: float = 0.0
     mtu: Optional[int] = None
     carried_bit_s: Optional[float] = None
@@ -84,14 +85,14 @@ class Way:
     subnets. `is_bonded`: one interface sends over both links in turn.
     """
 
-    routes: Tuple[Tuple[int, ...], ...] = ((),)
+    routes: tuple[tuple[int, ...], ...] = ((),)
     hash_policy: int = 0
     is_mptcp: bool = False
     is_striped: bool = False
     is_bonded: bool = False
 
     @property
-    def networks(self) -> List[str]:
+    def networks(self) -> list[str]:
         """The subnets that Open MPI may use."""
         return [
             subnet(number) for number in range(1, 1 + (len(self.routes) if self.is_striped else 1))
@@ -120,8 +121,10 @@ def way(point: Settings, rails: int) -> Way:
     if aggregation not in _WAYS:
         raise FalloffError(f"aggregation {aggregation!r} is unknown; there are {', '.join(_WAYS)}")
     if aggregation != "one_link" and rails < 2:
-        remedy = "use the testbed rails, or set `rails = 2`"
-        raise FalloffError(f"aggregation {aggregation} needs two links a node: {remedy}")
+        raise FalloffError(
+            f"aggregation {aggregation} needs two links a node: "
+            "use the testbed rails, or set `rails = 2`"
+        )
     return _WAYS[aggregation]
 
 
@@ -137,13 +140,13 @@ class Graph:
 
     switches: Mapping[str, int]
     routers: Mapping[str, int]
-    links: Tuple[Link, ...]
+    links: tuple[Link, ...]
     hubs: Mapping[str, float] = field(default_factory=dict)
     bonded: bool = False
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
 
     @property
-    def places(self) -> List[str]:
+    def places(self) -> list[str]:
         """All places: nodes in order, then switches, then routers."""
         return [*map(name, self.nodes), *self.switches, *self.routers]
 
@@ -202,7 +205,7 @@ class Graph:
             place in kind for kind in (self.switches, self.routers, self.hubs, self.buffers)
         )
 
-    def ends(self, place: str) -> List[End]:
+    def ends(self, place: str) -> list[End]:
         """The ends of links at a place or hub, in the order of the links."""
         return self._ends_by_place().get(place, [])
 
@@ -214,7 +217,7 @@ class Graph:
         """The place or hub at the other end of a link."""
         return self.links[end.link].places[1 - end.side]
 
-    def stations(self, hub: str) -> List[End]:
+    def stations(self, hub: str) -> list[End]:
         """The other ends of the links to a hub or a switch with a buffer."""
         return [End(end.link, 1 - end.side) for end in self.ends(hub)]
 
@@ -226,15 +229,15 @@ class Graph:
             return place
         return f"{place} to {self.peer(end)}"
 
-    def routes(self, start: str, out: Optional[End] = None) -> List[Route]:
+    def routes(self, start: str, out: Optional[End] = None) -> list[Route]:
         """The shortest way from a node or router to every other node; nodes and the start itself do
         not forward.
 
         With `out` it begins at that end of the start.
         """
-        reached: Dict[str, Route] = {}
+        reached: dict[str, Route] = {}
         # Places to continue from, with the end that led out of the start and the first router on the way.
-        frontier: List[Tuple[str, Optional[End], Optional[str]]] = [(start, None, None)]
+        frontier: list[tuple[str, Optional[End], Optional[str]]] = [(start, None, None)]
         seen, ends_by_place = {start}, self._ends_by_place()
         for place, first, via in frontier:  # grows during the loop: breadth first
             for end in [out] if out and place == start else ends_by_place[place]:
@@ -250,8 +253,8 @@ class Graph:
                     )
         return [reached[name(node)] for node in self.nodes if name(node) in reached]
 
-    def _ends_by_place(self) -> Dict[str, List[End]]:
-        by_place: Dict[str, List[End]] = {}
+    def _ends_by_place(self) -> dict[str, list[End]]:
+        by_place: dict[str, list[End]] = {}
         for number, link in enumerate(self.links):
             for side, place in enumerate(link.places):
                 by_place.setdefault(place, []).append(End(number, side))
@@ -282,13 +285,13 @@ def address_of(graph: Graph, place: str, number: int = 1) -> str:
 
 
 def star(
-    interconnect: Mapping[str, Any],
+    interconnect: Description,
     nodes: int,
     rails: int = 1,
     bonded: bool = False,
     slow: Mapping[str, float] = {},
-    buffer: Optional[Mapping[str, Any]] = None,
-) -> Dict[str, Any]:
+    buffer: Optional[Description] = None,
+) -> dict[str, Any]:
     """The table of a network with one switch, or with `rails` switches, each linked to every node;
     with `buffer`, the fields of Buffer, that is the memory of each of them.
 
@@ -306,22 +309,22 @@ def star(
     delay_s = interconnect.get("delay_s", 0.0) / 2  # on each of two links
     numbers = [str(number) for number in range(1, nodes + 1)]
     switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
-    kept = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
+    keys = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
     if buffer:  # its program carries frames, not packets of several
-        kept = kept[:-1]
-        kinds: Dict[str, Any] = {"buffers": dict.fromkeys(switches, buffer)}
+        keys = keys[:-1]
+        kinds: dict[str, Any] = {"buffers": dict.fromkeys(switches, buffer)}
     else:
         kinds = {"switches": dict.fromkeys(switches, interconnect["mtu"])}
 
-    def link(node: str) -> Dict[str, Any]:
-        own = rates.get(node, {})
+    def link(node: str) -> dict[str, Any]:
+        slowed = rates.get(node, {})
         if not delay_s:
-            return own
-        carried = own.get("rate_bit_s", rate)
+            return slowed
+        carried = slowed.get("rate_bit_s", rate)
         return {"delay_s": delay_s, "rate_bit_s": None, "carried_bit_s": carried}
 
     return {
-        **{key: interconnect[key] for key in kept if key in interconnect},
+        **{key: interconnect[key] for key in keys if key in interconnect},
         **kinds,
         "links": [
             {"from": int(node), "to": switch, **link(node)}
@@ -332,7 +335,7 @@ def star(
     }
 
 
-def graph(table: Mapping[str, Any]) -> Graph:
+def graph(table: Description) -> Graph:
     """The graph of a table; raises FalloffError naming what is wrong with it."""
     title, rate = table.get("name", "?"), table.get("rate_bit_s")
     _refuse(title, set(table) - _TABLE_KEYS, "unknown key")

@@ -2,9 +2,9 @@
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Dict, Iterator, List
 
 HIGHEST_PRIORITY = -20
 
@@ -28,7 +28,7 @@ def processor(node: int) -> int:
     return available[(node - 1) % len(available)]
 
 
-def clock() -> Dict[str, float]:
+def clock() -> dict[str, float]:
     """The time now [s] as `elapsed`, and `host_cpu_time` [s] so far, both since a moment in the
     past.
 
@@ -61,16 +61,16 @@ def thread_time(thread: int) -> float:
     return 0.0
 
 
-def kernel_threads(prefix: str) -> Dict[str, List[int]]:
+def kernel_threads(prefix: str) -> dict[str, list[int]]:
     """The ids of the kernel's threads with this prefix of their name; the kernel keeps only 15
     letters."""
-    found: Dict[str, List[int]] = {}
+    threads: dict[str, list[int]] = {}
     for process in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
             thread = Path(f"/proc/{process}/comm").read_text().strip()
             if thread.startswith(prefix):
-                found.setdefault(thread[:15], []).append(int(process))
-    return found
+                threads.setdefault(thread[:15], []).append(int(process))
+    return threads
 
 
 @contextmanager

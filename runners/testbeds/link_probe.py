@@ -7,12 +7,11 @@ small, and it would measure them instead of the link.
 
 from dataclasses import replace
 from statistics import mean, median
-from typing import Dict, List
 
 from runners.record import Command, FalloffError
 from runners.testbeds import nodes
 from runners.testbeds.network import Network
-from runners.testbeds.programs import Ran
+from runners.testbeds.programs import ExecutedCommand
 
 KEPT = "kept"
 SHORT, LONG = 4, 262144  # B: a pivot of HPL, and a large share of rows
@@ -27,7 +26,7 @@ _TRIES = 3  # of long messages: other work on the machine can slow them, or stop
 _MEDIAN_COLUMN = 10  # in the rows that the token program prints, in microseconds
 
 
-def probe(net: Network, around: nodes.Surroundings, ranks: int) -> Dict[str, float]:
+def probe(net: Network, around: nodes.Surroundings, ranks: int) -> dict[str, float]:
     """Exchange short and long messages between nodes 1 and 2, and also between 3 and 4 if these
     have ranks.
 
@@ -36,27 +35,27 @@ def probe(net: Network, around: nodes.Surroundings, ranks: int) -> Dict[str, flo
     the payload that the link carries, the first try's if it is usual, else the median of a few; a delay of the network's own counts as latency. Raises FalloffError if the tokens fail.
     """
     rate = net.table.get("rate_bit_s")
-    found = {"short_message_time": _round_trip(net, around, ranks, SHORT, _SHORTEST_S) / 2}
+    counters = {"short_message_time": _round_trip(net, around, ranks, SHORT, _SHORTEST_S) / 2}
     if rate:
         payload = rate * _OF_FRAME / 8
         window_s = max(_SHORTEST_S, _EXCHANGES * 2 * LONG / payload)
         # A network with a latency, which is no part of the rate, has programs that carry frames.
-        latency = found["short_message_time"] if net.graph.has_taps else 0.0
-        shares: List[float] = []
+        latency = counters["short_message_time"] if net.graph.has_taps else 0.0
+        shares: list[float] = []
         for _ in range(_TRIES):
             round_trip = _round_trip(net, around, ranks, LONG, window_s) - 2 * latency
             shares.append(2 * LONG / round_trip / payload)
-            found["link_share"] = median(shares)
-            if len(shares) == 1 and shares[0] <= _USUAL_SHARE:
-                if verdict(found, net.graph.has_taps) == KEPT:
-                    break
-    return found
+            counters["link_share"] = median(shares)
+            is_usual = len(shares) == 1 and shares[0] <= _USUAL_SHARE
+            if is_usual and verdict(counters, net.graph.has_taps) == KEPT:
+                break
+    return counters
 
 
-def verdict(found: Dict[str, float], has_lines: bool = False) -> str:
+def verdict(counters: dict[str, float], has_lines: bool = False) -> str:
     """KEPT, or a sentence with the share of its rate that the link, or its delay line, gives to long
     messages."""
-    share = found.get("link_share", 1.0)
+    share = counters.get("link_share", 1.0)
     if (_LEAST_SHARE_OF_LINES if has_lines else _LEAST_SHARE) <= share <= _MOST_SHARE:
         return KEPT
     fault = "faster than set" if share > _MOST_SHARE else "window-bound"
@@ -70,7 +69,7 @@ def _round_trip(
     pairs = ("0,1", "2,3") if ranks >= 4 else ("0,1",)
     argv = ("token_mpi", str(size), "1", str(_WARM_UP_S), repr(window_s), *pairs)
     command = Command(argv, ranks=2 * len(pairs), timeout_s=_LIMIT_S + window_s)
-    ran: List[Ran] = []
+    ran: list[ExecutedCommand] = []
     if "PACE_STRETCH" in around.pacing:  # what a rank computes for a token is no message's time
         around = replace(around, pacing={**around.pacing, "PACE_STRETCH": "1"})
     nodes.execute([command], net, around, ran)

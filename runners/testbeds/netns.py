@@ -10,9 +10,10 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Callable, Collection, Iterator, List, NamedTuple, Sequence, Set
+from typing import Callable, NamedTuple
 
 from runners.probes import guard
 from runners.record import FalloffError
@@ -54,7 +55,7 @@ def batch(tool: str, space: Path, lines: Sequence[str]) -> Invocation:
     return Invocation(space, [tool, "-json", "-batch", "-"], "\n".join(lines) + "\n")
 
 
-def inside(space: Path) -> List[str]:
+def inside(space: Path) -> list[str]:
     """The words before a command that is to run in a namespace, hostname included."""
     return ["nsenter", f"--net={space}/net", f"--uts={space}/uts", "--"]
 
@@ -75,7 +76,7 @@ def _set(namespace: int) -> None:
         raise OSError(ctypes.get_errno(), "entering a network namespace")
 
 
-def run(invocations: Sequence[Invocation]) -> List[str]:
+def run(invocations: Sequence[Invocation]) -> list[str]:
     """Run tools side by side, each in its namespace, and return their outputs in the same order.
 
     Raises FalloffError with the tool's own message if one fails.
@@ -96,22 +97,22 @@ def run(invocations: Sequence[Invocation]) -> List[str]:
     return [output for output, _ in results]
 
 
-def listening(space: Path) -> Set[int]:
+def listening(space: Path) -> set[int]:
     """The TCP ports that accept connections in the namespace."""
     with entered(space):
         return guard.listening()
 
 
-def processes(spaces: Sequence[Path]) -> Set[int]:
+def processes(spaces: Sequence[Path]) -> set[int]:
     """The ids of all processes in these namespaces, except this one; those that have ended are not
     listed."""
     inodes = {os.stat(space / "net").st_ino for space in spaces}
-    found = set()
+    numbers = set()
     for process in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):  # it has ended
             if os.stat(f"/proc/{process}/ns/net").st_ino in inodes:
-                found.add(int(process))
-    return found - {os.getpid()}
+                numbers.add(int(process))
+    return numbers - {os.getpid()}
 
 
 def kill(spaces: Sequence[Path], spared: Collection[int] = ()) -> None:
@@ -127,18 +128,18 @@ def kill_all(left: Callable[[], Collection[int]]) -> None:
     Raises FalloffError if one does not die.
     """
     deadline = time.monotonic() + _PATIENCE_S
-    while found := left():
+    while alive := left():
         if time.monotonic() > deadline:
             raise FalloffError(
-                f"processes {sorted(found)} of the testbed survive SIGKILL: restart the machine"
+                f"processes {sorted(alive)} of the testbed survive SIGKILL: restart the machine"
             )
-        for process in found:
+        for process in alive:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(0.002)
 
 
-def kept(folder: Path) -> List[Path]:
+def with_namespaces(folder: Path) -> list[Path]:
     """The folders below `folder`, at any depth, that keep a namespace alive, even an incomplete
     one."""
     return [Path(mount).parent for mount in _mounts(folder) if mount.endswith("/net")]
@@ -147,14 +148,14 @@ def kept(folder: Path) -> List[Path]:
 def release(folder: Path) -> None:
     """End the programs in the namespaces that are kept below `folder`, and unmount everything
     there, which ends the namespaces."""
-    kill(kept(folder))
+    kill(with_namespaces(folder))
     for mount in reversed(_mounts(folder)):
         # umount(8) reads the list of all mounts each time, which took a minute for the 36 nodes of a dozen trials side by side.
         if _libc.umount2(os.fsencode(mount), 0) and ctypes.get_errno() != errno.EINVAL:
             raise OSError(ctypes.get_errno(), "unmounting", mount)
 
 
-def _mounts(folder: Path) -> List[str]:
+def _mounts(folder: Path) -> list[str]:
     """The mounts below a folder, in the order of mounting: a mount on top of another comes
     later."""
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()

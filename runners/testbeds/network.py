@@ -11,11 +11,12 @@ import secrets
 import shutil
 import string
 import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError, Settings
 from runners.testbeds import buffered, busy, graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
 
@@ -52,7 +53,7 @@ _NO_TUN = "`modprobe tun` as root, or start the container with `--device /dev/ne
 PRIORITY = "10"
 REAL_TIME = ("chrt", "-f", PRIORITY)
 
-Bytes = Dict[End, Tuple[float, float]]
+Bytes = dict[End, tuple[float, float]]
 
 
 def without_taps() -> str:
@@ -79,15 +80,15 @@ class Network:
     """
 
     state: Path
-    table: Mapping[str, Any]
+    table: Description
     graph: Graph
     tool: Callable[[str], str]
     threaded: bool = False
     real_time: bool = False
-    carriers: List[programs.Started] = field(default_factory=list)
-    switch: Optional[programs.Started] = None
-    threads: Dict[str, List[int]] = field(default_factory=dict)
-    shapers: Dict[End, settings.Shaper] = field(default_factory=dict)
+    carriers: list[programs.RunningProgram] = field(default_factory=list)
+    switch: Optional[programs.RunningProgram] = None
+    threads: dict[str, list[int]] = field(default_factory=dict)
+    shapers: dict[End, settings.Shaper] = field(default_factory=dict)
 
     def space(self, place: str) -> Path:
         """The folder of a place, with its namespaces."""
@@ -98,7 +99,7 @@ class Network:
         kernel's threads."""
         return self._named(2 * end.link + end.side)
 
-    def devices(self, place: str) -> List[str]:
+    def devices(self, place: str) -> list[str]:
         """The interfaces of a place that end a link, in the order of the links."""
         return [self.device(end) for end in self.graph.ends(place)]
 
@@ -108,7 +109,7 @@ class Network:
         place = self.graph.place(end)
         return self._named(_BONDS + int(place[1:])) if self._is_bonded(place) else self.device(end)
 
-    def _outlets(self, place: str) -> List[str]:
+    def _outlets(self, place: str) -> list[str]:
         return list(dict.fromkeys(map(self.outlet, self.graph.ends(place))))
 
     def _named(self, number: int) -> str:
@@ -119,18 +120,18 @@ class Network:
         return self.graph.bonded and self.graph.is_node(place)
 
     @property
-    def _nodes(self) -> List[str]:
+    def _nodes(self) -> list[str]:
         return list(map(name, self.graph.nodes))
 
     def configure(
         self,
-        tcp: Mapping[str, Any],
+        tcp: Settings,
         offloads: Mapping[str, bool],
         mtu: int,
         way: Way = ONE_LINK,
         seed: int = 0,
         burst_s: Optional[float] = None,
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         """Give every end its rate, MTU and offloads, every node TCP settings, addresses and routes;
         return the settings asked for.
 
@@ -143,15 +144,18 @@ class Network:
         if way.is_mptcp and not MPTCP.exists():
             raise FalloffError("the kernel has no MPTCP (CONFIG_MPTCP): leave out that aggregation")
         large = offloads["tso"] or offloads["gso"]
-        self.shapers = {}
+        self.shapers, mtus = {}, {}
+        between = {**self.graph.switches, **self.graph.routers}
         for place in self.graph.places:
+            # A port silently drops any frame above its own MTU.
+            limit = between.get(place, mtu)
             for end in self.graph.ends(place):
                 link = self.graph.links[end.link]
                 rate, largest = link.rates[end.side], min(mtu, link.mtu or mtu)
+                mtus[end] = min(limit, link.mtu or limit)
                 if self.graph.peer(end) in self.graph.buffers:
                     rate = None  # the switch's program lets frames take their time
                 self.shapers[end] = settings.Shaper(rate, largest, large, burst_s)
-        mtus = {end: self._mtu(end, mtu) for end in self.shapers}
         sysctls = settings.sysctls(tcp, way.hash_policy, seed)
         control, metrics = tcp["congestion_control"], settings.metrics(tcp)
         for node in self._nodes:
@@ -177,13 +181,13 @@ class Network:
             }
         return {**self._summary(ends, nodes), **self._switch_settings()}
 
-    def _switch_settings(self) -> Dict[str, Any]:
+    def _switch_settings(self) -> dict[str, Any]:
         """The settings that the switch with a buffer should have; empty without one."""
-        found: Dict[str, Any] = {}
+        wanted: dict[str, Any] = {}
         for switch, buffer in self.graph.buffers.items():
             rates = [self._port_rate(end) for end in self.graph.stations(switch)]
-            found = {**buffered.settings(buffer, rates), "switch": buffered.KEPT}
-        return found
+            wanted = {**buffered.settings(buffer, rates), "switch": buffered.KEPT}
+        return wanted
 
     def switch_report(self) -> Optional[buffered.Report]:
         """What the switch with a buffer has counted since it was asked before; None without one."""
@@ -199,14 +203,16 @@ class Network:
         assert rate  # graph.graph refuses others
         return rate
 
-    def effective(self) -> Dict[str, Any]:
+    def effective(self) -> dict[str, Any]:
         """The settings read back: a value if all ends agree, else a list of which ends have
         which."""
         places = self.graph.places
-        found = settings.interfaces([(self.space(place), self.devices(place)) for place in places])
+        interfaces = settings.interfaces(
+            [(self.space(place), self.devices(place)) for place in places]
+        )
         ends = {}
         for end, shaper in self.shapers.items():
-            values = dict(found[self.graph.place(end), self.device(end)])
+            values = dict(interfaces[self.graph.place(end), self.device(end)])
             if "largest_packet_bytes" not in self.table:
                 del values["largest_packet_bytes"]
             shaped = shaper.effective(values.pop("rate_bit_s"), values.pop("burst_bytes"))
@@ -220,11 +226,11 @@ class Network:
         return self._summary(ends, nodes)
 
     def _summary(
-        self, ends: Mapping[End, Mapping[str, Any]], nodes: Mapping[str, Mapping[str, Any]]
-    ) -> Dict[str, Any]:
+        self, ends: Mapping[End, Settings], nodes: Mapping[str, Settings]
+    ) -> dict[str, Any]:
         """For a port only the link's own settings count with a node's; the MTUs of both are kept
         apart."""
-        holders: Dict[str, Dict[str, Any]] = {}
+        holders: dict[str, dict[str, Any]] = {}
         for end, values in ends.items():
             place = self.graph.place(end)
             if self.graph.is_node(place):
@@ -242,19 +248,13 @@ class Network:
         leaves."""
         return self.table.get("largest_packet_bytes", _LARGEST_PACKET)
 
-    def _mtu(self, end: End, mtu: int) -> int:
-        """The MTU of an end's interface; `mtu` is that of the nodes. A port silently drops any
-        frame above its own."""
-        mtu = {**self.graph.switches, **self.graph.routers}.get(self.graph.place(end), mtu)
-        return min(mtu, self.graph.links[end.link].mtu or mtu)
-
     def _invocations(
         self,
         place: str,
         mtus: Mapping[End, int],
         offloads: Mapping[str, bool],
         reach: Sequence[str],
-    ) -> List[netns.Invocation]:
+    ) -> list[netns.Invocation]:
         space, ends = self.space(place), self.graph.ends(place)
         interfaces = [(self.device(end), self.shapers[end].qdisc, mtus[end]) for end in ends]
         if self._is_bonded(place):
@@ -272,7 +272,7 @@ class Network:
         in_order = netns.batch("ip", space, [*links, *reach])
         return [*offloading, in_order, netns.batch("tc", space, shapers)]
 
-    def _reach(self, place: str, metrics: str, way: Way) -> List[str]:
+    def _reach(self, place: str, metrics: str, way: Way) -> list[str]:
         """The lines that give a node or router its addresses, and a route to every node."""
         outlets, ends = self._outlets(place), self.graph.ends(place)
         lines = [f"address flush dev {outlet}" for outlet in outlets]
@@ -304,7 +304,7 @@ class Network:
                 lines.append(f"mptcp endpoint add {source} dev {outlet} signal")
         return lines
 
-    def _neighbours(self, place: str) -> List[str]:
+    def _neighbours(self, place: str) -> list[str]:
         """The lines that tell a node of a star the hardware address of each other node. Entries
         that it had to ask for would count among the 1024 neighbours that the kernel keeps for the
         whole machine. 36 nodes have 1260, and would be refused connections."""
@@ -314,11 +314,11 @@ class Network:
             for other in sorted(others)
         }
         return [
-            f"neigh replace {one} lladdr {hardware} dev {outlet} nud permanent"
-            for one, hardware in addresses.items()
+            f"neigh replace {address} lladdr {hardware} dev {outlet} nud permanent"
+            for address, hardware in addresses.items()
         ]
 
-    def _hops(self, place: str, rails: Sequence[int]) -> Dict[int, List[Route]]:
+    def _hops(self, place: str, rails: Sequence[int]) -> dict[int, list[Route]]:
         """By node, the ways out of a place that lead there: the shortest, or that over each of
         these links."""
         ends, hops = self.graph.ends(place), {}
@@ -338,7 +338,7 @@ class Network:
             else "scope link " + " ".join(f"nexthop {word}" for word in words)
         )
 
-    def _numbers(self, place: str) -> Dict[str, int]:
+    def _numbers(self, place: str) -> dict[str, int]:
         """By interface, the link (from 1) that a place reaches through it; for bonded links the
         last."""
         return {
@@ -366,7 +366,7 @@ class Network:
                 counts[end] = float(row[0]), float(row[8])
         return counts
 
-    def bytes_between(self, before: Bytes, after: Bytes) -> Dict[str, List[float]]:
+    def bytes_between(self, before: Bytes, after: Bytes) -> dict[str, list[float]]:
         """The bytes that crossed the interfaces in between [B]: bytes_sent and bytes_received by
         each node, bytes_sent_rail_1 and so on if all nodes have several links, and bytes_through
         each hub, then switch, then router."""
@@ -384,7 +384,7 @@ class Network:
                 counters[f"bytes_sent_rail_{rail + 1}"] = [sent[node[rail]] for node in ends]
         return counters
 
-    def receiving_times(self) -> List[float]:
+    def receiving_times(self) -> list[float]:
         """CPU time [s] so far of the kernel threads that receive for each node."""
         return [sum(map(host.thread_time, self.threads.get(node, ()))) for node in self._nodes]
 
@@ -394,12 +394,12 @@ class Network:
         between = [place for place in self.threads if not self.graph.is_node(place)]
         return sum(map(host.thread_time, self._carrying(between)))
 
-    def waiting_times(self) -> Dict[int, float]:
+    def waiting_times(self) -> dict[int, float]:
         """How long each program that carries frames, and each thread that receives or passes them on, was kept waiting for a
         processor so far [s], by its id."""
         return {thread: busy.waited_s(thread) for thread in self._carrying(self.threads)}
 
-    def _carrying(self, places: Iterable[str]) -> List[int]:
+    def _carrying(self, places: Iterable[str]) -> list[int]:
         """The ids of the programs that carry frames, and of the kernel's threads of these places."""
         programs_there = [
             carrier.process.pid for carrier in self.carriers if carrier.poll() is None
@@ -414,7 +414,7 @@ class Network:
 
     def wire(self) -> None:
         """Make all interfaces, by veth pairs, delay lines and shared wires, and bring them up."""
-        cables: Dict[str, List[str]] = {}
+        cables: dict[str, list[str]] = {}
         for number, link in enumerate(self.graph.links):
             near, far = End(number, 0), End(number, 1)
             if link.delay_s:
@@ -449,7 +449,7 @@ class Network:
         for node in self._nodes if self.graph.bonded else ():
             self._bond(node)
 
-    def _taps(self, ends: Sequence[End]) -> List[str]:
+    def _taps(self, ends: Sequence[End]) -> list[str]:
         """The arguments for a program that makes the interfaces of these ends."""
         taps = []
         for end in ends:
@@ -548,7 +548,7 @@ def _hardware_address(end: End) -> str:
 
 def build(
     folder: Path,
-    table: Mapping[str, Any],
+    table: Description,
     tool: Callable[[str], str],
     threaded: bool = False,
     real_time: bool = False,

@@ -5,16 +5,17 @@ import math
 import os
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Union
+from typing import Union
 
 from runners import pace
-from runners.record import Command, FalloffError
+from runners.record import Command, Description, FalloffError
 from runners.testbeds import host, netns, programs
 from runners.testbeds.graph import Way, address, name
 from runners.testbeds.network import PRIORITY, Network
-from runners.testbeds.programs import Ran
+from runners.testbeds.programs import ExecutedCommand
 
 _RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -54,14 +55,14 @@ class Surroundings:
     stay on its processor. With `real_time` ranks go before all other programs.
     """
 
-    description: Mapping[str, Any]
+    description: Description
     way: Way
     pacing: Mapping[str, str]
     real_time: bool
 
 
 def execute(
-    commands: Sequence[Command], net: Network, around: Surroundings, ran: List[Ran]
+    commands: Sequence[Command], net: Network, around: Surroundings, ran: list[ExecutedCommand]
 ) -> None:
     """Run commands as `programs.run` does; afterwards nothing that they started is left.
 
@@ -77,13 +78,13 @@ def execute(
     def space(command: Command) -> Path:
         return net.space(name(1 if command.ranks else command.node))
 
-    def start(command: Command) -> programs.Started:
+    def start(command: Command) -> programs.RunningProgram:
         for file, text in command.files.items():
             (folder / file).write_text(text, encoding="utf-8")
         argv = _argv(command, net, around)
         return programs.start(command.argv[0], argv, folder, environment, space(command))
 
-    def listens(command: Command, _: programs.Started) -> bool:
+    def listens(command: Command, _: programs.RunningProgram) -> bool:
         return command.listens in netns.listening(space(command))
 
     keep_awake = around.description.get("node", {}).get("keep_awake", False)
@@ -98,7 +99,7 @@ def execute(
         netns.kill([net.space(name(node)) for node in net.graph.nodes], carriers)
 
 
-def cpu_times(ran: Sequence[Ran], nodes: range) -> List[float]:
+def cpu_times(ran: Sequence[ExecutedCommand], nodes: range) -> list[float]:
     """CPU time [s] of each node's programs; NaN on nodes with ranks, because only mpirun is waited
     for."""
     used = dict.fromkeys(nodes, 0.0)
@@ -115,14 +116,14 @@ def occupied(net: Network) -> int:
     return sum(bool((net.space(name(node)) / "guests").read_text()) for node in net.graph.nodes)
 
 
-def waited_s(net: Network) -> List[float]:
+def waited_s(net: Network) -> list[float]:
     """How long each rank since the trial began was kept waiting for a processor [s]; NaN where it or the kernel did not say."""
-    found = []
+    seconds = []
     for space in map(net.space, map(name, net.graph.nodes)):
         ranks = len((space / "guests").read_text().split())
         waits = [1e-9 * float(word) for word in (space / "waited").read_text().split()]
-        found += waits + [math.nan] * (ranks - len(waits))
-    return found
+        seconds += waits + [math.nan] * (ranks - len(waits))
+    return seconds
 
 
 def _prepare(net: Network, around: Surroundings) -> None:
@@ -157,7 +158,7 @@ def _library(net: Network, name: str) -> str:
     return _linked(net, name, net.tool(name))
 
 
-def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
+def _argv(command: Command, net: Network, around: Surroundings) -> list[str]:
     """The whole command line: enter a node, mpirun if there are ranks, the program."""
     nodes = len(net.graph.nodes)
     if command.nodes > nodes:
@@ -183,14 +184,14 @@ def _argv(command: Command, net: Network, around: Surroundings) -> List[str]:
 
 def _mpirun(
     command: Command, net: Network, around: Surroundings, program: Sequence[str]
-) -> List[str]:
+) -> list[str]:
     """mpirun for nodes that share a kernel but have no sshd.
 
     Nodes are listed by address, so that no resolver is asked for their names. The tool's own name
     has no path: if called by a path, mpirun sends a shell script to the agent instead of plain
     words.
     """
-    each = command.ranks_per_node
+    ranks = command.ranks_per_node
     # No site packages, no settings of the user.
     alone = [f"{net.state}/python", "-I", "-S", f"{net.state}/rank.py"]
     parameters = {
@@ -199,16 +200,16 @@ def _mpirun(
         "btl_tcp_if_include": ",".join(around.way.networks),
         "oob_tcp_if_include": around.way.networks[0],  # mpirun's own messages
     }
-    if each > 1:
+    if ranks > 1:
         parameters["btl"] += ",vader"  # shared memory between the ranks on a node
     for key, value in around.description.get("mpi", {}).items():
         parameters[key] = str(int(value) if isinstance(value, bool) else value)
-    hosts = [f"{address(node)}:{each}" for node in range(1, 1 + -(-command.ranks // each))]
+    hosts = [f"{address(node)}:{ranks}" for node in range(1, 1 + -(-command.ranks // ranks))]
     return [
         "mpirun",
         "--allow-run-as-root",
         "--noprefix",
-        *("--bind-to", "none", "--map-by", "node" if each == 1 else "slot"),
+        *("--bind-to", "none", "--map-by", "node" if ranks == 1 else "slot"),
         *(word for key, value in parameters.items() for word in ("--mca", key, value)),
         *("--host", ",".join(hosts), "-np", str(command.ranks)),
         *(*alone, "join", str(net.state)),
@@ -216,7 +217,7 @@ def _mpirun(
     ]
 
 
-def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
+def _environment(folder: Path, mpirun: str) -> dict[str, str]:
     """The complete environment of the programs, so that no setting of the user leaks into a result.
 
     Open MPI also reads settings from HOME, so HOME is the working folder. `mpirun` may be empty.
@@ -233,7 +234,7 @@ def _environment(folder: Path, mpirun: str) -> Dict[str, str]:
     return environment
 
 
-def _keep_awake(net: Network) -> List[programs.Started]:
+def _keep_awake(net: Network) -> list[programs.RunningProgram]:
     """A loop on every processor that runs when nothing else does."""
     loop = [sys.executable, "-I", "-S", "-c", _LOOP, str(os.getpid())]
     folder, space = net.state / "work", net.space(name(1))

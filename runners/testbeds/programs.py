@@ -7,7 +7,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,15 +16,8 @@ from typing import (
     IO,
     Any,
     Callable,
-    ContextManager,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
     NamedTuple,
     Optional,
-    Sequence,
-    Tuple,
 )
 
 from runners.record import Command, Execution, FalloffError, Transcript, Trial
@@ -36,7 +30,7 @@ _PATIENCE_S = 5.0
 _STEP_S = 0.002
 
 
-class Ran(NamedTuple):
+class ExecutedCommand(NamedTuple):
     """An executed command, the CPU time [s] of its program and of those that it waited for, and how long that program was kept
     waiting for a processor [s]."""
 
@@ -47,13 +41,13 @@ class Ran(NamedTuple):
 
 
 @dataclass
-class Found:
+class TrialState:
     """What is known about a trial so far."""
 
-    ran: List[Ran] = field(default_factory=list)
-    requested: Dict[str, Any] = field(default_factory=dict)
-    effective: Dict[str, Any] = field(default_factory=dict)
-    counters: Dict[str, Any] = field(default_factory=dict)
+    ran: list[ExecutedCommand] = field(default_factory=list)
+    requested: dict[str, Any] = field(default_factory=dict)
+    effective: dict[str, Any] = field(default_factory=dict)
+    counters: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
     @contextmanager
@@ -67,12 +61,12 @@ class Found:
     def transcript(self, testbed: Any, trial: Trial) -> Transcript:
         """The transcript of a trial on a testbed."""
         executions = tuple(program.execution for program in self.ran)
-        kept = self.requested, self.effective, self.counters, self.fault
-        return Transcript(trial, testbed.name, testbed.evidence, executions, *kept)
+        results = self.requested, self.effective, self.counters, self.fault
+        return Transcript(trial, testbed.name, testbed.evidence, executions, *results)
 
 
 @dataclass
-class Started:
+class RunningProgram:
     """A started program: its tool and argv, and the unnamed files for its output.
 
     `cpu_time` [s] is that of the program and of those that it waited for, `delayed_s` how long it
@@ -155,7 +149,7 @@ def start(
     space: Optional[Path] = None,
     stdin: int = subprocess.DEVNULL,
     most_cpu_s: Optional[float] = None,
-) -> Started:
+) -> RunningProgram:
     """Start a program in `folder`, in the network namespace of `space` from its first moment. The kernel kills it, or what
     it starts, after `most_cpu_s` seconds of processor time.
 
@@ -163,7 +157,7 @@ def start(
     passed to subprocess.Popen.
     """
     stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-    place: ContextManager[None] = netns.entered(space) if space else nullcontext()
+    place: AbstractContextManager[None] = netns.entered(space) if space else nullcontext()
     with place:
         begun = time.time(), time.monotonic()
         process = subprocess.Popen(
@@ -175,10 +169,12 @@ def start(
             stderr=stderr,
             start_new_session=True,  # Ctrl-C goes to the testbed, which then ends its programs
         )
-    return Started(tool, argv, process, stdout, stderr, *begun, most_cpu_s=most_cpu_s or math.inf)
+    return RunningProgram(
+        tool, argv, process, stdout, stderr, *begun, most_cpu_s=most_cpu_s or math.inf
+    )
 
 
-def finish(started: Started, limit_s: float) -> Execution:
+def finish(started: RunningProgram, limit_s: float) -> Execution:
     """Wait for a program, at most `limit_s` seconds, then end it. Programs that it started itself
     are not ended."""
     timer = threading.Timer(limit_s, started.end, [signal.SIGKILL])
@@ -194,7 +190,7 @@ def finish(started: Started, limit_s: float) -> Execution:
     return _execution(started, None if timed_out else exit_code, timed_out)
 
 
-def end(started: Started) -> Execution:
+def end(started: RunningProgram) -> Execution:
     """End a server. Being ended by us is normal, so its exit code is 0, or its own if it had ended
     before."""
     exit_code = started.poll()
@@ -209,9 +205,9 @@ def _text(file: IO[bytes]) -> str:
 
 def run(
     commands: Sequence[Command],
-    start: Callable[[Command], Started],
-    listens: Callable[[Command, Started], bool],
-    ran: List[Ran],
+    start: Callable[[Command], RunningProgram],
+    listens: Callable[[Command, RunningProgram], bool],
+    ran: list[ExecutedCommand],
     patience_s: float = _PATIENCE_S,
 ) -> None:
     """Run commands in order up to the first that fails, adding to `ran` in the order of their
@@ -220,7 +216,7 @@ def run(
     A server is waited for until it `listens`. Afterwards all servers are ended. Raises FalloffError
     if one does not listen within `patience_s` seconds.
     """
-    servers: List[Tuple[Command, Started]] = []
+    servers: list[tuple[Command, RunningProgram]] = []
     try:
         for command in commands:
             started = start(command)
@@ -230,21 +226,25 @@ def run(
                 if not command.listens or becomes(started, ready, patience_s):
                     continue
                 if started.poll() is None:
-                    where = f"on node {command.node} does not listen on port {command.listens}"
-                    raise FalloffError(f"{started.tool} {where}")
+                    raise FalloffError(
+                        f"{started.tool} on node {command.node} does not listen "
+                        f"on port {command.listens}"
+                    )
                 break
             execution = finish(started, command.timeout_s)
-            ran.append(Ran(command, execution, started.cpu_time, started.delayed_s))
+            ran.append(ExecutedCommand(command, execution, started.cpu_time, started.delayed_s))
             if execution.exit_code != 0:
                 break
     finally:
         # End the last one first: a client must end before its server, or it would fail.
         for command, started in reversed(servers):
-            ran.append(Ran(command, end(started), started.cpu_time, started.delayed_s))
-        ran.sort(key=lambda one: one.execution.start)
+            ran.append(ExecutedCommand(command, end(started), started.cpu_time, started.delayed_s))
+        ran.sort(key=lambda program: program.execution.start)
 
 
-def _execution(started: Started, exit_code: Optional[int], timed_out: bool = False) -> Execution:
+def _execution(
+    started: RunningProgram, exit_code: Optional[int], timed_out: bool = False
+) -> Execution:
     return Execution(
         tool=started.tool,
         argv=tuple(started.argv),
@@ -257,7 +257,9 @@ def _execution(started: Started, exit_code: Optional[int], timed_out: bool = Fal
     )
 
 
-def becomes(started: Started, ready: Callable[[], bool], patience_s: float = _PATIENCE_S) -> bool:
+def becomes(
+    started: RunningProgram, ready: Callable[[], bool], patience_s: float = _PATIENCE_S
+) -> bool:
     """Wait until a program is ready; return whether it was before it ended, and in time."""
     deadline = time.monotonic() + patience_s
     while started.poll() is None and time.monotonic() < deadline:

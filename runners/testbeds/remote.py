@@ -10,12 +10,13 @@ import os
 import shlex
 import subprocess
 import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Set
+from typing import IO, Any
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 
 # Longer than ssh needs to notice a lost host, and than any pause of a busy machine.
 SILENCE_S = 60.0
@@ -37,10 +38,8 @@ _WITH_MODULES = 'n=$1; shift; module load "${@:1:n}" >&2 || exit 1; shift "$n"; 
 _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 'exec'))"
 
 
-# The description of a cluster, complete and with its hosts.
-Description = Mapping[str, Any]
 # A script's output, or {"error": the reason why there is none}.
-Answer = Dict[str, Any]
+Answer = dict[str, Any]
 
 
 def require_hosts(description: Description) -> None:
@@ -52,7 +51,7 @@ def require_hosts(description: Description) -> None:
         )
 
 
-def ssh(description: Description) -> List[str]:
+def ssh(description: Description) -> list[str]:
     """ssh with our options; it respects known hosts."""
     file = description.get("ssh", {}).get("config")
     config = ["-F", os.path.expanduser(file)] if file else []
@@ -64,20 +63,20 @@ def python(description: Description) -> str:
     return description.get("python", "python3")
 
 
-def argv(description: Description, host: str, words: Sequence[str]) -> List[str]:
+def argv(description: Description, host: str, words: Sequence[str]) -> list[str]:
     """This machine's command line for a program on a host, with the cluster's modules loaded
     there."""
     program = with_modules(description, words)
     if description["launcher"] == "slurm":
         # It shares cores and memory with other steps of the job: a server and its client are two steps.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
-        one = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
-        return ["srun", *one, *beside, "--", *program]
+        task = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
+        return ["srun", *task, *beside, "--", *program]
     # ssh joins its words and the user's shell there splits them again, so each word is quoted.
     return [*ssh(description), "--", host, shlex.join(program)]
 
 
-def with_modules(description: Description, words: Sequence[str]) -> List[str]:
+def with_modules(description: Description, words: Sequence[str]) -> list[str]:
     """A command line that loads the cluster's environment modules first; the words unchanged if
     there are none."""
     modules = description.get("modules")
@@ -88,7 +87,7 @@ def with_modules(description: Description, words: Sequence[str]) -> List[str]:
 
 def ask(
     description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
-) -> Dict[str, Answer]:
+) -> dict[str, Answer]:
     """Run a script of runners/probes to its end on all hosts; returns each host's answer as `held`
     does."""
     with held(description, script, arguments, limit_s) as answers:
@@ -98,7 +97,7 @@ def ask(
 @contextmanager
 def held(
     description: Description, script: Path, arguments: Sequence[str] = (), limit_s: float = 30.0
-) -> Iterator[Dict[str, Answer]]:
+) -> Iterator[dict[str, Answer]]:
     """Keep a script of runners/probes running on all hosts; yields by host the first JSON object
     that it prints on a line.
 
@@ -111,7 +110,7 @@ def held(
     # The script's text is the first part of its standard input.
     bootstrap = _BOOTSTRAP.format(size=len(text), name=script.name)
     words = [python(description), "-c", bootstrap, *arguments]
-    running: List["subprocess.Popen[bytes]"] = []
+    running: list[subprocess.Popen[bytes]] = []
     with Heartbeat() as heart:
 
         def begin(host: str) -> Answer:
@@ -178,7 +177,7 @@ class Heartbeat:
     all methods."""
 
     def __init__(self) -> None:
-        self._lines: Set[IO[bytes]] = set()
+        self._lines: set[IO[bytes]] = set()
         self._lock, self._over = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._live, daemon=True)
 

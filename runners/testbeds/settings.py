@@ -4,10 +4,12 @@ words."""
 import json
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional
 
+from runners.record import Settings
 from runners.testbeds import netns
 
 SYSCTLS = Path("/proc/sys/net/ipv4")
@@ -29,7 +31,7 @@ _SMALLEST_ON_WIRE = 84
 _SHOWN_S = 2e-6
 
 # A node's IPv4 settings, and how each is read.
-_SYSCTLS: Dict[str, Callable[[str], Any]] = {
+_SYSCTLS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("tcp_no_metrics_save", "tcp_slow_start_after_idle"), lambda text: text != "0"),
     **dict.fromkeys(("tcp_rmem", "tcp_wmem"), lambda text: " ".join(text.split())),
     **dict.fromkeys(("fib_multipath_hash_policy", "fib_multipath_hash_seed"), int),
@@ -88,21 +90,21 @@ class Shaper:
         stab = "" if self.super_packets else f"stab overhead {_UNCOUNTED} mpu {_SMALLEST_ON_WIRE} "
         return f"{stab}tbf rate {self.tbf_rate_bit_s}bit burst {self.burst_bytes} limit {_QUEUE}"
 
-    def settings(self) -> Dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """The settings that must be found when reading back; with the burst if one was asked
         for."""
         return self.effective(self.tbf_rate_bit_s, self.burst_bytes)
 
-    def effective(self, rate_bit_s: Any, burst_bytes: Any) -> Dict[str, Any]:
+    def effective(self, rate_bit_s: Any, burst_bytes: Any) -> dict[str, Any]:
         """The settings found, under the names of `settings`. The burst is the one asked for if tc
         can show no difference."""
-        found = {"tbf_rate_bit_s": rate_bit_s}
+        shaping = {"tbf_rate_bit_s": rate_bit_s}
         if self.burst_s is None:
-            return found
+            return shaping
         shaped = rate_bit_s == self.tbf_rate_bit_s != UNSHAPED
         if shaped and abs(burst_bytes - self.burst_bytes) <= max(1, _SHOWN_S * rate_bit_s / 8):
             burst_bytes = self.burst_bytes
-        return {**found, "tbf_burst_bytes": burst_bytes}
+        return {**shaping, "tbf_burst_bytes": burst_bytes}
 
 
 def is_known(key: str) -> bool:
@@ -110,14 +112,14 @@ def is_known(key: str) -> bool:
     return (SYSCTLS / key).exists()
 
 
-def write(space: Path, values: Mapping[str, Any]) -> None:
+def write(space: Path, values: Settings) -> None:
     """Set IPv4 settings in a namespace to these values; booleans become 0 and 1."""
     with netns.entered(space):
         for key, value in values.items():
             (SYSCTLS / key).write_text(str(int(value) if isinstance(value, bool) else value))
 
 
-def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, Any]:
+def sysctls(tcp: Settings, hash_policy: int, seed: int) -> dict[str, Any]:
     """The IPv4 settings that a testbed's `tcp` asks for, by their names in the kernel, and those
     that decide which link a flow takes, if the kernel knows them: the seed exists since Linux
     6.11."""
@@ -130,13 +132,13 @@ def sysctls(tcp: Mapping[str, Any], hash_policy: int, seed: int) -> Dict[str, An
     }
 
 
-def of_routes(tcp: Mapping[str, Any]) -> Dict[str, Any]:
+def of_routes(tcp: Settings) -> dict[str, Any]:
     """The settings that a node's routes have besides congestion control, if they are asked for: the
     least retransmission timeout `rto_min_ms` [ms], and `ecn`."""
     return {key: tcp[key] for key in ("rto_min_ms", "ecn") if tcp.get(key)}
 
 
-def metrics(tcp: Mapping[str, Any]) -> str:
+def metrics(tcp: Settings) -> str:
     """The metrics of a node's routes in ip's words."""
     words = [f"congctl {tcp['congestion_control']}"]
     if tcp.get("rto_min_ms"):
@@ -147,8 +149,8 @@ def metrics(tcp: Mapping[str, Any]) -> str:
 
 
 def interfaces(
-    ends: Sequence[Tuple[Path, Sequence[str]]],
-) -> Dict[Tuple[str, str], Dict[str, Any]]:
+    ends: Sequence[tuple[Path, Sequence[str]]],
+) -> dict[tuple[str, str], dict[str, Any]]:
     """Shaper, MTU and offloads by (name of the namespace, interface), for namespaces with
     interfaces.
 
@@ -163,7 +165,7 @@ def interfaces(
     offloading = netns.run(
         [netns.Invocation(space, ["ethtool", "--json", "-k", "*"]) for space in spaces]
     )
-    found = {}
+    settings = {}
     for (space, devices), ip, tc, ethtool in zip(ends, addressing, queueing, offloading):
         rows = {row["ifname"]: row for row in json.loads(ip)}
         features = {row["ifname"]: row for row in json.loads(ethtool)}
@@ -171,13 +173,13 @@ def interfaces(
         for qdisc in json.loads(tc):
             qdiscs[qdisc["dev"]].append(qdisc)
         for device in devices:
-            found[space.name, device] = _interface(rows[device], qdiscs[device], features[device])
-    return found
+            settings[space.name, device] = _interface(
+                rows[device], qdiscs[device], features[device]
+            )
+    return settings
 
 
-def _interface(
-    row: Mapping[str, Any], qdiscs: Sequence[Mapping[str, Any]], features: Mapping[str, Any]
-) -> Dict[str, Any]:
+def _interface(row: Settings, qdiscs: Sequence[Settings], features: Settings) -> dict[str, Any]:
     offloads = {short: features[long]["active"] for short, long in _FEATURES.items()}
     # Packets that may not exceed a frame are not aggregated, even if the feature is on.
     offloads["gro"] = offloads["gro"] and row.get("gro_max_size", math.inf) > row["mtu"]
@@ -196,7 +198,7 @@ def _interface(
     }
 
 
-def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
+def tcp(spaces: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """The TCP settings of nodes by name; congestion control is that of their routes.
 
     `routes` has the interfaces that lead to each address.
@@ -204,7 +206,7 @@ def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
     listings = netns.run(
         [netns.Invocation(space, ["ip", "-json", "route", "show"]) for space in spaces]
     )
-    found = {}
+    settings = {}
     for space, listing in zip(spaces, listings):
         routes = {route["dst"]: route for route in json.loads(listing)}
         controls = {}
@@ -216,21 +218,21 @@ def tcp(spaces: Sequence[Path]) -> Dict[str, Dict[str, Any]]:
             if "ecn" in of_route:
                 controls[to]["ecn"] = True
         with netns.entered(space):
-            known = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
-        found[space.name] = {
+            texts = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
+        settings[space.name] = {
             "congestion_control": agreed(controls, ""),
             **{
                 key: agreed(controls, key)
                 for key in ("rto_min_ms", "ecn")
                 if any(key in control for control in controls.values())
             },
-            **{key: _SYSCTLS[key](text) for key, text in known.items()},
+            **{key: _SYSCTLS[key](text) for key, text in texts.items()},
             "routes": {
                 to: [hop["dev"] for hop in route.get("nexthops", [route])]
                 for to, route in routes.items()
             },
         }
-    return found
+    return settings
 
 
 def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
@@ -246,10 +248,10 @@ def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
     )
 
 
-def agreed(found: Mapping[str, Mapping[str, Any]], key: str) -> Any:
+def agreed(settings: Mapping[str, Settings], key: str) -> Any:
     """The value of a setting if all agree, else a sentence that says who has which."""
-    holders: Dict[Any, List[str]] = {}
-    for holder, values in found.items():
+    holders: dict[Any, list[str]] = {}
+    for holder, values in settings.items():
         if key in values:
             holders.setdefault(values[key], []).append(holder)
     if len(holders) == 1:

@@ -12,14 +12,16 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any
 
 from runners import build, executables, placement
 from runners.description_rules import NAME, WHOLE, Rule
-from runners.record import Command, Execution, FalloffError, Transcript, Trial
+from runners.parsing import SIMULATED
+from runners.record import Command, Description, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
 _ROOT = executables.HOME / "build" / "simulated"
@@ -48,10 +50,9 @@ STANDS_FOR = {
 _IMPORT = ("/usr/bin/python3", "-c", "import simgrid")
 
 _RANK = re.compile(r"^ *\d+ +(\d+\.\d{6}) +(\d+) +(\d+)$", re.M)
-_TABLE = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 
 
-def unavailable(description: Mapping[str, Any]) -> List[str]:
+def unavailable(description: Description) -> list[str]:
     """One line, with the remedy, for each reason why the simulation cannot run here."""
     if not shutil.which("smpirun"):
         return [build.SIMGRID_REMEDY]
@@ -69,7 +70,7 @@ def unavailable(description: Mapping[str, Any]) -> List[str]:
 
 @contextmanager
 def open_testbed(
-    description: Mapping[str, Any], interconnects: Mapping[str, Any]
+    description: Description, interconnects: Mapping[str, Description]
 ) -> Iterator["Simulated"]:
     """A working folder for the simulator, removed on leaving; SIGTERM and SIGHUP become SystemExit.
 
@@ -104,7 +105,7 @@ def _demolish(folder: Path) -> None:
     netns.kill_all(lambda: working_in(folder))
 
 
-def working_in(folder: Path) -> List[int]:
+def working_in(folder: Path) -> list[int]:
     """The ids of the processes that work in a folder or below."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -120,7 +121,7 @@ class Simulated:
     """The open testbed: every simulation has its own folder in `folder`."""
 
     folder: Path
-    description: Mapping[str, Any]
+    description: Description
 
     evidence = "simulated"
 
@@ -141,23 +142,25 @@ class Simulated:
         `placement` says, and share its rates. Counters are the
         bytes that the ranks of the last program sent, `bytes_sent` [B], by node.
         """
-        found, point = programs.Found(), trial.point
-        with found.faults():
+        state, point = programs.TrialState(), trial.point
+        with state.faults():
             vary = point.get("vary", "none")
             rates, network = smpi.model(self.description, point["interconnect"], vary)
             for command in commands:
                 placed = point.get("placement", "in_order"), str(point.get("random_seed"))
-                each = command.ranks_per_node
-                nodes = placement.order(-(-command.ranks // each), *placed)
-                order = [node for node in nodes for _ in range(each)][: command.ranks]
-                execution = self._simulate(command, smpi.of_rank(rates, each), network, order)
-                found.ran.append(programs.Ran(command, execution, math.nan))
-                found.counters = _counters(execution.stdout, self.description["nodes"], order)
+                ranks_per_node = command.ranks_per_node
+                nodes = placement.order(-(-command.ranks // ranks_per_node), *placed)
+                order = [node for node in nodes for _ in range(ranks_per_node)][: command.ranks]
+                execution = self._simulate(
+                    command, smpi.of_rank(rates, ranks_per_node), network, order
+                )
+                state.ran.append(programs.ExecutedCommand(command, execution, math.nan))
+                state.counters = _counters(execution.stdout, self.description["nodes"], order)
                 if execution.exit_code != 0:
                     break
-        return found.transcript(self, trial)
+        return state.transcript(self, trial)
 
-    def provenance(self) -> Dict[str, Any]:
+    def provenance(self) -> dict[str, Any]:
         """The simulator's version."""
         version = subprocess.run(["smpirun", "--version"], capture_output=True, text=True).stdout
         return {"simulator": (version.strip().splitlines() or [""])[0]}
@@ -169,7 +172,7 @@ class Simulated:
         self,
         command: Command,
         rates: Mapping[str, float],
-        network: Mapping[str, Any],
+        network: Description,
         order: Sequence[int],
     ) -> Execution:
         tool = command.argv[0]
@@ -206,13 +209,13 @@ class Simulated:
             _demolish(folder)
 
 
-def _counters(stdout: str, nodes: int, order: Sequence[int]) -> Dict[str, List[float]]:
+def _counters(stdout: str, nodes: int, order: Sequence[int]) -> dict[str, list[float]]:
     """Bytes that each node sent, from the shim's closing table and the node of each rank in it; NaN
     on nodes without a rank, empty without a table."""
-    table = _TABLE.search(stdout)
+    table = SIMULATED.search(stdout)
     if not table:
         return {}
-    sent: Dict[int, float] = {}
+    sent: dict[int, float] = {}
     for node, row in zip(order, _RANK.findall(table[0])):
         sent[node] = sent.get(node, 0.0) + float(row[2])
     return {"bytes_sent": [sent.get(node, float("nan")) for node in range(1, nodes + 1)]}

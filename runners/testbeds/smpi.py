@@ -2,10 +2,11 @@
 MPI program on it."""
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional
 
-from runners.record import FalloffError
+from runners.record import Description, FalloffError
 from runners.two_level import TwoLevel, from_table
 
 _FRAME = """<?xml version='1.0'?>
@@ -50,7 +51,7 @@ _EAGER = ("smpi/async-small-thresh", "smpi/send-is-detached-thresh")
 _NO_NUMBER = ("tree", "by_size", "load")
 
 
-def as_open_mpi(ranks: int) -> List[str]:
+def as_open_mpi(ranks: int) -> list[str]:
     """Options for collectives by the algorithms that Open MPI would choose, as SimGrid has them."""
     # Its split binary tree for large broadcasts divides by zero on two ranks (SimGrid 3.32), where all trees are one message.
     bcast = ["--cfg=smpi/bcast:binomial_tree"] if ranks == 2 else []
@@ -58,8 +59,8 @@ def as_open_mpi(ranks: int) -> List[str]:
 
 
 def model(
-    description: Mapping[str, Any], interconnect: str, vary: str = "none"
-) -> Tuple[Dict[str, float], Dict[str, Any]]:
+    description: Description, interconnect: str, vary: str = "none"
+) -> tuple[dict[str, float], dict[str, Any]]:
     """The node's rates and the network as a testbed describes them, with the changes in `vary`.
 
     `vary` is `none` or `NAME=VALUE`, or several separated by commas. NAME is a rate, or
@@ -69,13 +70,13 @@ def model(
     """
     rates, network = dict(description["rates"]), dict(description["network"][interconnect])
     network.setdefault("eager_bytes", {"value": EAGER_BYTES})
-    known = [name for name in (*rates, *network) if name not in _NO_NUMBER]
+    names = [name for name in (*rates, *network) if name not in _NO_NUMBER]
     changes = [change.partition("=")[::2] for change in vary.split(",")] if vary != "none" else []
     if len(dict(changes)) < len(changes):
         raise FalloffError(f"vary {vary!r} names something twice")
     for name, value in changes:
-        if name not in known:
-            raise FalloffError(f"vary {vary!r}: {name!r} is none of {', '.join(known)}")
+        if name not in names:
+            raise FalloffError(f"vary {vary!r}: {name!r} is none of {', '.join(names)}")
         table = rates if name in rates else network
         try:
             table[name] = {
@@ -91,13 +92,13 @@ def model(
     return rates, network
 
 
-def of_rank(rates: Mapping[str, float], ranks: int) -> Dict[str, float]:
+def of_rank(rates: Mapping[str, float], ranks: int) -> dict[str, float]:
     """The rates of each of so many ranks that share a node."""
     shared = {name: rates[name] / ranks for name in ("dgemm_flop_s", "node_byte_s")}
     return {**rates, **shared}
 
 
-def platform(nodes: int, network: Mapping[str, Any], inside: Optional[float] = None) -> str:
+def platform(nodes: int, network: Description, inside: Optional[float] = None) -> str:
     """The platform file of `nodes` nodes on one switch, each with its own full-duplex link, or on a
     tree.
 
@@ -128,7 +129,7 @@ def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
     return of_low if low == high else of_low + (of_high - of_low) * (nodes - low) / (high - low)
 
 
-def _tree(network: TwoLevel, inside: str) -> List[str]:
+def _tree(network: TwoLevel, inside: str) -> list[str]:
     """Two levels of switches: stars of nodes on the ports of a line card, line cards on the core's
     fabric.
 
@@ -201,8 +202,8 @@ def _full_duplex(name: str, bandwidth: float) -> str:
 
 
 def _routes(
-    lower: Tuple[str, str], upper: Tuple[str, str], link: str, on_the_way_up: str = ""
-) -> List[str]:
+    lower: tuple[str, str], upper: tuple[str, str], link: str, on_the_way_up: str = ""
+) -> list[str]:
     """Routes up and down between two zones, each a name with its router's, over a full-duplex
     link."""
     up, down = (f'<link_ctn id="{link}" direction="{way}"/>' for way in ("UP", "DOWN"))
@@ -220,7 +221,7 @@ def smpirun(
     clock: str = "",
     by_size: Sequence[Sequence[float]] = (),
     eager_bytes: float = EAGER_BYTES,
-) -> List[str]:
+) -> list[str]:
     """The command line for the ranks of `hosts`, in a folder with `platform.xml` and `hosts`.
 
     `clock` is the path of noclock.so, without blanks: with it SMPI does not ask the kernel for CPU

@@ -2,20 +2,19 @@
 
 import importlib
 import pkgutil
-from functools import lru_cache
-from typing import List, Tuple
+from functools import cache
 
 from runners.record import Tool, unknown
 
 
-@lru_cache(maxsize=None)
-def names() -> List[str]:
+@cache
+def names() -> list[str]:
     """The names of all tools: the files of this folder."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
-@lru_cache(maxsize=None)
-def all_tools() -> Tuple[Tool, ...]:
+@cache
+def all_tools() -> tuple[Tool, ...]:
     """Every tool, by name."""
     return tuple(importlib.import_module(f"{__name__}.{name}").TOOL for name in names())
 

@@ -5,10 +5,9 @@ messages. The congestion impact is the ratio of both times.
 """
 
 import re
-from typing import List
 
 from runners.description_rules import COUNT, NAME, POSITIVE, one_of
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -31,25 +30,25 @@ _FLOOD = re.compile(r"^flood (\d\.\d{6}e[+-]\d\d) B/s$", re.M)
 PHASES = ("alone", "loaded")
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One MPI program, with `ranks_per_node` ranks on each of `nodes` nodes.
 
     With one rank a node the victims are on odd nodes and the congestors on even ones; with two,
     each node has one of both, which share its link.
     """
-    each = point.get("ranks_per_node", 1)
+    ranks_per_node = point.get("ranks_per_node", 1)
     words = (point["victim"], point["congestor"], point["flood_bytes"], point["window_s"])
     return [
         Command(
             ("congestion", *map(str, words)),
-            ranks=each * point["nodes"],
-            ranks_per_node=each,
+            ranks=ranks_per_node * point["nodes"],
+            ranks_per_node=ranks_per_node,
             timeout_s=point["timeout_s"],
         )
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with its settings.
 
     For each phase ("alone", "loaded"): operations, the number of timed ones, and the median, the
@@ -76,18 +75,6 @@ def results(text: str) -> List[Result]:
     return [Result(tuple(readings), settings)]
 
 
-parse = parser("congestion", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "sharing": NAME,
-    "victim": one_of(("ring", "allreduce")),
-    "congestor": one_of(("none", "incast", "alltoall")),
-    "flood_bytes": COUNT,
-    "window_s": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-
-
 def _of_phase(words: str) -> dict:
     return {
         f"operations_{words}": Quantity(f"operations of the victims, {words}", "1"),
@@ -97,28 +84,30 @@ def _of_phase(words: str) -> dict:
     }
 
 
-READINGS = {
-    **_of_phase("alone"),
-    **_of_phase("loaded"),
-    "flood_rate": Quantity("payload that all congestors together received", "B/s"),
-}
-FACTORS = {
-    "victim": Quantity("operation that the victims time"),
-    "congestor": Quantity("what the congestors do"),
-    "flood_bytes": Quantity("bytes of a congestor's message", "B"),
-    "sharing": Quantity("whether victims and congestors are on the same nodes"),
-}
-
-MARKS = (Mark(r"^congestion: \d+ victims of ", "times of victims of congestion"),)
-
 TOOL = Tool(
     "congestion",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        "nodes": COUNT,
+        "sharing": NAME,
+        "victim": one_of(("ring", "allreduce")),
+        "congestor": one_of(("none", "incast", "alltoall")),
+        "flood_bytes": COUNT,
+        "window_s": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        **_of_phase("alone"),
+        **_of_phase("loaded"),
+        "flood_rate": Quantity("payload that all congestors together received", "B/s"),
+    },
+    factors={
+        "victim": Quantity("operation that the victims time"),
+        "congestor": Quantity("what the congestors do"),
+        "flood_bytes": Quantity("bytes of a congestor's message", "B"),
+        "sharing": Quantity("whether victims and congestors are on the same nodes"),
+    },
+    marks=(Mark(r"^congestion: \d+ victims of ", "times of victims of congestion"),),
     packages=("openmpi-bin", "libopenmpi-dev"),
 )

@@ -1,10 +1,9 @@
 """DGEMM on all nodes at once: the ceiling against which a node's share of HPL's rate is judged."""
 
 import re
-from typing import List
 
 from runners.description_rules import COUNT, POSITIVE
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import Command, Contradictory, Mark, Quantity, Reading, Result, Settings, Tool
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
@@ -17,13 +16,13 @@ _HEAD = re.compile(r"^dgemm: n = (\d{1,18}), k = (\d{1,18}), window \S+ s, (\d{1
 _RANK = re.compile(r"^ *(\d{1,18}) +(\d{1,12}\.\d{6}) +\d{1,12}\.\d{6} +\d{1,18}$", re.M)
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One dgemm over all nodes of the point, with HPL's block size as inner dimension."""
     argv = ("dgemm", str(ORDER), str(point["K"]), str(point["duration_s"]))
     return [Command(argv, ranks=point["nodes"], timeout_s=point["duration_s"] + _START_S)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed."""
     _, inner, nodes = map(int, whole("dgemm", text, _HEAD).groups())
     ranks = _RANK.findall(text)
@@ -33,26 +32,21 @@ def results(text: str) -> List[Result]:
     return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
 
 
-parse = parser("dgemm", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "K": COUNT,
-    "duration_s": POSITIVE,
-}
-
 READINGS = {
     "dgemm_rate": Quantity("DGEMM rate of each node", "Gflop/s", dims=("trial", "node")),
 }
 
-MARKS = (Mark(r"^dgemm: n = ", "an output of dgemm"),)
 
 TOOL = Tool(
     "dgemm",
     commands,
-    parse,
     results,
-    SETTINGS,
+    settings={
+        "nodes": COUNT,
+        "K": COUNT,
+        "duration_s": POSITIVE,
+    },
     readings=READINGS,
-    marks=MARKS,
+    marks=(Mark(r"^dgemm: n = ", "an output of dgemm"),),
     packages=("libopenblas-dev",),
 )

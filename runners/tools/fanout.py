@@ -8,8 +8,9 @@ by at most their size.
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional
 
 from runners.description_rules import COUNT
 from runners.parsing import ENDS, whole
@@ -53,8 +54,8 @@ class Flow:
 
     address: str
     start: float
-    times: Tuple[float, ...]
-    counts: Tuple[float, ...]
+    times: tuple[float, ...]
+    counts: tuple[float, ...]
 
     def received(self, begin: float, end: float) -> float:
         """Bytes received between two moments [s], linear inside an interval."""
@@ -68,13 +69,13 @@ class Flow:
         return self.counts[-1]
 
 
-def nodes(point: Settings) -> List[int]:
+def nodes(point: Settings) -> list[int]:
     """The nodes at the far ends of the flows: the first `receivers` that are not the sender."""
     others = [node for node in range(1, point["receivers"] + 2) if node != point["sender"]]
     return others[: point["receivers"]]
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on each far node, then all clients on the sender, which `direction` "reverse" makes receive."""
     direction = point.get("direction", "forward")
     if direction not in ("forward", "reverse"):
@@ -88,41 +89,43 @@ def commands(point: Settings) -> List[Command]:
     return [*servers, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
-    (text,) = (each.stdout for each in transcript.executions if each.tool == "fanout")
+    (text,) = (
+        execution.stdout for execution in transcript.executions if execution.tool == "fanout"
+    )
     asked = {key: point[key] for key in ("duration_s", *_DEFAULTS) if key in point}
-    found = flows(text, {**_DEFAULTS, **asked})
+    of_report = flows(text, {**_DEFAULTS, **asked})
     far = nodes(point)
-    if len(found) != len(far):
-        raise InvalidRun(f"receivers is {len(found)}, {len(far)} was asked for")
-    goodput, *others = readings(found)
-    on_nodes: List[Optional[float]] = [None] * max(*far, point["sender"])
+    if len(of_report) != len(far):
+        raise InvalidRun(f"receivers is {len(of_report)}, {len(far)} was asked for")
+    goodput, *others = readings(of_report)
+    on_nodes: list[Optional[float]] = [None] * max(*far, point["sender"])
     for node, rate in zip(far, goodput.value):
         on_nodes[node - 1] = rate
     return [Reading(goodput.name, on_nodes, goodput.unit), *others]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result in an output, with its number of `receivers`; raises as `flows` and `readings`."""
-    found = flows(text, {})
-    return [Result(tuple(readings(found)), {"receivers": len(found)})]
+    started = flows(text, {})
+    return [Result(tuple(readings(started)), {"receivers": len(started)})]
 
 
-def readings(found: Sequence[Flow]) -> List[Reading]:
+def readings(all_flows: Sequence[Flow]) -> list[Reading]:
     """flow_goodput (a list in the flows' order) and aggregate_goodput in bit/s, fairness, start_skew in s.
 
     fairness is Jain's index, (sum x)^2 / (n sum x^2) of the flows' goodputs: 1 when all are equal, 1/n when
     one has everything (Jain, Chiu and Hawe 1984, DEC-TR-301). start_skew is between the first client's
     start and the last's. Raises InvalidRun when the flows had less than half of the time in common.
     """
-    starts = [flow.start for flow in found]
-    begin, end = max(starts), min(flow.start + flow.times[-1] for flow in found)
-    longest = max(flow.times[-1] for flow in found)
+    starts = [flow.start for flow in all_flows]
+    begin, end = max(starts), min(flow.start + flow.times[-1] for flow in all_flows)
+    longest = max(flow.times[-1] for flow in all_flows)
     if end - begin < _LEAST_IN_COMMON * longest:
         raise InvalidRun(f"flows had only {max(end - begin, 0):.2f} of {longest:.2f} s in common")
-    rates = [8 * flow.received(begin, end) / (end - begin) for flow in found]
+    rates = [8 * flow.received(begin, end) / (end - begin) for flow in all_flows]
     if not sum(rates):
         raise Failed("the receivers counted no data")
     # Products, since a power beyond all floats raises where a product is infinite and then refused.
@@ -135,7 +138,7 @@ def readings(found: Sequence[Flow]) -> List[Reading]:
     ]
 
 
-def flows(text: str, asked: Settings) -> List[Flow]:
+def flows(text: str, asked: Settings) -> list[Flow]:
     """The flows of an output; `asked` are settings that the reports have to name too."""
     head, rows = whole("fanout", text, _HEAD), _ROW.findall(text)
     if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):
@@ -155,14 +158,13 @@ def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
         # Starts are not used: the one that iperf3 gives to the first interval after the warm-up lies before
         # it, though its bytes do not.
         for interval in receiver["intervals"]:
-            each = interval["sum"]
-            if not each["omitted"]:
-                times.append(float(each["end"]))
-                counts.append(counts[-1] + float(each["bytes"]))
+            sums = interval["sum"]
+            if not sums["omitted"]:
+                times.append(float(sums["end"]))
+                counts.append(counts[-1] + float(sums["bytes"]))
         start = started + float(made["omit_s"])
     except (KeyError, OverflowError, TypeError, ValueError):
-        lacking = "iperf3's report lacks its receiver's intervals"
-        raise Cut(f"for {address}: {lacking}") from None
+        raise Cut(f"for {address}: iperf3's report lacks its receiver's intervals") from None
     except Unreadable as error:
         raise type(error)(f"for {address}: {error}") from None
     if len(times) == 1:
@@ -178,31 +180,24 @@ def _rises(values: Sequence[float], least: float) -> bool:
     return math.isfinite(values[-1]) and all(step >= least for step in steps)
 
 
-SETTINGS = {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP}
-
-READINGS = {
-    "flow_goodput": Quantity(
-        "TCP payload received by the flow to or from the node", "bit/s", dims=("trial", "node")
-    ),
-    "aggregate_goodput": Quantity("TCP payload received by all flows together", "bit/s"),
-    "fairness": Quantity("Jain's fairness index of the flows", "1"),
-    "start_skew": Quantity("time between the first flow's start and the last's", "s"),
-}
-FACTORS = {
-    "sender": ENDS["sender"],
-    "receivers": Quantity("nodes at the far ends of the flows", "1"),
-}
-
-MARKS = (Mark(r"^fanout: \d+ flows, ", "a table of iperf3 flows"),)
-
 TOOL = Tool(
     "fanout",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP},
+    readings={
+        "flow_goodput": Quantity(
+            "TCP payload received by the flow to or from the node", "bit/s", dims=("trial", "node")
+        ),
+        "aggregate_goodput": Quantity("TCP payload received by all flows together", "bit/s"),
+        "fairness": Quantity("Jain's fairness index of the flows", "1"),
+        "start_skew": Quantity("time between the first flow's start and the last's", "s"),
+    },
+    factors={
+        "sender": ENDS["sender"],
+        "receivers": Quantity("nodes at the far ends of the flows", "1"),
+    },
+    marks=(Mark(r"^fanout: \d+ flows, ", "a table of iperf3 flows"),),
     packages=("iperf3",),
+    parse_trial=parse,
 )

@@ -2,11 +2,11 @@
 
 import random
 import re
-from typing import Callable, Dict, List, Tuple
+from typing import Callable
 
 from runners import placement
 from runners.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
-from runners.parsing import parser, simulator, whole
+from runners.parsing import simulator, whole
 from runners.record import (
     Command,
     Contradictory,
@@ -24,7 +24,7 @@ _HEAD = re.compile(
 )
 _ROW = re.compile(rf"^ *(\d{{1,6}}) +(\d{{1,9}}) +({_NUMBER}) +({_NUMBER})$", re.M)
 
-Pairs = List[Tuple[int, int]]
+Pairs = list[tuple[int, int]]
 
 
 def _nearest_neighbour(nodes: int, chance: random.Random) -> Pairs:
@@ -52,7 +52,7 @@ def _many_to_one(nodes: int, chance: random.Random) -> Pairs:
     return [(rank, root) for rank in range(nodes) if rank != root]
 
 
-PATTERNS: Dict[str, Callable[[int, random.Random], Pairs]] = {
+PATTERNS: dict[str, Callable[[int, random.Random], Pairs]] = {
     "nearest_neighbour": _nearest_neighbour,
     "permutation": _permutation,
     "all_to_all": _all_to_all,
@@ -60,7 +60,7 @@ PATTERNS: Dict[str, Callable[[int, random.Random], Pairs]] = {
 }
 
 
-def pairs(point: Settings) -> List[Pairs]:
+def pairs(point: Settings) -> list[Pairs]:
     """The nodes (from, to) of each flow, from 1, in each of the `runs` of a point.
 
     A run draws the pattern anew, and with `placement` shuffled the nodes of the ranks, from `random_seed`, `nodes`
@@ -72,16 +72,16 @@ def pairs(point: Settings) -> List[Pairs]:
         raise FalloffError(f"pattern {pattern!r} is unknown; there are {', '.join(PATTERNS)}")
     if nodes < 2:
         raise FalloffError(f"flows need two nodes, not {nodes}: correct `nodes`")
-    found = []
+    runs = []
     for run in range(1, point["runs"] + 1):
         seed = f"{point['random_seed']}/{nodes}/{run}"
         node = placement.order(nodes, point["placement"], seed)
         ranks = PATTERNS[pattern](nodes, random.Random(f"{seed}/{pattern}"))
-        found.append([(node[source], node[sink]) for source, sink in ranks])
-    return found
+        runs.append([(node[source], node[sink]) for source, sink in ranks])
+    return runs
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One simulation of all runs, one after the other, of flows of `flow_bytes` each; raises as `pairs` does."""
     lines = "".join(
         " ".join(f"{source}-{sink}" for source, sink in run) + "\n" for run in pairs(point)
@@ -94,7 +94,7 @@ def commands(point: Settings) -> List[Command]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one table of an output, with its settings.
 
     flow_makespan [s] has for each run the time in which all of its flows arrived, flow_mean [s] their mean time;
@@ -112,33 +112,26 @@ def results(text: str) -> List[Result]:
     return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
 
 
-parse = parser("flows", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "pattern": NAME,
-    "flow_bytes": POSITIVE,
-    "placement": NAME,
-    "random_seed": WHOLE,
-    "runs": RUNS,
-    "timeout_s": POSITIVE,
-}
-
-READINGS = {
-    "flow_makespan": Quantity("time until all flows had arrived", "s", dims=("trial", "run")),
-    "flow_mean": Quantity("mean time of the flows", "s", dims=("trial", "run")),
-}
-FACTORS = {
-    "pattern": Quantity("which nodes send to which"),
-    "flow_bytes": Quantity("bytes of each flow", "B"),
-}
-
 TOOL = Tool(
     "flows",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "nodes": COUNT,
+        "pattern": NAME,
+        "flow_bytes": POSITIVE,
+        "placement": NAME,
+        "random_seed": WHOLE,
+        "runs": RUNS,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        "flow_makespan": Quantity("time until all flows had arrived", "s", dims=("trial", "run")),
+        "flow_mean": Quantity("mean time of the flows", "s", dims=("trial", "run")),
+    },
+    factors={
+        "pattern": Quantity("which nodes send to which"),
+        "flow_bytes": Quantity("bytes of each flow", "B"),
+    },
     packages=("python3-simgrid",),
 )

@@ -7,7 +7,6 @@ payload of n bytes is an IPv4 packet of n + 8 + 20 bytes in a frame of 14 more, 
 
 import re
 from dataclasses import replace
-from typing import List
 
 from runners.description_rules import COUNT, WHOLE, YES_OR_NO, one_of
 from runners.parsing import ENDS, whole
@@ -39,28 +38,30 @@ _ROW = re.compile(
 )
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A probe on the sender, then one on the receiver, for payloads from `least_payload` to `most_payload` [B].
 
     With `load`, TCP from the sender to the receiver fills the path meanwhile.
     """
-    sender, receiver, found = point["sender"], point["receiver"], []
+    sender, receiver, listed = point["sender"], point["receiver"], []
     if point.get("load"):  # the client sends until the testbed ends it
         port = ("--port", str(PORT))
         server = ("iperf3", "--server", *port)
         client = ("iperf3", "--client", f"{{node{receiver}}}", *port, "--time", "0")
-        found.append(Command(server, node=receiver, background=True, listens=PORT))
-        found.append(Command(client, node=sender, background=True))
+        listed.append(Command(server, node=receiver, background=True, listens=PORT))
+        listed.append(Command(client, node=sender, background=True))
     numbers = [str(point["least_payload"]), str(point["most_payload"]), str(REQUESTS)]
     for source, target in ((sender, receiver), (receiver, sender)):
         argv = ("frame_limit", f"{{node{target}}}", *numbers)
-        found.append(Command(argv, node=source, timeout_s=_LIMIT_S))
-    return found
+        listed.append(Command(argv, node=source, timeout_s=_LIMIT_S))
+    return listed
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the probe; of the second one with `_reverse` behind their names."""
-    probes = [each.stdout for each in transcript.executions if each.tool == "frame_limit"]
+    probes = [
+        execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"
+    ]
     return [
         replace(reading, name=reading.name + suffix)
         for text, suffix in zip(probes, ("", "_reverse"))
@@ -68,30 +69,32 @@ def parse(transcript: Transcript) -> List[Reading]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with the two addresses; raises as `readings` does."""
     listed = tuple(readings(text))
     head = whole("frame_limit", text, _HEAD)
     return [Result(listed, {"source": head[1], "target": head[2]})]
 
 
-def readings(text: str) -> List[Reading]:
+def readings(text: str) -> list[Reading]:
     """frame_payload, frame_mtu and frame_bytes_largest in B, and frame_fault: why one byte more fails.
 
     The fault is the outcome of the next payload, or `none` when the largest one tried was carried. Raises
     InvalidRun when the limit is undecided or no payload was carried, and Unreadable when the table is not whole.
     """
     tried = tries(text)
-    unclear = [each for each in tried if each.outcome == UNCLEAR]
+    unclear = [attempt for attempt in tried if attempt.outcome == UNCLEAR]
     if unclear:
-        one = unclear[0]
-        said = f" ({one.said})" if one.said else ""
-        counts = f"{one.replies} of {one.requests} requests of {one.payload} B"
-        raise InvalidRun(f"undecided: {counts} were answered{said}")
+        undecided = unclear[0]
+        complaint = f" ({undecided.said})" if undecided.said else ""
+        raise InvalidRun(
+            f"undecided: {undecided.replies} of {undecided.requests} requests "
+            f"of {undecided.payload} B were answered{complaint}"
+        )
     if tried[0].outcome != CARRIED:
         raise InvalidRun(f"not even {tried[0].payload} B were carried ({tried[0].outcome})")
-    payload = max(each.payload for each in tried if each.outcome == CARRIED)
-    fault = next((each.outcome for each in tried if each.payload == payload + 1), "none")
+    payload = max(attempt.payload for attempt in tried if attempt.outcome == CARRIED)
+    fault = next((attempt.outcome for attempt in tried if attempt.payload == payload + 1), "none")
     mtu = payload + ICMP_HEADER + IP_HEADER
     return [
         Reading("frame_payload", payload, "B"),
@@ -101,7 +104,7 @@ def readings(text: str) -> List[Reading]:
     ]
 
 
-def tries(text: str) -> List[Try]:
+def tries(text: str) -> list[Try]:
     """Every payload that was tried, in order of the payload."""
     whole("frame_limit", text, _HEAD)
     tried = sorted(Try(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text))
@@ -110,45 +113,40 @@ def tries(text: str) -> List[Try]:
     return tried
 
 
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "direction": one_of(["forward", "reverse", "both"]),
-    "least_payload": WHOLE,
-    "most_payload": COUNT,
-    "load": YES_OR_NO,
-}
-
-READINGS = {
-    "frame_payload": Quantity("largest payload of an echo request that was carried", "B"),
-    "frame_payload_reverse": Quantity("largest payload of an echo request, the other way", "B"),
-    "frame_mtu": Quantity("largest packet that was carried", "B"),
-    "frame_mtu_reverse": Quantity("largest packet, the other way", "B"),
-    "frame_bytes_largest": Quantity("largest frame that was carried, without its FCS", "B"),
-    "frame_bytes_largest_reverse": Quantity("largest frame without its FCS, the other way", "B"),
-    "frame_fault": Quantity(
-        "why larger frames were not carried", values=("", "none", "local", "router", "silent")
-    ),
-    "frame_fault_reverse": Quantity(
-        "why larger frames were not carried the other way",
-        values=("", "none", "local", "router", "silent"),
-    ),
-}
-FACTORS = {
-    **ENDS,
-    "load": Quantity("whether TCP filled the path meanwhile", "1"),
-}
-
-MARKS = (Mark(r"^frame_limit: .* requests a batch", "a search for the largest frame"),)
-
 TOOL = Tool(
     "frame_limit",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "direction": one_of(["forward", "reverse", "both"]),
+        "least_payload": WHOLE,
+        "most_payload": COUNT,
+        "load": YES_OR_NO,
+    },
+    readings={
+        "frame_payload": Quantity("largest payload of an echo request that was carried", "B"),
+        "frame_payload_reverse": Quantity("largest payload of an echo request, the other way", "B"),
+        "frame_mtu": Quantity("largest packet that was carried", "B"),
+        "frame_mtu_reverse": Quantity("largest packet, the other way", "B"),
+        "frame_bytes_largest": Quantity("largest frame that was carried, without its FCS", "B"),
+        "frame_bytes_largest_reverse": Quantity(
+            "largest frame without its FCS, the other way", "B"
+        ),
+        "frame_fault": Quantity(
+            "why larger frames were not carried", values=("", "none", "local", "router", "silent")
+        ),
+        "frame_fault_reverse": Quantity(
+            "why larger frames were not carried the other way",
+            values=("", "none", "local", "router", "silent"),
+        ),
+    },
+    factors={
+        **ENDS,
+        "load": Quantity("whether TCP filled the path meanwhile", "1"),
+    },
+    marks=(Mark(r"^frame_limit: .* requests a batch", "a search for the largest frame"),),
     packages=("iputils-ping",),
+    parse_trial=parse,
 )

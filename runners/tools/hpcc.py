@@ -6,8 +6,8 @@ summary says nothing of HPL's residual check: that is taken from the part of the
 
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Dict, List, Sequence
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -35,28 +35,93 @@ _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version 
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
 
-# HPCC's name: our name, our unit and the power of ten from HPCC's unit to ours. Star is the mean of one
-# process while all work at once, Single is one process alone.
+# HPCC's name: our name, our unit, the power of ten from HPCC's unit to ours, and what it is, empty for HPL's own. Star is
+# the mean of one process while all work at once, Single is one process alone.
 _QUANTITIES = {
-    "HPL_Tflops": ("hpl_rate", "Gflop/s", 3),
-    "HPL_time": ("hpl_time", "s", 0),
-    "StarDGEMM_Gflops": ("dgemm_star_rate", "Gflop/s", 0),
-    "SingleDGEMM_Gflops": ("dgemm_single_rate", "Gflop/s", 0),
-    "PTRANS_GBs": ("ptrans_bandwidth", "B/s", 9),
-    "MPIRandomAccess_GUPs": ("random_access_rate", "update/s", 9),
-    "StarSTREAM_Triad": ("stream_triad_star_bandwidth", "B/s", 9),
-    "SingleSTREAM_Triad": ("stream_triad_single_bandwidth", "B/s", 9),
-    "MPIFFT_Gflops": ("fft_rate", "Gflop/s", 0),
-    "MinPingPongLatency_usec": ("ping_pong_latency_min", "s", -6),
-    "AvgPingPongLatency_usec": ("ping_pong_latency_mean", "s", -6),
-    "MaxPingPongLatency_usec": ("ping_pong_latency_max", "s", -6),
-    "MinPingPongBandwidth_GBytes": ("ping_pong_bandwidth_min", "B/s", 9),
-    "AvgPingPongBandwidth_GBytes": ("ping_pong_bandwidth_mean", "B/s", 9),
-    "MaxPingPongBandwidth_GBytes": ("ping_pong_bandwidth_max", "B/s", 9),
-    "NaturallyOrderedRingLatency_usec": ("natural_ring_latency", "s", -6),
-    "NaturallyOrderedRingBandwidth_GBytes": ("natural_ring_bandwidth", "B/s", 9),
-    "RandomlyOrderedRingLatency_usec": ("random_ring_latency", "s", -6),
-    "RandomlyOrderedRingBandwidth_GBytes": ("random_ring_bandwidth", "B/s", 9),
+    "HPL_Tflops": ("hpl_rate", "Gflop/s", 3, ""),
+    "HPL_time": ("hpl_time", "s", 0, ""),
+    "StarDGEMM_Gflops": ("dgemm_star_rate", "Gflop/s", 0, "DGEMM of one process while all work"),
+    "SingleDGEMM_Gflops": ("dgemm_single_rate", "Gflop/s", 0, "DGEMM of one process alone"),
+    "PTRANS_GBs": ("ptrans_bandwidth", "B/s", 9, "parallel transposition of a matrix"),
+    "MPIRandomAccess_GUPs": (
+        "random_access_rate",
+        "update/s",
+        9,
+        "random updates of the memory of all processes",
+    ),
+    "StarSTREAM_Triad": (
+        "stream_triad_star_bandwidth",
+        "B/s",
+        9,
+        "STREAM triad of one process while all work",
+    ),
+    "SingleSTREAM_Triad": (
+        "stream_triad_single_bandwidth",
+        "B/s",
+        9,
+        "STREAM triad of one process alone",
+    ),
+    "MPIFFT_Gflops": ("fft_rate", "Gflop/s", 0, "Fourier transform over all processes"),
+    "MinPingPongLatency_usec": (
+        "ping_pong_latency_min",
+        "s",
+        -6,
+        "least latency between two processes",
+    ),
+    "AvgPingPongLatency_usec": (
+        "ping_pong_latency_mean",
+        "s",
+        -6,
+        "mean latency between two processes",
+    ),
+    "MaxPingPongLatency_usec": (
+        "ping_pong_latency_max",
+        "s",
+        -6,
+        "largest latency between two processes",
+    ),
+    "MinPingPongBandwidth_GBytes": (
+        "ping_pong_bandwidth_min",
+        "B/s",
+        9,
+        "least bandwidth between two processes",
+    ),
+    "AvgPingPongBandwidth_GBytes": (
+        "ping_pong_bandwidth_mean",
+        "B/s",
+        9,
+        "mean bandwidth between two processes",
+    ),
+    "MaxPingPongBandwidth_GBytes": (
+        "ping_pong_bandwidth_max",
+        "B/s",
+        9,
+        "largest bandwidth between two processes",
+    ),
+    "NaturallyOrderedRingLatency_usec": (
+        "natural_ring_latency",
+        "s",
+        -6,
+        "latency in a ring in the order of the ranks",
+    ),
+    "NaturallyOrderedRingBandwidth_GBytes": (
+        "natural_ring_bandwidth",
+        "B/s",
+        9,
+        "bandwidth in a ring in the order of the ranks",
+    ),
+    "RandomlyOrderedRingLatency_usec": (
+        "random_ring_latency",
+        "s",
+        -6,
+        "latency in a ring in random order",
+    ),
+    "RandomlyOrderedRingBandwidth_GBytes": (
+        "random_ring_bandwidth",
+        "B/s",
+        9,
+        "bandwidth in a ring in random order",
+    ),
 }
 _SETTINGS = {
     "CommWorldProcs": "processes",
@@ -67,17 +132,17 @@ _SETTINGS = {
 }
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run in the file (HPCC appends), with its processes and HPL's N, NB, P and Q.
 
     What was not measured has no reading. Raises Unreadable when no run has a reading.
     """
     parts = _TITLE.split(text.replace("\r", ""))
     runs = [part for part in parts if _TITLE.match(part) or "\nEnd of Summary section." in part]
-    found = [_result(number, run) for number, run in enumerate(runs, start=1)]
-    if not found:
+    run_results = [_result(number, run) for number, run in enumerate(runs, start=1)]
+    if not run_results:
         raise absent("hpcc", text, "an output of HPCC")
-    return usable(found, "an output of HPCC without a usable result: ")
+    return usable(run_results, "an output of HPCC without a usable result: ")
 
 
 def _result(number: int, run: str) -> Result:
@@ -102,7 +167,7 @@ def _result(number: int, run: str) -> Result:
         "HPL's own part, with its residual check, is missing" if ran and not rows else "",
     ]
 
-    def read() -> List[Reading]:
+    def read() -> list[Reading]:
         if len(summary) < len(set(pairs)):
             raise Contradictory("two values for one name in HPCC's summary: runs are mixed")
         if "Success" not in summary:
@@ -119,7 +184,7 @@ def _result(number: int, run: str) -> Result:
     return attempt(read, {"run": number, **sizes}, "; ".join(filter(None, notes)))
 
 
-def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], rows: Sequence[hpl.Row]) -> None:
+def _require_sound(numbers: dict[str, str], sizes: dict[str, int], rows: Sequence[hpl.Row]) -> None:
     """Raises Unreadable where a summary contradicts itself, or HPL, by the `rows` that it printed before, computed wrongly."""
     for name, size in sizes.items():
         if size == 0:
@@ -132,9 +197,9 @@ def _require_sound(numbers: Dict[str, str], sizes: Dict[str, int], rows: Sequenc
     except Unreadable as refusal:
         raise KINDS[refusal.kind](f"in HPL's part, {refusal}") from None
     rate, time = (numbers.get(name, "0") for name in ("HPL_Tflops", "HPL_time"))
-    if "N" in sizes and float(rate) > 0 and float(time) > 0:
-        if not rate_agrees(hpl.operations(sizes["N"]) / 1e12, time, rate):
-            raise Contradictory("HPL's rate in HPCC's summary contradicts its N and time")
+    has_rate = "N" in sizes and float(rate) > 0 and float(time) > 0
+    if has_rate and not rate_agrees(hpl.operations(sizes["N"]) / 1e12, time, rate):
+        raise Contradictory("HPL's rate in HPCC's summary contradicts its N and time")
 
 
 def _section(run: str, name: str) -> str:
@@ -145,45 +210,27 @@ def _section(run: str, name: str) -> str:
     return run[start + len(head) : end] if 0 <= start < end else ""
 
 
-def _readings(numbers: Dict[str, str]) -> List[Reading]:
-    found = []
-    for theirs, (ours, unit, power) in _QUANTITIES.items():
+def _readings(numbers: dict[str, str]) -> list[Reading]:
+    readings = []
+    for theirs, (ours, unit, power, _) in _QUANTITIES.items():
         value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))
         # HPCC prints -1, and for some parts 0, where it measured nothing.
         if value > 0:
-            found.append(Reading(ours, value, unit))
-    if not found:
+            readings.append(Reading(ours, value, unit))
+    if not readings:
         raise Failed("nothing was measured")
-    return found
+    return readings
 
 
-READINGS = {
-    **{name: hpl.READINGS[name] for name in ("hpl_rate", "hpl_time")},
-    "dgemm_star_rate": Quantity("HPCC: DGEMM of one process while all work", "Gflop/s"),
-    "dgemm_single_rate": Quantity("HPCC: DGEMM of one process alone", "Gflop/s"),
-    "ptrans_bandwidth": Quantity("HPCC: parallel transposition of a matrix", "B/s"),
-    "random_access_rate": Quantity(
-        "HPCC: random updates of the memory of all processes", "update/s"
+TOOL = only_read(
+    "hpcc",
+    results,
+    readings={
+        name: Quantity(f"HPCC: {meaning}", unit) if meaning else hpl.READINGS[name]
+        for name, unit, _, meaning in _QUANTITIES.values()
+    },
+    marks=(
+        Mark(r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),
     ),
-    "stream_triad_star_bandwidth": Quantity(
-        "HPCC: STREAM triad of one process while all work", "B/s"
-    ),
-    "stream_triad_single_bandwidth": Quantity("HPCC: STREAM triad of one process alone", "B/s"),
-    "fft_rate": Quantity("HPCC: Fourier transform over all processes", "Gflop/s"),
-    "ping_pong_latency_min": Quantity("HPCC: least latency between two processes", "s"),
-    "ping_pong_latency_mean": Quantity("HPCC: mean latency between two processes", "s"),
-    "ping_pong_latency_max": Quantity("HPCC: largest latency between two processes", "s"),
-    "ping_pong_bandwidth_min": Quantity("HPCC: least bandwidth between two processes", "B/s"),
-    "ping_pong_bandwidth_mean": Quantity("HPCC: mean bandwidth between two processes", "B/s"),
-    "ping_pong_bandwidth_max": Quantity("HPCC: largest bandwidth between two processes", "B/s"),
-    "natural_ring_latency": Quantity("HPCC: latency in a ring in the order of the ranks", "s"),
-    "natural_ring_bandwidth": Quantity(
-        "HPCC: bandwidth in a ring in the order of the ranks", "B/s"
-    ),
-    "random_ring_latency": Quantity("HPCC: latency in a ring in random order", "s"),
-    "random_ring_bandwidth": Quantity("HPCC: bandwidth in a ring in random order", "B/s"),
-}
-
-MARKS = (Mark(r"HPC Challenge Benchmark version|^End of Summary section\.", "an output of HPCC"),)
-
-TOOL = only_read("hpcc", results, readings=READINGS, marks=MARKS, contains=("hpl",))
+    contains=("hpl",),
+)

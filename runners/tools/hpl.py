@@ -10,18 +10,20 @@ import math
 import re
 import time
 from calendar import timegm
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, List, Mapping, Optional, Tuple
+from typing import Optional
 
 from runners import hpl_dat, payload
 from runners.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
 from runners.outputs import absent, is_output_of
-from runners.parsing import attempt, rate_agrees, refused, simulator, without_labels
+from runners.parsing import SIMULATED, attempt, rate_agrees, refused, simulator, without_labels
 from runners.record import (
     KINDS,
     Command,
     Contradictory,
     Cut,
+    Description,
     Failed,
     FalloffError,
     Foreign,
@@ -101,8 +103,6 @@ _PHASES = {
     "laswp": "hpl_laswp_time",
     "up tr sv": "hpl_ptrsv_time",
 }
-# The table with which a simulated program ends.
-_SIMULATED = re.compile(r"^Simulated: what each rank did.*?^end of simulated$", re.M | re.S)
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ class Run:
     rows; and why these are not all results that were asked for, None when they are."""
 
     version: str
-    rows: Tuple[Row, ...]
+    rows: tuple[Row, ...]
     fault: Optional[Unreadable]
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One xhpl over all nodes of the point, `ranks_per_node` (else one) processes on each.
 
     `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there
@@ -142,22 +142,22 @@ def commands(point: Settings) -> List[Command]:
     """
     blas, counted = point.get("blas", "openblas"), point.get("payload", False)
     if (blas, counted) not in _BINARIES:
-        known = ", ".join(f"{name!r} with payload {value}" for name, value in _BINARIES)
-        raise FalloffError(f"no xhpl of blas {blas!r} with payload {counted}, only {known}")
-    argv, each = (_BINARIES[blas, counted],), point.get("ranks_per_node", 1)
+        pairs = ", ".join(f"{name!r} with payload {value}" for name, value in _BINARIES)
+        raise FalloffError(f"no xhpl of blas {blas!r} with payload {counted}, only {pairs}")
+    argv, ranks = (_BINARIES[blas, counted],), point.get("ranks_per_node", 1)
     files, limit = {"HPL.dat": hpl_dat.render(point)}, point["timeout_s"]
-    return [Command(argv, point["nodes"] * each, each, files=files, timeout_s=limit)]
+    return [Command(argv, point["nodes"] * ranks, ranks, files=files, timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The `readings` of the trial's one result; where they are printed also its phases and payload and,
     in a simulation, what the simulator took.
     """
     text, point = transcript.executions[-1].stdout, transcript.trial.point
-    found = rows(text)
-    if len(found) != 1:
-        raise Contradictory(f"{len(found)} results where one was expected")
-    row = found[0]
+    printed = rows(text)
+    if len(printed) != 1:
+        raise Contradictory(f"{len(printed)} results where one was expected")
+    row = printed[0]
     for name, size in row.sizes.items():
         wanted = point.get(name, size)
         if size != wanted:
@@ -165,26 +165,26 @@ def parse(transcript: Transcript) -> List[Reading]:
     sent = payload.readings(text)
     if point.get("payload") and not sent:
         raise Cut("the payload table is missing")
-    table = _SIMULATED.search(text)
+    table = SIMULATED.search(text)
     # A simulation computes nothing that could be checked.
     measured = readings(row, checked=transcript.evidence != "simulated")
     return [*measured, *phases(text), *sent, *(simulator(table[0]) if table else [])]
 
 
-def phases(stdout: str) -> List[Reading]:
+def phases(stdout: str) -> list[Reading]:
     """Times [s] of HPL's phases, each the most that any process spent in it; none where they are missing.
 
     hpl_rfact_time is the panels' factorisation with hpl_mxswp_time, the search and exchange of pivots;
     hpl_update_time the trailing matrix's update with hpl_laswp_time, its row swaps; and hpl_ptrsv_time
     the triangular solution. With look-ahead they overlap other processes' phases and need not add up.
     """
-    found = dict(_TIMER.findall(stdout))
+    times = dict(_TIMER.findall(stdout))
     return [
-        Reading(ours, float(found[name]), "s") for name, ours in _PHASES.items() if name in found
+        Reading(ours, float(times[name]), "s") for name, ours in _PHASES.items() if name in times
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """Every complete result in an output that may hold several runs, stopped ones and other lines.
 
     The settings are the number of the run in the file, HPL's version, the variant, N, NB, P and Q. A row
@@ -192,18 +192,18 @@ def results(text: str) -> List[Result]:
     """
     if is_output_of("hpcc", text):
         raise Foreign("an output of HPCC, not of xhpl: it is read as hpcc")
-    found = runs(text)
-    if not found and _MIXED_RESULT in text:
+    printed = runs(text)
+    if not printed and _MIXED_RESULT in text:
         raise Unsupported("a result of HPL-MxP in NVIDIA's form, which has no time")
-    if not found:
+    if not printed:
         raise absent("hpl", text, "an output of HPL 2.x")
-    if not any(run.rows for run in found):
-        last, several = found[-1], f"{len(found)} runs, of which the last is one of"
-        what = several if len(found) > 1 else "an output of"
+    if not any(run.rows for run in printed):
+        last, several = printed[-1], f"{len(printed)} runs, of which the last is one of"
+        what = several if len(printed) > 1 else "an output of"
         why = last.fault or Cut("no row is here")
         raise KINDS[why.kind](f"{what} HPL {last.version or '2.x'} without a result: {why}")
     listed = []
-    for number, run in enumerate(found, start=1):
+    for number, run in enumerate(printed, start=1):
         origin = {"run": number, "version": run.version or "unknown"}
         for row in run.rows:
             settings = {**origin, "variant": row.variant, **row.sizes}
@@ -225,7 +225,7 @@ def _result(run: Run, row: Row, settings: Settings) -> Result:
     return attempt(lambda: readings(row, off=off), settings, note)
 
 
-def readings(row: Row, checked: bool = True, off: float = 0.0) -> List[Reading]:
+def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
     """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual.
 
     The rate may be `off` by this part of what N and time give, beyond the rounding of what is printed.
@@ -244,8 +244,8 @@ def readings(row: Row, checked: bool = True, off: float = 0.0) -> List[Reading]:
         raise Contradictory(f"N = {order} in {seconds} s does not give the {rate} Gflop/s printed")
     if float(seconds) == 0:
         raise Failed(f"the time is printed as {seconds} s: N = {order} is too small to be timed")
-    found = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
-    return [*found, Reading("hpl_residual", row.residual, "1")] if checked else found
+    rates = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
+    return [*rates, Reading("hpl_residual", row.residual, "1")] if checked else rates
 
 
 def operations(order: int) -> float:
@@ -253,20 +253,20 @@ def operations(order: int) -> float:
     return 2 / 3 * order**3 + 3 / 2 * order**2
 
 
-def rows(text: str) -> List[Row]:
+def rows(text: str) -> list[Row]:
     """All results in the complete output of one run of xhpl."""
-    found = runs(text)
-    if len(found) != 1:
-        if not found:
+    printed = runs(text)
+    if len(printed) != 1:
+        if not printed:
             raise absent("hpl", text, "an output of HPL 2.x")
-        raise Contradictory(f"{len(found)} runs of HPL in one output")
-    (run,) = found
+        raise Contradictory(f"{len(printed)} runs of HPL in one output")
+    (run,) = printed
     if run.fault or not run.version:
         raise run.fault or Cut("HPL's title is missing: the beginning of the output is cut off")
     return list(run.rows)
 
 
-def runs(text: str) -> List[Run]:
+def runs(text: str) -> list[Run]:
     """Every run of xhpl in a file of unknown origin; nothing else in it matters, and nothing is raised.
 
     A row is complete when its residual check, or the rule that ends an unchecked row, follows it.
@@ -274,10 +274,14 @@ def runs(text: str) -> List[Run]:
     return [run for run in map(_read, _split(text)) if run]
 
 
-def _split(text: str) -> Iterator[List[str]]:
-    """The lines of each run, and of what lies between runs."""
-    run: List[str] = []
-    for line in _lines(text):
+def _split(text: str) -> Iterator[list[str]]:
+    """The lines of each run, and of what lies between runs, without colours, labels and outer blanks."""
+    run: list[str] = []
+    raw = without_labels(text).replace("\r", "\n").split("\n")
+    lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
+    if _ROW.match(lines[-1]):  # no newline ends it: it may be cut inside its last number
+        lines.pop()
+    for line in lines:
         # NVIDIA's title is part of the run whose HPL title follows within a few lines.
         if (
             _VENDOR_TITLE.match(line)
@@ -293,30 +297,22 @@ def _split(text: str) -> Iterator[List[str]]:
     yield run
 
 
-def _lines(text: str) -> List[str]:
-    """All lines without colours, labels and outer blanks."""
-    raw = without_labels(text).replace("\r", "\n").split("\n")
-    lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
-    # A row that no newline ends may be cut inside its last number.
-    return lines[:-1] if _ROW.match(lines[-1]) else lines
-
-
-def _ended(run: List[str]) -> bool:
+def _ended(run: list[str]) -> bool:
     """Whether the last line is the rule below HPL's last words; a line or two of others may come between."""
     return bool(run) and run[-1].startswith(_RULE) and "End of Tests." in run[-6:-1]
 
 
-def _read(lines: List[str]) -> Optional[Run]:
+def _read(lines: list[str]) -> Optional[Run]:
     """The run that these lines print, or None when they are not a run's."""
     title = _first(_TITLE, lines)
     if title.startswith("1."):
         return Run(
             title, (), Unsupported("its three residual checks are not read, only those of 2.x")
         )
-    found: List[Row] = []
+    complete: list[Row] = []
     pending: Optional[Row] = None
     is_checked = not any(_UNCHECKED in line for line in lines)
-    moments: List[str] = []
+    moments: list[str] = []
     is_new = False  # whether another table has begun since the row
     in_times = False
     orphans = 0  # residuals without a row
@@ -329,12 +325,12 @@ def _read(lines: List[str]) -> Optional[Run]:
         if residual and pending:
             doubt = Cut(f"{_NEIGHBOURS}: another table begins between them") if is_new else None
             checked = {"residual": float(residual["residual"]), "check": residual["check"]}
-            found.append(replace(pending, **checked, doubt=doubt, clock=_off(pending, moments)))
+            complete.append(replace(pending, **checked, doubt=doubt, clock=_off(pending, moments)))
             pending = None
         elif residual:
             orphans += 1
         elif pending and (row or line.startswith(_RULE) and not in_times):
-            found.append(pending)
+            complete.append(pending)
             pending = None
         in_times = line.startswith(_TIMES) or in_times and not line.startswith(_RULE)
         if row:
@@ -342,25 +338,27 @@ def _read(lines: List[str]) -> Optional[Run]:
             pending = Row(" ".join(row["variant"].split()), sizes, row["time"], row["rate"])
             moments, is_new = [], False
     if any(line.startswith(_MIXED) for line in lines):
-        found = [replace(row, variant=f"HPL_MxP {row.variant}") for row in found]
+        complete = [replace(row, variant=f"HPL_MxP {row.variant}") for row in complete]
     version, ended = _first(_VENDOR_TITLE, lines) or title, _ended(lines)
     if not (version or ended or any(map(_AROUND.match, lines))):
-        alone = [replace(row, doubt=Cut(_ONLY_ROWS)) for row in (*found, pending) if row]
+        alone = [replace(row, doubt=Cut(_ONLY_ROWS)) for row in (*complete, pending) if row]
         return Run("", tuple(alone), None) if alone else None
-    if not (version or found or pending or ended):
+    if not (version or complete or pending or ended):
         return None
-    fault = _miscount(lines, len(found)) if ended else _stop(found, pending)
+    fault = _miscount(lines, len(complete)) if ended else _stop(complete, pending)
     finished = _first(_FINISHED, lines)
     # Whoever lost the count may have lost a row as well.
-    lost = fault if ended and (not finished or len(found) < int(finished)) else None
+    lost = fault if ended and (not finished or len(complete) < int(finished)) else None
     if orphans:
         lost = Cut(f"{orphans} residuals stand alone")
     # Only HPL's own count says that no row is missing, so that the clock was wrong and not the residual.
-    is_counted = ended and finished and len(found) == int(finished) and not orphans
+    is_counted = ended and finished and len(complete) == int(finished) and not orphans
     complaint = _first(_COMPLAINT, lines)
     if fault and complaint:
         fault = KINDS[fault.kind](f"{fault}: {complaint}")
-    return Run(version, tuple(_doubted(row, lost, is_counted, is_checked) for row in found), fault)
+    return Run(
+        version, tuple(_doubted(row, lost, is_counted, is_checked) for row in complete), fault
+    )
 
 
 def _doubted(row: Row, lost: Optional[Unreadable], is_counted: bool, is_checked: bool) -> Row:
@@ -375,58 +373,47 @@ def _doubted(row: Row, lost: Optional[Unreadable], is_counted: bool, is_checked:
     return replace(row, doubt=doubt)
 
 
-def _off(row: Row, moments: List[str]) -> str:
+def _off(row: Row, moments: list[str]) -> str:
     """How the dates of a row's test contradict its time, or empty."""
     try:
-        began, ended = (timegm(time.strptime(each, "%b %d %H:%M:%S %Y")) for each in moments)
+        began, ended = (timegm(time.strptime(moment, "%b %d %H:%M:%S %Y")) for moment in moments)
     except (ValueError, OverflowError):
         return ""  # not both are there, or no dates
-    ran, said = ended - began, float(row.time_text)
+    ran, took = ended - began, float(row.time_text)
     # The clock may have gone from summer to winter or back.
-    if min(abs(ran - said + shift) for shift in (0, 3600, -3600)) <= _MOMENT_SLACK_S:
+    if min(abs(ran - took + shift) for shift in (0, 3600, -3600)) <= _MOMENT_SLACK_S:
         return ""
     return f"it ran for {ran:.0f} s by its dates, the row says {row.time_text} s"
 
 
-def _miscount(lines: List[str], printed: int) -> Optional[Unreadable]:
+def _miscount(lines: list[str], printed: int) -> Optional[Unreadable]:
     """How HPL's closing count contradicts the number of rows, if it does."""
     finished, skipped = _first(_FINISHED, lines), _first(_SKIPPED, lines)
     if not finished or not skipped:
         return Cut("HPL's closing count of tests is missing")
     # A test that is skipped for want of memory has no row, one skipped for a singular matrix has.
     if not int(finished) - int(skipped) <= printed <= int(finished):
-        counts = f"HPL counts {finished} tests, {skipped} of them skipped"
-        return Contradictory(f"{counts}, but {printed} results are printed")
+        return Contradictory(
+            f"HPL counts {finished} tests, {skipped} of them skipped, "
+            f"but {printed} results are printed"
+        )
     return None if printed else Failed(f"HPL skipped all of {finished} tests")
 
 
-def _stop(found: List[Row], pending: Optional[Row]) -> Cut:
+def _stop(complete: list[Row], pending: Optional[Row]) -> Cut:
     """Where a run without an end stopped."""
     stop = "HPL did not reach 'End of Tests.': the run was stopped or its output cut off"
     if pending:
         return Cut(f"{stop} before the check of N = {pending.sizes['N']}")
-    return Cut(stop if found else f"{stop} before its first result")
+    return Cut(stop if complete else f"{stop} before its first result")
 
 
-def _first(pattern: "re.Pattern[str]", lines: List[str]) -> str:
+def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
     """The group of the first line that matches, or empty."""
-    return next((found[1] for found in map(pattern.match, lines) if found), "")
+    return next((match[1] for match in map(pattern.match, lines) if match), "")
 
 
-SETTINGS = {
-    "nodes": COUNT,
-    "ranks_per_node": COUNT,
-    **dict.fromkeys(("N", "NB", "P", "Q", "NBMIN", "NDIV", "ALIGNMENT"), COUNT),
-    **dict.fromkeys(("PMAP", "PFACT", "RFACT", "BCAST", "DEPTH", "SWAP"), WHOLE),
-    **dict.fromkeys(("SWAP_THRESHOLD", "L1", "U", "EQUILIBRATION"), WHOLE),
-    "THRESHOLD": REAL,
-    "blas": NAME,
-    "payload": YES_OR_NO,
-    "timeout_s": POSITIVE,
-}
-
-
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
+def seconds(point: Settings, testbed: Description) -> Optional[float]:
     """How long a run takes on paced nodes that never wait [s]; a simulation by its events, of which each column of the matrix
     and each panel makes some on every rank (fitted to the references, mostly within a factor of 2). None of other nodes."""
     if testbed["kind"] == "simulated" and {"N", "NB", "P", "Q"} <= point.keys():
@@ -449,41 +436,49 @@ READINGS = {
     "hpl_ptrsv_time": Quantity("time of HPL's triangular solution", "s"),
     "hpl_residual": Quantity("HPL scaled residual", "1"),
 }
-FACTORS = {
-    "N": Quantity("order of the matrix", "1"),
-    "NB": Quantity("block size of the matrix", "1"),
-    "P": Quantity("rows of the process grid", "1"),
-    "Q": Quantity("columns of the process grid", "1"),
-    "DEPTH": Quantity("depth of look-ahead", "1"),
-    "ranks_per_node": Quantity("MPI processes on each node", "1"),
-    "blas": Quantity("BLAS that HPL was built with"),
-    "variant": Quantity("variant of HPL's algorithm, as an imported file encodes it"),
-    "processes": Quantity("processes, as an imported file names them", "1"),
-    "rpeak": Quantity("theoretical peak of a node, as given for an imported file", "flop/s"),
-}
 
-MARKS = (
-    Mark(r"HPLinpack \d", "an output of HPL"),
-    Mark(r"HPL MxP Result", "an output of HPL-MxP"),
-    Mark(
-        r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
-        r"\d\.\d+e",
-        "rows of HPL's table",
-        weak=True,
-    ),
-)
 
 TOOL = Tool(
     "hpl",
     commands,
-    parse,
     results,
-    SETTINGS,
+    settings={
+        "nodes": COUNT,
+        "ranks_per_node": COUNT,
+        **dict.fromkeys(("N", "NB", "P", "Q", "NBMIN", "NDIV", "ALIGNMENT"), COUNT),
+        **dict.fromkeys(("PMAP", "PFACT", "RFACT", "BCAST", "DEPTH", "SWAP"), WHOLE),
+        **dict.fromkeys(("SWAP_THRESHOLD", "L1", "U", "EQUILIBRATION"), WHOLE),
+        "THRESHOLD": REAL,
+        "blas": NAME,
+        "payload": YES_OR_NO,
+        "timeout_s": POSITIVE,
+    },
     readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    factors={
+        "N": Quantity("order of the matrix", "1"),
+        "NB": Quantity("block size of the matrix", "1"),
+        "P": Quantity("rows of the process grid", "1"),
+        "Q": Quantity("columns of the process grid", "1"),
+        "DEPTH": Quantity("depth of look-ahead", "1"),
+        "ranks_per_node": Quantity("MPI processes on each node", "1"),
+        "blas": Quantity("BLAS that HPL was built with"),
+        "variant": Quantity("variant of HPL's algorithm, as an imported file encodes it"),
+        "processes": Quantity("processes, as an imported file names them", "1"),
+        "rpeak": Quantity("theoretical peak of a node, as given for an imported file", "flop/s"),
+    },
+    marks=(
+        Mark(r"HPLinpack \d", "an output of HPL"),
+        Mark(r"HPL MxP Result", "an output of HPL-MxP"),
+        Mark(
+            r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
+            r"\d\.\d+e",
+            "rows of HPL's table",
+            weak=True,
+        ),
+    ),
     result_line=r"^.*\bW[RC]\d\S* .*\d\.\d+e[+-]\d\d.*$",
     aliases=("xhpl", "linpack"),
     packages=("openmpi-bin", "libopenmpi-dev", "libopenblas-dev"),
     seconds=seconds,
+    parse_trial=parse,
 )

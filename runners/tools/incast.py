@@ -5,11 +5,9 @@ sender's part is, so one part that has to wait for a retransmission timeout dela
 """
 
 import re
-from dataclasses import replace
-from typing import List
 
 from runners.description_rules import COUNT, POSITIVE
-from runners.parsing import GOODPUT, parser, whole
+from runners.parsing import GOODPUT, whole
 from runners.record import (
     Command,
     Contradictory,
@@ -33,7 +31,7 @@ _BLOCK = re.compile(r"^(\d{1,7}) (\d{1,9}\.\d{9})$", re.M)
 _SENDER = re.compile(r"^sender (\d{1,4}): (-?\d{1,12}) timeouts, (-?\d{1,12}) retransmitted$", re.M)
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on each of the nodes from 2 on, then the receiver on node 1."""
     senders = range(RECEIVER + 1, RECEIVER + 1 + point["senders"])
     limit = float(point["timeout_s"])
@@ -53,7 +51,7 @@ def commands(point: Settings) -> List[Command]:
     return [*servers, Command(client, node=RECEIVER, timeout_s=limit)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with its settings.
 
     goodput [bit/s] is that of all counted blocks together; block_time [s] has each block's, from the
@@ -72,7 +70,7 @@ def results(text: str) -> List[Result]:
     if not times or min(times) <= 0:
         raise Contradictory("no block took any time")
     timeouts, repeated = (
-        [None, *(int(one[place]) if int(one[place]) >= 0 else None for one in counts)]
+        [None, *(int(row[place]) if int(row[place]) >= 0 else None for row in counts)]
         for place in (1, 2)
     )
     readings = (
@@ -84,54 +82,43 @@ def results(text: str) -> List[Result]:
     return [Result(readings, {"senders": senders, "block_bytes": size})]
 
 
-_parse = parser("incast", results)
-
-
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The readings of a trial; raises as `results` does, and Cut if there are fewer blocks than the
     program fetches."""
-    point, receiver = transcript.trial.point, transcript.executions
-    fetches = tuple(each for each in receiver if "serve" not in each.argv)
-    readings = _parse(replace(transcript, executions=fetches))
+    point, readings = transcript.trial.point, TOOL.only_result(transcript)
     (times,) = (reading.value for reading in readings if reading.name == "block_time")
     if len(times) < point["blocks_fetched"] and sum(times) < point["fetch_s"]:
         raise Cut(f"{len(times)} of {point['blocks_fetched']} blocks are there")
     return readings
 
 
-SETTINGS = {
-    "senders": COUNT,
-    "block_bytes": COUNT,
-    "blocks_fetched": COUNT,
-    "fetch_s": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-READINGS = {
-    **GOODPUT,
-    "block_time": Quantity(
-        "time from a block's requests to its last byte", "s", dims=("trial", "run")
-    ),
-    "timeouts": Quantity(
-        "retransmission timeouts of the sending node's TCP", "1", dims=("trial", "node")
-    ),
-    "retransmitted": Quantity(
-        "segments that the sending node's TCP sent again", "1", dims=("trial", "node")
-    ),
-}
-FACTORS = {
-    "senders": Quantity("nodes that send to one at the same time", "1"),
-    "block_bytes": Quantity("bytes of a block from each sender", "B"),
-}
-
-MARKS = (Mark(r"^incast: \d+ senders, ", "times of blocks that incast fetched"),)
-
 TOOL = Tool(
     "incast",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        "senders": COUNT,
+        "block_bytes": COUNT,
+        "blocks_fetched": COUNT,
+        "fetch_s": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        **GOODPUT,
+        "block_time": Quantity(
+            "time from a block's requests to its last byte", "s", dims=("trial", "run")
+        ),
+        "timeouts": Quantity(
+            "retransmission timeouts of the sending node's TCP", "1", dims=("trial", "node")
+        ),
+        "retransmitted": Quantity(
+            "segments that the sending node's TCP sent again", "1", dims=("trial", "node")
+        ),
+    },
+    factors={
+        "senders": Quantity("nodes that send to one at the same time", "1"),
+        "block_bytes": Quantity("bytes of a block from each sender", "B"),
+    },
+    marks=(Mark(r"^incast: \d+ senders, ", "times of blocks that incast fetched"),),
+    parse_trial=parse,
 )

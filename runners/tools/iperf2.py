@@ -6,7 +6,6 @@ what arrived, the goodput.
 
 import re
 from collections import Counter
-from typing import Dict, List, Tuple
 
 from runners import iperf_text
 from runners.iperf_text import Row
@@ -30,7 +29,7 @@ _CSV = re.compile(r"^\d{14}[\d.]*,(?:[^,\n]{1,80},){6}", re.M)
 _CUT = "the last row of each stream is missing: stopped or cut off"
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run of a client, each connection of a server, and each of its sums.
 
     `stream` is the connection's number or SUM, `duration_s` its length, `test` of how many streams the rate is. With -i an output of 2.0 that is cut off after its
@@ -51,7 +50,7 @@ def results(text: str) -> List[Result]:
     return usable([result for begin, part in runs for result in _of_run(begin[0], part)])
 
 
-def _of_run(title: str, part: str) -> List[Result]:
+def _of_run(title: str, part: str) -> list[Result]:
     """The results of a client's run, or of all connections of a server."""
     is_server = title.startswith("Server")
     try:
@@ -64,14 +63,18 @@ def _of_run(title: str, part: str) -> List[Result]:
             raise Contradictory(
                 f"rows of streams that did not connect: {', '.join(sorted(strange))}"
             )
-        found = _ends(listed)[1] if is_server else [_client(part, listed)]
-        if not found:
+        streams, ends = _ends(listed)
+        if not is_server:
+            complaint = _COMPLAINT.search(part)
+            if complaint and not ends:
+                raise Failed(f"iperf says: {complaint[0]}")
+            ends = [iperf_text.total(ends, max(streams, len(connected)))]
+        if not ends:
             raise Cut(_CUT)
     except Unreadable as reason:
         return [refused(reason, {})]
     rate = "goodput" if is_server else "sent_rate"
     rows_of = Counter(row.id for row in listed)
-    streams = len(rows_of.keys() - {"SUM"})
     # A server does not say which of its connections a sum is of: what is beside one may be a part of it.
     alone = "one of several streams" if "SUM" in rows_of else "one stream"
     tests = {"SUM": "sum of streams"} if is_server else {"SUM": f"{streams} streams"}
@@ -81,7 +84,7 @@ def _of_run(title: str, part: str) -> List[Result]:
             {"stream": row.id, "duration_s": row.end, "test": tests.get(row.id, alone)},
             _note(row, is_alone=rows_of[row.id] == 1),
         )
-        for row in found
+        for row in ends
     ]
 
 
@@ -93,21 +96,12 @@ def _note(row: Row, is_alone: bool) -> str:
     )
 
 
-def _client(part: str, listed: List[Row]) -> Row:
-    streams, ends = _ends(listed)
-    streams = max(streams, len(set(_CONNECTED.findall(part))))
-    complaint = _COMPLAINT.search(part)
-    if complaint and not ends:
-        raise Failed(f"iperf says: {complaint[0]}")
-    return iperf_text.total(ends, streams)
-
-
-def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
+def _ends(listed: list[Row]) -> tuple[int, list[Row]]:
     """How many streams there are, and the rows that are of a whole connection; raises Unreadable when one is cut off.
 
     With -i a connection's first interval begins at 0 too, and another one follows where it ends.
     """
-    by_stream: Dict[str, List[Row]] = {}
+    by_stream: dict[str, list[Row]] = {}
     for row in listed:
         by_stream.setdefault(row.id, []).append(row)
     whole = []
@@ -124,22 +118,23 @@ def _ends(listed: List[Row]) -> Tuple[int, List[Row]]:
     return len(by_stream.keys() - {"SUM"}), whole
 
 
-READINGS = {
-    **GOODPUT,
-    "sent_rate": Quantity(
-        "TCP payload given to the sender's kernel, what was in its buffers at the end included",
-        "bit/s",
-    ),
-}
-
-MARKS = (
-    Mark(
-        r"^\[ ID\] Interval(?: {5,8}| {12})\S|^Client connecting to .*, (?:TCP|UDP) port|^Server listening on (?:TCP|UDP) port",
-        "an output of iperf 2",
-    ),
-    Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),
-)
-
 TOOL = only_read(
-    "iperf2", results, readings=READINGS, factors=TEST, marks=MARKS, aliases=("iperf",)
+    "iperf2",
+    results,
+    readings={
+        **GOODPUT,
+        "sent_rate": Quantity(
+            "TCP payload given to the sender's kernel, what was in its buffers at the end included",
+            "bit/s",
+        ),
+    },
+    factors=TEST,
+    marks=(
+        Mark(
+            r"^\[ ID\] Interval(?: {5,8}| {12})\S|^Client connecting to .*, (?:TCP|UDP) port|^Server listening on (?:TCP|UDP) port",
+            "an output of iperf 2",
+        ),
+        Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),
+    ),
+    aliases=("iperf",),
 )

@@ -3,9 +3,10 @@
 import json
 import math
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional
 
 from runners import iperf_text
 from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
@@ -72,10 +73,10 @@ _LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
 
-Report = Dict[str, Any]
+Report = dict[str, Any]
 
 
-def options(point: Settings) -> List[str]:
+def options(point: Settings) -> list[str]:
     """The client's options for those settings that a point has and that are not 0."""
     chosen = [name for name in _OPTIONS if point.get(name)]
     return [word for name in chosen for word in (_OPTIONS[name], str(point[name]))]
@@ -92,7 +93,7 @@ def server(node: int, limit: float, *words: str, port: int = PORT) -> Command:
     return Command(argv, node=node, timeout_s=limit, background=True, listens=port)
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server for one test on the receiver, then the client on the sender; both report in JSON.
 
     Both ways at once there are two servers, and two clients together. Of `point`, `sender`, `receiver`
@@ -112,7 +113,7 @@ def commands(point: Settings) -> List[Command]:
     return [*servers, *(replace(other, background=True) for other in others), last, *wait]
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """The readings of one trial (see `readings`), from the reports of both its ends.
 
     Both ways at once, goodput_reverse and retransmits_reverse are those of the test whose server sent,
@@ -120,8 +121,8 @@ def parse(transcript: Transcript) -> List[Reading]:
     `readings` does or when a test is missing, InvalidRun when a report is one of other settings.
     """
     point = transcript.trial.point
-    servers: Dict[str, str] = {}
-    clients: Dict[str, str] = {}
+    servers: dict[str, str] = {}
+    clients: dict[str, str] = {}
     for execution in transcript.executions:
         if execution.tool == "iperf3":
             words = execution.argv
@@ -132,28 +133,28 @@ def parse(transcript: Transcript) -> List[Reading]:
     ways = ("reverse", "forward") if direction == "both" else (direction,)
     if len(clients) < len(ways):
         raise Cut("iperf3 did not run in every direction that was asked for")
-    found = {
+    by_way = {
         way: _of_test({**point, "direction": way}, clients[port], servers.get(port, ""))
         for way, port in zip(ways, sorted(clients))
     }
-    return _both_ways(**found) if direction == "both" else found[direction]
+    return _both_ways(**by_way) if direction == "both" else by_way[direction]
 
 
-def _of_test(point: Settings, client: str, server: str) -> List[Reading]:
+def _of_test(point: Settings, client: str, server: str) -> list[Reading]:
     """The readings of one test, after a check of what it did."""
     report, other = only_report(client), None
     with suppress(Unreadable):  # what is lost with it are readings that the client does not have
         other = reports(server)[0]
-    found = readings(report, other)
+    measured = readings(report, other)
     asked = {name: value for name, value in point.items() if name in _COMPARABLE}
     has = {"protocol": "TCP", "window_bytes": 0, **settings(report)}
     faults = mismatch({"protocol": "TCP", **asked}, has)
     if faults:
         raise InvalidRun("; ".join(faults))
-    return found
+    return measured
 
 
-def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
+def _both_ways(forward: list[Reading], reverse: list[Reading]) -> list[Reading]:
     """The forward test's readings, CPU time of both tests, and the reverse one's of its own way."""
     back = {reading.name: reading for reading in reverse}
     joined = []
@@ -165,7 +166,7 @@ def _both_ways(forward: List[Reading], reverse: List[Reading]) -> List[Reading]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """Every report in an output, in JSON or as text, as a result with the settings that it names."""
     text = without_labels(text)
     if not _REPORT.search(text) and iperf_text.has_rows(text):
@@ -174,7 +175,7 @@ def results(text: str) -> List[Result]:
         begins = [run.start() for run in _RUN.finditer(text)] or [0]
         parts = [text[begin:end] for begin, end in zip(begins, [*begins[1:], len(text)])]
         return usable([_of_text(part) for part in parts])
-    return usable([attempt(lambda: readings(each), settings(each)) for each in reports(text)])
+    return usable([attempt(lambda: readings(report), settings(report)) for report in reports(text)])
 
 
 def _of_text(part: str) -> Result:
@@ -183,11 +184,11 @@ def _of_text(part: str) -> Result:
     named = {"protocol": "TCP", "streams": streams}
     if not part.startswith("Accepted"):  # a server prints the same for both
         named["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
-    known = {name: value for name, value in named.items() if value}
-    return attempt(lambda: _text_readings(part, streams), known, iperf_text.NOTE)
+    stated = {name: value for name, value in named.items() if value}
+    return attempt(lambda: _text_readings(part, streams), stated, iperf_text.NOTE)
 
 
-def _text_readings(part: str, streams: int) -> List[Reading]:
+def _text_readings(part: str, streams: int) -> list[Reading]:
     """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings` does."""
     _refuse_what_it_says(part)
     if "Lost/Total Datagrams" in part:
@@ -195,7 +196,7 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
     listed = iperf_text.rows(part)
     if any(row.role for row in listed):
         raise Unsupported("the text of --bidir is not read: use --json")
-    ends: Dict[str, List[iperf_text.Row]] = {"sender": [], "receiver": []}
+    ends: dict[str, list[iperf_text.Row]] = {"sender": [], "receiver": []}
     for row in listed:
         end = _END.search(row.rest)
         if end and row.start == 0:
@@ -203,29 +204,29 @@ def _text_readings(part: str, streams: int) -> List[Reading]:
     received = iperf_text.total(ends["receiver"], streams)
     if any(row.end > received.end + _LATE_S for row in listed):
         raise Contradictory("the summary ends before its intervals: several runs are mixed")
-    found = [iperf_text.reading(received, "goodput")]
+    measured = [iperf_text.reading(received, "goodput")]
     sent = [row for row in ends["sender"] if row.id == received.id]
     counted = re.match(r"[ \t]+(\d{1,12})[ \t]+sender", sent[0].rest) if len(sent) == 1 else None
     if counted:
-        found.append(Reading("retransmits", int(counted[1]), "1"))
-    return found
+        measured.append(Reading("retransmits", int(counted[1]), "1"))
+    return measured
 
 
 def only_report(text: str) -> Report:
     """The one report in an output; raises Unreadable when there are more or it tells an error."""
-    found = reports(text)
-    if len(found) > 1:
+    listed = reports(text)
+    if len(listed) > 1:
         raise Contradictory("more than one iperf3 report in one output")
-    _refuse_an_error(found[0])
-    return found[0]
+    _refuse_an_error(listed[0])
+    return listed[0]
 
 
-def reports(text: str) -> List[Report]:
+def reports(text: str) -> list[Report]:
     """Every report in `text`, whatever other lines stand around them; at least one."""
     if not text.strip():
         raise Cut("iperf3 printed nothing")
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
-    found: List[Report] = []
+    objects: list[Report] = []
     begin = _BEGIN.search(text)
     while begin:
         try:
@@ -244,21 +245,21 @@ def reports(text: str) -> List[Report]:
             raise Contradictory("iperf3's report is not one that iperf3 writes") from None
         listed = report if isinstance(report, list) else [report]  # `jq --slurp` makes a list
         if _REPORT.match(text, begin.end()):
-            found += [each for each in listed if isinstance(each, dict)]
+            objects += [item for item in listed if isinstance(item, dict)]
         begin = _BEGIN.search(text, end)
-    if not found:
+    if not objects:
         _refuse_what_it_says(text)
         if iperf_text.has_rows(text):
             raise Unsupported("iperf3's report is not a JSON object: it is written by --json")
         raise absent("iperf3", text, "an output of iperf3")
-    return found
+    return objects
 
 
 def _refuse_what_it_says(text: str) -> None:
     """Raises Unreadable with iperf3's own complaint, where it printed one beside or instead of a report."""
-    said = _ERROR.search(text)
-    if said:
-        raise Failed(f"iperf3 says: {said[1]}")
+    complaint = _ERROR.search(text)
+    if complaint:
+        raise Failed(f"iperf3 says: {complaint[1]}")
 
 
 def _refuse_an_error(report: Report) -> None:
@@ -267,21 +268,23 @@ def _refuse_an_error(report: Report) -> None:
         raise Failed(f"iperf3 says: {report['error']}")
 
 
-def _unique(pairs: Sequence[Tuple[str, Any]]) -> Report:
+def _unique(pairs: Sequence[tuple[str, Any]]) -> Report:
     """A JSON object; of --bidir iperf3 3.7 to 3.10 wrote the sums of both ways under one name."""
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    table = dict(pairs)
+    if len(table) == len(pairs):
+        return table
     sums = [name for name, _ in pairs if name.startswith("sum")]
     if len(set(sums)) < len(sums):
-        remedy = "use iperf3 3.12, or run each way by itself"
-        raise Unsupported(f"iperf3's report of --bidir gives both ways one name: {remedy}")
-    if any(value != found[name] for name, value in pairs if name not in _OF_EACH_STREAM):
+        raise Unsupported(
+            "iperf3's report of --bidir gives both ways one name: "
+            "use iperf3 3.12, or run each way by itself"
+        )
+    if any(value != table[name] for name, value in pairs if name not in _OF_EACH_STREAM):
         raise Contradictory("iperf3's report has two values for one name: reports are mixed")
-    return found
+    return table
 
 
-def settings(report: Report) -> Dict[str, Any]:
+def settings(report: Report) -> dict[str, Any]:
     """The settings that a report names, under the names of a trial's settings, and the version."""
     asked = part(report, "start", "test_start")
     direction = "reverse" if asked.get("reverse") else "forward"
@@ -300,7 +303,7 @@ def settings(report: Report) -> Dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
+def readings(report: Report, server: Optional[Report] = None) -> list[Reading]:
     """What a test measured, from its client's report and, where it is there, its server's.
 
     goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the sender,
@@ -316,15 +319,15 @@ def readings(report: Report, server: Optional[Report] = None) -> List[Reading]:
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         raise Unsupported(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
-    found = _goodput(report)
+    rates = _goodput(report)
     if _goes_both_ways(report):
         back = _goodput(report, "_bidir_reverse")
-        found += [replace(reading, name=f"{reading.name}_reverse") for reading in back]
+        rates += [replace(reading, name=f"{reading.name}_reverse") for reading in back]
     mss = start.get("tcp_mss", start.get("tcp_mss_default"))
     if is_number(mss) and mss >= 1:
-        found.append(Reading("mss", mss, "B"))
+        rates.append(Reading("mss", mss, "B"))
     return [
-        *found,
+        *rates,
         *_round_trip(sender or {}),
         *_intervals(receiver or {}),
         *(_cpu(report, bool(asked["reverse"])) if "reverse" in asked else []),
@@ -335,7 +338,7 @@ def _goes_both_ways(report: Report) -> bool:
     return "sum_received_bidir_reverse" in part(report, "end")
 
 
-def _goodput(report: Report, way: str = "") -> List[Reading]:
+def _goodput(report: Report, way: str = "") -> list[Reading]:
     """What the receiver counted, and the sender's retransmits, which only some systems count."""
     total = part(report, "end", f"sum_received{way}")
     rate, counted = total.get("bits_per_second"), total.get("bytes")
@@ -355,22 +358,22 @@ def _goodput(report: Report, way: str = "") -> List[Reading]:
         raise Contradictory(
             f"iperf3's end.sum_received{way} contradicts itself: bytes, time and rate"
         )
-    found = [Reading("goodput", rate, "bit/s")]
+    measured = [Reading("goodput", rate, "bit/s")]
     retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
     if is_number(retransmits) and retransmits >= 0:
-        found.append(Reading("retransmits", retransmits, "1"))
-    return found
+        measured.append(Reading("retransmits", retransmits, "1"))
+    return measured
 
 
-def _round_trip(report: Report) -> List[Reading]:
+def _round_trip(report: Report) -> list[Reading]:
     """The mean over the streams that this end sent; of the others it does not know the sender's."""
     senders = [part(stream, "sender") for stream in _list(part(report, "end"), "streams")]
     means = [sender.get("mean_rtt") for sender in senders if sender.get("sender", True)]
-    known = [mean for mean in means if is_number(mean) and mean > 0]
-    return [Reading("rtt_mean", sum(known) / len(known) / 1e6, "s")] if known else []
+    positive = [mean for mean in means if is_number(mean) and mean > 0]
+    return [Reading("rtt_mean", sum(positive) / len(positive) / 1e6, "s")] if positive else []
 
 
-def _intervals(report: Report) -> List[Reading]:
+def _intervals(report: Report) -> list[Reading]:
     """The full intervals of what this end received; after the last one a server adds a fragment."""
     sums = [part(interval, "sum") for interval in _list(report, "intervals")]
     names = ("seconds", "bits_per_second")
@@ -382,7 +385,7 @@ def _intervals(report: Report) -> List[Reading]:
     return [Reading("goodput_interval", rates, "bit/s")] if rates else []
 
 
-def _cpu(report: Report, reverse: bool) -> List[Reading]:
+def _cpu(report: Report, reverse: bool) -> list[Reading]:
     """iperf3 measures its own process, in % of one core; a server is not told of its client's."""
     used = part(report, "end", "cpu_utilization_percent")
     client, server = used.get("host_total"), used.get("remote_total")
@@ -398,7 +401,7 @@ def _cpu(report: Report, reverse: bool) -> List[Reading]:
     ]
 
 
-def _list(parent: Report, name: str) -> List[Any]:
+def _list(parent: Report, name: str) -> list[Any]:
     value = parent.get(name)
     return value if isinstance(value, list) else []
 
@@ -426,62 +429,51 @@ OF_TCP = {
     "window_bytes": WHOLE,
 }
 
-SETTINGS = {"sender": COUNT, "receiver": COUNT, **OF_TCP}
-
-
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
-    """How long a run takes, but for its beginning and end [s]."""
-    return point.get("omit_s", 0) + point.get("duration_s", 0)
-
-
-READINGS = {
-    **GOODPUT,
-    "goodput_reverse": Quantity("TCP payload received the other way at the same time", "bit/s"),
-    "goodput_interval": Quantity(
-        "TCP payload received in each interval", "bit/s", dims=("trial", "interval")
-    ),
-    "retransmits": Quantity("TCP segments sent again", "1"),
-    "retransmits_reverse": Quantity("TCP segments sent again the other way", "1"),
-    "mss": Quantity("TCP maximum segment size", "B"),
-    "rtt_mean": Quantity("mean round-trip time as the sending kernel estimates it", "s"),
-    "cpu_sender": Quantity(
-        "share of one core at the sending end (both ways: at the sender), as the tool says", "1"
-    ),
-    "cpu_receiver": Quantity(
-        "share of one core at the receiving end (both ways: at the receiver), as the tool says", "1"
-    ),
-    "cpu_source": Quantity("where cpu_sender and cpu_receiver are from"),
-}
-FACTORS = {
-    **ENDS,
-    "direction": Quantity(
-        "direction of the data: from sender to receiver (forward), back (reverse) or both at once"
-    ),
-    "streams": Quantity("parallel TCP streams", "1"),
-    "window_bytes": Quantity("socket buffer asked for (0: the kernel's choice)", "B"),
-    "congestion_control": Quantity("TCP congestion control"),
-}
-
-MARKS = (
-    Mark(r"^(?:\^C)?(?:\[\s*)?\{\s*\"start\"", "an iperf3 JSON output"),
-    Mark(r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
-    Mark(
-        r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",
-        "a text output of iperf3",
-    ),
-    Mark(r"^\[ ID\](?:\[Role\])? Interval {11}\S", "a text output of iperf3"),
-)
 
 TOOL = Tool(
     "iperf3",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    {"sender": COUNT, "receiver": COUNT, **OF_TCP},
+    readings={
+        **GOODPUT,
+        "goodput_reverse": Quantity("TCP payload received the other way at the same time", "bit/s"),
+        "goodput_interval": Quantity(
+            "TCP payload received in each interval", "bit/s", dims=("trial", "interval")
+        ),
+        "retransmits": Quantity("TCP segments sent again", "1"),
+        "retransmits_reverse": Quantity("TCP segments sent again the other way", "1"),
+        "mss": Quantity("TCP maximum segment size", "B"),
+        "rtt_mean": Quantity("mean round-trip time as the sending kernel estimates it", "s"),
+        "cpu_sender": Quantity(
+            "share of one core at the sending end (both ways: at the sender), as the tool says", "1"
+        ),
+        "cpu_receiver": Quantity(
+            "share of one core at the receiving end (both ways: at the receiver), as the tool says",
+            "1",
+        ),
+        "cpu_source": Quantity("where cpu_sender and cpu_receiver are from"),
+    },
+    factors={
+        **ENDS,
+        "direction": Quantity(
+            "direction of the data: from sender to receiver (forward), back (reverse) or both at once"
+        ),
+        "streams": Quantity("parallel TCP streams", "1"),
+        "window_bytes": Quantity("socket buffer asked for (0: the kernel's choice)", "B"),
+        "congestion_control": Quantity("TCP congestion control"),
+    },
+    marks=(
+        Mark(r"^(?:\^C)?(?:\[\s*)?\{\s*\"start\"", "an iperf3 JSON output"),
+        Mark(r"\A\s*\{\s*\"(?:error|event)\"", "an iperf3 JSON output"),
+        Mark(
+            r"^iperf3: (?:error|interrupt)|^Connecting to host |^Server listening on \d",
+            "a text output of iperf3",
+        ),
+        Mark(r"^\[ ID\](?:\[Role\])? Interval {11}\S", "a text output of iperf3"),
+    ),
     result_line=r'^\s*"end":.*$',
     packages=("iperf3",),
-    seconds=seconds,
+    seconds=lambda point, testbed: point.get("omit_s", 0) + point.get("duration_s", 0),
+    parse_trial=parse,
 )

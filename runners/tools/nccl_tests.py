@@ -6,7 +6,6 @@ is the rate that each link carries: the algorithm's times a factor of the operat
 
 import re
 from decimal import Decimal
-from typing import List, Match
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -16,13 +15,11 @@ from runners.parsing import (
     TEST,
     attempt,
     in_unit,
-    lost_sizes,
     message_sizes,
-    not_understood,
     only_read,
     parts,
     rate_agrees,
-    strange_lines,
+    table_note,
     usable,
     without_rows,
 )
@@ -43,7 +40,7 @@ _TYPE = re.compile(r"^[ \t]*\d+[ \t]+\d+[ \t]+([a-z]\w*(?:[ \t]+[a-z]\w*)?)", re
 _OUT_OF_BOUNDS = re.compile(r"^[ \t]*# Out of bounds values : (\d{1,12}) (\w+)", re.M)
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each table in the file, with its largest size in bytes and, as far as printed, test, version and ranks.
 
     The readings are lists over the sizes: message_size [B], collective_time [s] and bus_bandwidth [B/s]. Raises Unreadable
@@ -52,16 +49,16 @@ def results(text: str) -> List[Result]:
     heads, tables = list(_HEAD.finditer(text)), parts(text, _HEAD)
     # What a run says of itself stands between the table before it and its own.
     begins = [0, *(head.end() for head in heads)]
-    found = [
+    table_results = [
         _result(text[begin : head.start()], head, table)
         for begin, (head, table) in zip(begins, tables)
     ]
-    if not found:
+    if not table_results:
         raise absent("nccl_tests", text, "an output of nccl-tests or rccl-tests")
-    return usable(found, "an output of nccl-tests without a usable table: ")
+    return usable(table_results, "an output of nccl-tests without a usable table: ")
 
 
-def _result(before: str, head: Match, table: str) -> Result:
+def _result(before: str, head: re.Match, table: str) -> Result:
     body = table[table.index(head[0]) :]
     settings = {}
     if started := list(_STARTED.finditer(before)):
@@ -75,12 +72,11 @@ def _result(before: str, head: Match, table: str) -> Result:
     sizes = [int(row[1]) for row in _ROW.finditer(body)]
     if sizes:
         settings["largest_bytes"] = sizes[-1]
-    notes = [not_understood(strange_lines(body, _ROW)), lost_sizes(sizes)]
     version = f"nccl-tests {settings.get('version', 'of an unknown version')}"
-    return attempt(lambda: _readings(body, version), settings, "; ".join(filter(None, notes)))
+    return attempt(lambda: _readings(body, version), settings, table_note(body, _ROW, sizes))
 
 
-def _readings(body: str, version: str) -> List[Reading]:
+def _readings(body: str, version: str) -> list[Reading]:
     rows = list(_ROW.finditer(body))
     if not rows:
         raise without_rows(body, version)
@@ -109,25 +105,21 @@ def _readings(body: str, version: str) -> List[Reading]:
     ]
 
 
-MARKS = (
-    Mark(
-        r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b",
-        "an output of nccl-tests or rccl-tests",
-    ),
-)
-
-READINGS = {
-    **{name: COLLECTIVES[name] for name in ("message_size", "collective_time")},
-    "bus_bandwidth": Quantity(
-        "rate of each link in a collective operation", "B/s", ("trial", "message")
-    ),
-}
-
 TOOL = only_read(
     "nccl_tests",
     results,
-    readings=READINGS,
+    readings={
+        **{name: COLLECTIVES[name] for name in ("message_size", "collective_time")},
+        "bus_bandwidth": Quantity(
+            "rate of each link in a collective operation", "B/s", ("trial", "message")
+        ),
+    },
     factors={**TEST, **PROCESSES, **DATATYPE},
-    marks=MARKS,
+    marks=(
+        Mark(
+            r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b",
+            "an output of nccl-tests or rccl-tests",
+        ),
+    ),
     aliases=("nccl", "rccl"),
 )

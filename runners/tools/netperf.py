@@ -6,7 +6,7 @@ Read are its classic tables and key=value lines (-k). Units are those of netperf
 
 import re
 from contextlib import suppress
-from typing import Dict, List, Optional, Tuple
+from typing import Optional
 
 from runners.outputs import absent
 from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, parts, usable
@@ -63,7 +63,7 @@ _OWN_LINE = re.compile(r"[\d.\s-]*$|\s*(?:!!!|[A-Z][A-Z_0-9]*(?:\[\d+\])?=)")
 _OTHER_FORM = "no throughput with its unit is here, as with -P 0, -o or -O: use -k"
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """Every test in an output as a result, with its name and any warning about its confidence.
 
     goodput [bit/s] is what the receiver counted over the time until it had all; a request/response test has
@@ -71,7 +71,7 @@ def results(text: str) -> List[Result]:
     """
     if not text.strip():
         raise Cut("netperf printed nothing")
-    found = []
+    tests = []
     # Complaints may precede the first banner, and with -P 0 there is none.
     for begin, test in parts(text, _BANNER, _SIZES_HEADING) or [(None, text)]:
         name = begin[1] if begin and begin.re is _BANNER else ""
@@ -82,18 +82,18 @@ def results(text: str) -> List[Result]:
             sizes = ((ours, fields.get(theirs, "").strip()) for theirs, ours in _SIZES.items())
             settings.update((ours, int(size)) for ours, size in sizes if size.isdecimal())
         note = warning[1] if warning else ""
-        found.append(attempt(lambda: [_reading(name, test)], settings, note))
-    return usable(found)
+        tests.append(attempt(lambda: [_reading(name, test)], settings, note))
+    return usable(tests)
 
 
 def _reading(name: str, text: str) -> Reading:
     """What one test measured."""
     if name.startswith("UDP") or re.search(r"^PROTOCOL=UDP", text, re.M):
         raise Unsupported("it is a test of UDP, whose throughput says nothing about TCP")
-    found = _keyval(text) or _table(text)
-    if not {"THROUGHPUT", "THROUGHPUT_UNITS"} <= set(found):
+    fields = _keyval(text) or _table(text)
+    if not {"THROUGHPUT", "THROUGHPUT_UNITS"} <= set(fields):
         raise _without_throughput(text)
-    printed, unit = found["THROUGHPUT"].strip(), found["THROUGHPUT_UNITS"].strip()
+    printed, unit = fields["THROUGHPUT"].strip(), fields["THROUGHPUT_UNITS"].strip()
     if not re.fullmatch(_NUMBER, printed):
         raise Contradictory(f"netperf's THROUGHPUT is not a number: {printed[:40]}")
     value, factor = float(printed), _UNITS.get(unit.replace("/s", ""))
@@ -105,8 +105,8 @@ def _reading(name: str, text: str) -> Reading:
         raise Unsupported(f"netperf's unit {unit} is not one that can be trusted: use -f m")
     if value < _LEAST:
         raise Unsupported(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
-    if "REQUEST/RESPONSE" in name or "Send|Recv" in found.get("DIRECTION", ""):
-        return Reading("transaction_rate", value * factor / _exchanged_bits(found), "1/s")
+    if "REQUEST/RESPONSE" in name or "Send|Recv" in fields.get("DIRECTION", ""):
+        return Reading("transaction_rate", value * factor / _exchanged_bits(fields), "1/s")
     return Reading("goodput", value * factor, "bit/s")
 
 
@@ -132,15 +132,15 @@ def _without_throughput(text: str) -> Unreadable:
     return Unsupported(_OTHER_FORM) if is_other and not _CLASSIC.search(text) else cut
 
 
-def _exchanged_bits(found: Dict[str, str]) -> float:
+def _exchanged_bits(fields: dict[str, str]) -> float:
     """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
-    sizes = [found.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
+    sizes = [fields.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
     if not all(re.fullmatch(r"\d{1,12}", size) for size in sizes) or not sum(map(int, sizes)):
         raise Unsupported("the sizes of request and response are missing: leave out -f")
     return 8 * sum(map(int, sizes))
 
 
-def _keyval(text: str) -> Dict[str, str]:
+def _keyval(text: str) -> dict[str, str]:
     """The fields of -k, which stand together; other lines such as NODES=4 may be a script's."""
     blocks = [_KEYVAL.findall(block[0]) for block in _KEYVALS.finditer(text)]
     pairs = [pair for block in blocks if "THROUGHPUT" in dict(block) for pair in block]
@@ -149,7 +149,7 @@ def _keyval(text: str) -> Dict[str, str]:
     return dict(pairs)
 
 
-def _headings(text: str) -> Tuple[Optional["re.Match[str]"], int]:
+def _headings(text: str) -> tuple[Optional[re.Match[str]], int]:
     """The last line of a classic table's headings, if it is there, and how many numbers the row below it has."""
     headings, count = _STREAM.search(text), 5
     if not headings:
@@ -157,7 +157,7 @@ def _headings(text: str) -> Tuple[Optional["re.Match[str]"], int]:
     return headings, count + (4 if headings and "%" in headings[2] else 0)
 
 
-def _table(text: str) -> Dict[str, str]:
+def _table(text: str) -> dict[str, str]:
     """The fields of the classic tables, under the names of -k: of streams three sizes, of exchanges four, then time
     and rate, and perhaps CPU and service demand of both ends.
 
@@ -173,28 +173,31 @@ def _table(text: str) -> Dict[str, str]:
         return {}
     cells = numbers[0].split()
     is_rate = headings[1].lower() == "per sec"
-    found = {
+    fields = {
         "THROUGHPUT": cells[sizes + 1],
         "THROUGHPUT_UNITS": "Trans/s" if is_rate else f"{headings[1].strip()}/s",
     }
     names = ("REQUEST_SIZE", "RESPONSE_SIZE") if sizes == 4 else ("LOCAL_SEND_SIZE",)
-    return {**found, **dict(zip(names, cells[2:]))}
+    return {**fields, **dict(zip(names, cells[2:]))}
 
 
-READINGS = {
-    **GOODPUT,
-    "transaction_rate": Quantity("requests that were answered", "1/s"),
-}
-
-MARKS = (
-    Mark(r"^[ \t]*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ", "an output of netperf"),
+TOOL = only_read(
+    "netperf",
+    results,
+    readings={
+        **GOODPUT,
+        "transaction_rate": Quantity("requests that were answered", "1/s"),
+    },
+    factors={
+        **TEST,
+        **REQUEST,
+        "response_bytes": Quantity("size of the answers to requests", "B"),
+        "send_bytes": Quantity("bytes that are given to the kernel at once", "B"),
+    },
+    marks=(
+        Mark(
+            r"^[ \t]*(?:MIGRATED )?(?:TCP|UDP|SCTP|OMNI) .*TEST (?:from|to) ",
+            "an output of netperf",
+        ),
+    ),
 )
-
-FACTORS = {
-    **TEST,
-    **REQUEST,
-    "response_bytes": Quantity("size of the answers to requests", "B"),
-    "send_bytes": Quantity("bytes that are given to the kernel at once", "B"),
-}
-
-TOOL = only_read("netperf", results, readings=READINGS, factors=FACTORS, marks=MARKS)

@@ -7,14 +7,15 @@ Their names are those of runners/src/simulated.h.
 import json
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from statistics import mean, median
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any
 
 from runners import executables, provenance
 from runners.description_rules import COUNT, POSITIVE
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -71,25 +72,25 @@ _WORK = {
 }
 
 # A turn's measurements: kind -> {(m, n, k): work per second}.
-_Sizes = Tuple[int, int, int]
+_Sizes = tuple[int, int, int]
 _Turn = Mapping[str, Mapping[_Sizes, float]]
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One run on node 1, with `duration_s` for each measurement, each made five times, and STREAM
     arrays of `array_mib` MiB."""
     argv = ("node_rates", str(point["duration_s"]), str(point["array_mib"]))
     return [Command(argv, timeout_s=_LIMIT_S)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
     estimates, settings = of_turns(text)
     readings = (Reading(name, median(estimates[name]), unit) for name, unit in UNITS.items())
     return [Result(tuple(readings), settings)]
 
 
-def half_length(lengths: Sequence[float], rates: Sequence[float]) -> Tuple[float, float]:
+def half_length(lengths: Sequence[float], rates: Sequence[float]) -> tuple[float, float]:
     """F and h of r(k) = F k / (k + h): the rate of long loops, and the length k that halves it.
 
     In 1/k this is a line, 1/r = 1/F + (h/F) / k, after Hockney's n_1/2 (Hockney and Jesshope,
@@ -115,7 +116,7 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(left, right))
 
 
-def _estimate(turn: _Turn) -> Dict[str, float]:
+def _estimate(turn: _Turn) -> dict[str, float]:
     """The rates of one turn, with the equations of simulated.h: DGEMM takes 2 m n k / F (1 + k_half / k)
     (1 + mn_half / min(m, n)), DTRSM of order k the share of F (1 + k_half / k)."""
     square = turn["dgemm"]
@@ -137,7 +138,7 @@ def _estimate(turn: _Turn) -> Dict[str, float]:
     }
 
 
-def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
+def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
     """The seven rates by name, each over the turns of a run, in the order and units of UNITS; and
     the run's settings.
 
@@ -146,23 +147,27 @@ def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
     head = whole("node_rates", text, _HEAD)
     count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
     rows = _ROW.findall(text)
-    turns: Dict[int, Dict[str, Dict[_Sizes, float]]] = {}
+    turns: dict[int, dict[str, dict[_Sizes, float]]] = {}
     for turn, kind, m, n, k, seconds, repetitions in rows:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
         if work <= 0 or float(seconds) < window:
-            row = f"{repetitions} x {kind} {m} {n} {k} in {seconds} s"
-            raise Contradictory(f"node_rates reports {row}")
+            raise Contradictory(
+                f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
+            )
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
-    found = list(turns.values())
-    measured = [{(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in found]
+    measured_turns = list(turns.values())
+    measured = [
+        {(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in measured_turns
+    ]
     is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
-    if not is_announced or any(len(each) != measurements for each in measured):
-        announced = f"{count} turns of {measurements} measurements"
-        raise Contradictory(f"node_rates announces {announced}, other rows follow")
+    if not is_announced or any(len(of_turn) != measurements for of_turn in measured):
+        raise Contradictory(
+            f"node_rates announces {count} turns of {measurements} measurements, other rows follow"
+        )
     try:
-        estimates = [_estimate(turn) for turn in found]
-        ((length, _, _),) = found[0]["triad"]
+        estimates = [_estimate(turn) for turn in measured_turns]
+        ((length, _, _),) = measured_turns[0]["triad"]
     except (KeyError, ValueError, ZeroDivisionError):
         needed = ", ".join(_WORK)
         raise Contradictory(f"node_rates did not measure all of {needed} in every turn") from None
@@ -170,14 +175,17 @@ def of_turns(text: str) -> Tuple[Dict[str, List[float]], Settings]:
     return {name: [estimate[name] for estimate in estimates] for name in UNITS}, settings
 
 
-parse = parser("node_rates", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "duration_s": POSITIVE,
-    "array_mib": POSITIVE,
-}
-
-TOOL = Tool("node_rates", commands, parse, results, SETTINGS, packages=("libopenblas-dev",))
+TOOL = Tool(
+    "node_rates",
+    commands,
+    results,
+    settings={
+        "nodes": COUNT,
+        "duration_s": POSITIVE,
+        "array_mib": POSITIVE,
+    },
+    packages=("libopenblas-dev",),
+)
 
 
 def run_here() -> str:
@@ -199,10 +207,11 @@ def run_on(testbed: Any, interconnect: str) -> str:
     point = {"interconnect": interconnect, **_settings(_ON_TESTBED_S)}
     trial = Trial("rates", "survey", "node_rates", 0, 1, point)
     transcript = testbed.run(trial, commands(point))
-    reason = judge(transcript, parse).reason
+    reason = judge(transcript, TOOL.parse).reason
     if reason:
-        what = f"the rates of a node of testbed {testbed.name}"
-        raise FalloffError(f"{what} cannot be measured: {reason}")
+        raise FalloffError(
+            f"the rates of a node of testbed {testbed.name} cannot be measured: {reason}"
+        )
     return transcript.executions[-1].stdout
 
 
@@ -224,15 +233,11 @@ def as_toml(output: str, machine: str = "") -> str:
     return "\n".join(lines)
 
 
-def array_mib(processors: Path = _PROCESSORS) -> int:
+def array_mib() -> int:
     """The size of each STREAM array in MiB: four times all last-level caches of the machine
-    together, as STREAM's rules require, and never small.
-
-    `processors` is the kernel's folder of processors, with
-    cpu*/cache/index*/{level,size,shared_cpu_list}.
-    """
-    sizes: Dict[int, Dict[str, int]] = {}
-    for cache in processors.glob("cpu[0-9]*/cache/index[0-9]*"):
+    together, as STREAM's rules require, and never small."""
+    sizes: dict[int, dict[str, int]] = {}
+    for cache in _PROCESSORS.glob("cpu[0-9]*/cache/index[0-9]*"):
         level, size, shared = (
             (cache / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
         )
@@ -241,5 +246,5 @@ def array_mib(processors: Path = _PROCESSORS) -> int:
     return max(_LEAST_ARRAY_MIB, -(-4 * last_level_kib // 1024))
 
 
-def _settings(duration_s: float) -> Dict[str, Any]:
+def _settings(duration_s: float) -> dict[str, Any]:
     return {"duration_s": duration_s, "array_mib": array_mib()}

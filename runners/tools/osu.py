@@ -7,7 +7,6 @@ were changed to 2^20 say so above their table.
 import re
 from dataclasses import replace
 from decimal import Decimal
-from typing import List, Match
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -16,13 +15,11 @@ from runners.parsing import (
     TEST,
     attempt,
     in_unit,
-    lost_sizes,
     message_sizes,
-    not_understood,
     only_read,
     parts,
     refused,
-    strange_lines,
+    table_note,
     usable,
     without_interrupted,
     without_rows,
@@ -58,7 +55,7 @@ _NO_TITLE = Cut("a table's title is missing, and with it the test and the versio
 _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each table in the file, with its test, version and largest size in bytes.
 
     The readings are lists over the sizes: message_size [B], and message_time [s] or message_bandwidth [B/s] of
@@ -66,18 +63,18 @@ def results(text: str) -> List[Result]:
     early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
     tables = parts(text, _TITLE, _OTHER_COLUMNS)
-    found = [
+    table_results = [
         _result(begin, table) if begin.re is _TITLE else refused(_NO_TITLE, {})
         for begin, table in tables
     ]
     if not _TITLE.search(text):
         raise absent("osu", text, "an output of the OSU Micro-Benchmarks")
     sizes = [[int(row[1]) for row in _ROW.finditer(table)] for _, table in tables]
-    found = without_interrupted(found, sizes)
-    return usable(found, "an output of OSU without a usable table: ")
+    table_results = without_interrupted(table_results, sizes)
+    return usable(table_results, "an output of OSU without a usable table: ")
 
 
-def _result(title: Match, body: str) -> Result:
+def _result(title: re.Match, body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     test = test.lower().replace(" / message rate", "")
     settings = {"test": test, "version": title[3] or "unknown"}
@@ -87,21 +84,21 @@ def _result(title: Match, body: str) -> Result:
         settings["test"] = f"{test} {buffers[1]} to {buffers[2]}".lower()
     if test == "multiple bandwidth" and (pairs := _PAIRS.search(body)):
         settings["pairs"] = int(pairs[1])
-    columns = _COLUMNS.search(body)
-    note = not_understood(strange_lines(body[columns.end() :], _ROW)) if columns else ""
-    result = attempt(lambda: _readings(test, settings["version"], body), settings, note)
+    result = attempt(lambda: _readings(test, settings["version"], body), settings)
     if not result.readings:
         return result
     sizes = result.readings[0].value
     settings["largest_bytes"] = sizes[-1]
-    return replace(result, note="; ".join(filter(None, [note, lost_sizes(sizes)])))
+    return replace(result, note=table_note(body[_COLUMNS.search(body).end() :], _ROW, sizes))
 
 
-def _readings(test: str, version: str, body: str) -> List[Reading]:
+def _readings(test: str, version: str, body: str) -> list[Reading]:
     reading = _TESTS.get(test, _COLLECTIVE if _OPERATION.fullmatch(test) else "")
     if not reading:
-        what = "only latencies and bandwidths between processes, and blocking collective operations"
-        raise Unsupported(f"OSU's test {test!r} is not read, {what}")
+        raise Unsupported(
+            f"OSU's test {test!r} is not read, "
+            "only latencies and bandwidths between processes, and blocking collective operations"
+        )
     columns = _COLUMNS.search(body)
     if not columns and _OTHER_COLUMNS.search(body):
         raise Unsupported("its columns are not read, only Latency (us) and Bandwidth (MB/s)")
@@ -121,13 +118,11 @@ def _readings(test: str, version: str, body: str) -> List[Reading]:
     return [sizes, Reading("message_bandwidth", in_unit(printed, Decimal(mega)), "B/s")]
 
 
-MARKS = (Mark(r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),)
-
 TOOL = only_read(
     "osu",
     results,
     readings=COLLECTIVES,
     factors={**TEST, **DATATYPE},
-    marks=MARKS,
+    marks=(Mark(r"# OSU \S+ .{1,80} Test", "an output of the OSU Micro-Benchmarks"),),
     aliases=("omb",),
 )

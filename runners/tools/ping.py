@@ -6,11 +6,10 @@ sequence number, in where it begins, and in their last lines.
 
 import re
 from statistics import median
-from typing import Any, List, Mapping
 
 from runners.description_rules import COUNT
 from runners.outputs import absent
-from runners.parsing import ENDS, REQUEST, attempt, half_digit, parser, usable, without_labels
+from runners.parsing import ENDS, REQUEST, attempt, half_digit, parts, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -47,7 +46,7 @@ _END = re.compile(
 )
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """`count` echo requests from the sender to the receiver, addresses not looked up."""
     address, count = f"{{node{point['receiver']}}}", point["count"]
     argv = ("ping", "-n", "-i", str(INTERVAL_S), "-c", str(count), address)
@@ -55,20 +54,18 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, node=point["sender"], timeout_s=limit)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run in an output: round_trip_time in s, the median of all replies, and ping_loss, the lost share.
 
     Raises Unreadable when no run can be used.
     """
     text = without_labels(text).replace("\r", "\n")
-    heads = [head.start() for head in _HEAD.finditer(text)] or [0]
-    borders = [0, *heads[1:], len(text)]  # complaints may precede the first line
-    runs = [text[begin:end] for begin, end in zip(borders, borders[1:])]
+    runs = [run for _, run in parts(text, _HEAD)] or [text]
     sizes = [dict(zip(("request_bytes",), map(int, _SIZE.findall(run)))) for run in runs]
     return usable([attempt(lambda: _readings(run), size) for run, size in zip(runs, sizes)])
 
 
-def _readings(run: str) -> List[Reading]:
+def _readings(run: str) -> list[Reading]:
     summaries = _SUMMARY.findall(run)
     if not summaries:
         if not _HEAD.search(run):
@@ -108,36 +105,22 @@ def _readings(run: str) -> List[Reading]:
     ]
 
 
-parse = parser("ping", results)
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "count": COUNT,
-}
-
-
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> float:
-    """How long a run takes, but for the round trips [s]."""
-    return point.get("count", 0) * INTERVAL_S
-
-
-READINGS = {
-    "round_trip_time": Quantity("median round-trip time", "s"),
-    "ping_loss": Quantity("share of pings without a reply", "1"),
-}
-
-MARKS = (Mark(r"^PING \S+ ", "an output of ping"),)
-
 TOOL = Tool(
     "ping",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "count": COUNT,
+    },
+    readings={
+        "round_trip_time": Quantity("median round-trip time", "s"),
+        "ping_loss": Quantity("share of pings without a reply", "1"),
+    },
     factors={**ENDS, **REQUEST},
-    marks=MARKS,
+    marks=(Mark(r"^PING \S+ ", "an output of ping"),),
     result_line=r"^(?:rtt|round-trip) min.*$",
     packages=("iputils-ping",),
-    seconds=seconds,
+    seconds=lambda point, testbed: point.get("count", 0) * INTERVAL_S,  # but for the round trips
 )

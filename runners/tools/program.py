@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Optional
 
 from runners import executables, pace
 from runners.description_rules import COUNT, NAME, POSITIVE
@@ -10,6 +10,7 @@ from runners.parsing import COMPUTED, computed
 from runners.record import (
     Command,
     Cut,
+    Description,
     FalloffError,
     Foreign,
     Quantity,
@@ -23,7 +24,7 @@ from runners.record import (
 DATA = executables.CHECKOUT / "data"
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """The program on the point's number of nodes, one rank on each.
 
     `command` is its command line, split as a shell would. It runs in `folder`, or in a folder of its
@@ -39,27 +40,31 @@ def commands(point: Settings) -> List[Command]:
     if "folder" in point:
         argv = ["env", "-C", point["folder"], *argv]
     files = _inputs(point["inputs"]) if "inputs" in point else {}
-    each = point.get("ranks_per_node", 1)
+    ranks = point.get("ranks_per_node", 1)
     return [
-        Command(tuple(argv), point["nodes"] * each, each, files=files, timeout_s=point["timeout_s"])
+        Command(
+            tuple(argv), point["nodes"] * ranks, ranks, files=files, timeout_s=point["timeout_s"]
+        )
     ]
 
 
-def _inputs(name: str) -> Dict[str, str]:
+def _inputs(name: str) -> dict[str, str]:
     folder = DATA / name
     if not folder.is_dir() or DATA not in folder.resolve().parents:
         raise FalloffError(f"inputs = {name!r} is no folder of data/")
     texts = {}
-    for file in sorted(one for one in folder.iterdir() if one.is_file()):
+    for file in sorted(path for path in folder.iterdir() if path.is_file()):
         try:
             texts[file.name] = file.read_text("utf-8")
         except UnicodeDecodeError:
-            remedy = "name a program or its data by its path in `command`"
-            raise FalloffError(f"inputs = {name!r}: {file.name} is no text; {remedy}") from None
+            raise FalloffError(
+                f"inputs = {name!r}: {file.name} is no text; "
+                "name a program or its data by its path in `command`"
+            ) from None
     return texts
 
 
-def parse(transcript: Transcript) -> List[Reading]:
+def parse(transcript: Transcript) -> list[Reading]:
     """program_time [s], as it would be at full speed: what the slowest rank took from MPI_Init to
     MPI_Finalize over the stretch of time; computing_mean and computing_most [s], processor time."""
     execution = transcript.executions[-1]
@@ -76,44 +81,40 @@ def parse(transcript: Transcript) -> List[Reading]:
     ]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """A program's own output has no time that means anything here."""
     raise Foreign("a program's output, whose time its ranks say on standard error")
 
 
-def seconds(point: Settings, testbed: Mapping[str, Any]) -> Optional[float]:
+def seconds(point: Settings, testbed: Description) -> Optional[float]:
     """How long a run takes, if `computing_s` says what a rank computes on one node [s]."""
     slower = testbed.get("node", {}).get("dilation")
     return point["computing_s"] * slower if slower and "computing_s" in point else None
 
 
-SETTINGS = {
-    "nodes": COUNT,
-    "ranks_per_node": COUNT,
-    "program": NAME,
-    "command": NAME,
-    "folder": NAME,
-    "digest": NAME,  # of the program and its files
-    "inputs": NAME,
-    "computing_s": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-READINGS = {
-    "program_time": Quantity("time that the program takes, at full speed", "s"),
-    **COMPUTED,
-}
-FACTORS = {
-    "program": Quantity("program"),
-}
-
 TOOL = Tool(
     "program",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "nodes": COUNT,
+        "ranks_per_node": COUNT,
+        "program": NAME,
+        "command": NAME,
+        "folder": NAME,
+        "digest": NAME,  # of the program and its files
+        "inputs": NAME,
+        "computing_s": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        "program_time": Quantity("time that the program takes, at full speed", "s"),
+        **COMPUTED,
+    },
+    factors={
+        "program": Quantity("program"),
+    },
     packages=("openmpi-bin",),
     seconds=seconds,
+    parse_trial=parse,
 )

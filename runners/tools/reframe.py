@@ -6,11 +6,12 @@ iteration or message; any other a rate.
 """
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Optional
 
 from runners.outputs import absent
-from runners.parsing import PROCESSES, TEST, only_read, usable
+from runners.parsing import PROCESSES, TEST, only_read, refused, usable
 from runners.record import Contradictory, Cut, Mark, Quantity, Reading, Result
 
 _HEAD = re.compile(
@@ -37,7 +38,7 @@ _PLATFORM = re.compile(r"@(\S{1,60})")  # system, partition and environment behi
 _PLATFORM_COLUMNS = ("system", "partition", "environ")
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each figure of merit of each row, with its test, platform, processes and unit as far as the log has
     them: the reading reported_rate in the log's own unit, or reported_time [s], and when the run was over, as `start` [s since the epoch]; a time without a zone is taken as UTC.
 
@@ -47,29 +48,28 @@ def results(text: str) -> List[Result]:
     if not head:
         raise absent("reframe", text, "a performance log of ReFrame")
     columns = head[0].split("|")
-    found = []
+    listed = []
     for line in text[head.end() :].splitlines(keepends=True):
         cells = line.strip("\r\n").split("|")
         if _HEAD.match(line):
             columns = cells
         if not line.strip() or cells == columns:
             continue
+        test = {"test": _word(cells[0][:40])}
         if not line.endswith("\n"):
-            reason = "the last row does not end: it is cut off"
-            found.append(Result((), {"test": _word(cells[0][:40])}, reason, Cut.kind))
+            listed.append(refused(Cut("the last row does not end: it is cut off"), test))
             continue
         if len(cells) != len(columns):
-            test = cells[0][:40]
             reason = f"a row of {len(cells)} cells under {len(columns)} columns: cut off, or of another log"
-            found.append(Result((), {"test": _word(test)}, reason, Contradictory.kind))
+            listed.append(refused(Contradictory(reason), test))
             continue
-        found += _of_row(dict(zip(columns, cells)))
-    if not found:
+        listed += _of_row(dict(zip(columns, cells)))
+    if not listed:
         raise Cut("the log has no row with a figure of merit")
-    return usable(found, "a performance log of ReFrame without a usable row: ")
+    return usable(listed, "a performance log of ReFrame without a usable row: ")
 
 
-def _of_row(row: Dict[str, str]) -> Iterator[Result]:
+def _of_row(row: dict[str, str]) -> Iterator[Result]:
     name = (
         row.get("display_name")
         or row.get("info", "").partition(" /")[0]
@@ -87,12 +87,12 @@ def _of_row(row: Dict[str, str]) -> Iterator[Result]:
         try:
             number = float(value)
         except ValueError:
-            yield Result(
-                (), settings, f"{metric} is {value[:40]!r}, which is no number", Contradictory.kind
+            yield refused(
+                Contradictory(f"{metric} is {value[:40]!r}, which is no number"), settings
             )
             continue
-        time, _, each = unit.lower().partition("/")
-        if time in _SECONDS and each not in _SECONDS:
+        time, _, divisor = unit.lower().partition("/")
+        if time in _SECONDS and divisor not in _SECONDS:
             reading = Reading("reported_time", number * _SECONDS[time], "s")
         else:
             reading = Reading("reported_rate", number, "1")
@@ -101,7 +101,7 @@ def _of_row(row: Dict[str, str]) -> Iterator[Result]:
         yield Result((reading, *start), settings)
 
 
-def _figures(row: Dict[str, str]) -> Iterator[Tuple[str, str, str]]:
+def _figures(row: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """Name, value and unit of each figure of merit in a row."""
     for column, value in row.items():
         metric = column[: -len("_value")]
@@ -117,10 +117,10 @@ def _moment(text: str) -> Optional[float]:
         moment = float(text)
     except ValueError:
         try:
-            found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+            parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
         except ValueError:
             return None
-        moment = (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+        moment = (parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)).timestamp()
     return moment if 0 <= moment < _YEAR_10000 else None
 
 
@@ -129,18 +129,18 @@ def _word(text: str) -> str:
     return re.sub(r"[ _-]{2,}|_ | _", " ", _STRANGE.sub(" ", text)).strip(" _%.-+=,") or "unnamed"
 
 
-MARKS = (Mark(_HEAD.pattern, "a performance log of ReFrame"),)
-
-READINGS = {
-    "reported_rate": Quantity("figure of merit in the log's unit", "1"),
-    "reported_time": Quantity("figure of merit in seconds", "s"),
-}
-
-FACTORS = {
-    **TEST,
-    **PROCESSES,
-    "platform": Quantity("system, partition and environment of a test"),
-    "unit": Quantity("unit of a figure of merit"),
-}
-
-TOOL = only_read("reframe", results, readings=READINGS, factors=FACTORS, marks=MARKS)
+TOOL = only_read(
+    "reframe",
+    results,
+    readings={
+        "reported_rate": Quantity("figure of merit in the log's unit", "1"),
+        "reported_time": Quantity("figure of merit in seconds", "s"),
+    },
+    factors={
+        **TEST,
+        **PROCESSES,
+        "platform": Quantity("system, partition and environment of a test"),
+        "unit": Quantity("unit of a figure of merit"),
+    },
+    marks=(Mark(_HEAD.pattern, "a performance log of ReFrame"),),
+)

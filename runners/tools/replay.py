@@ -2,11 +2,10 @@
 
 import re
 from functools import lru_cache
-from typing import Dict, List
 
 from runners import recording, replay_actions
 from runners.description_rules import COUNT, NAME, POSITIVE
-from runners.parsing import COMPUTED, computed, parser
+from runners.parsing import COMPUTED, computed
 from runners.record import (
     Command,
     Contradictory,
@@ -31,7 +30,7 @@ _RANK = re.compile(
 _SHORTEST_S = 5e-3
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One replay on the point's number of nodes; raises FalloffError if there is no recording and
     none can be extrapolated.
 
@@ -44,11 +43,11 @@ def commands(point: Settings) -> List[Command]:
 
 
 @lru_cache(maxsize=32)  # the trials of a campaign come in random order
-def _files(program: str, nodes: int, _: str) -> Dict[str, str]:
+def _files(program: str, nodes: int, _: str) -> dict[str, str]:
     return replay_actions.files(recording.of(program, nodes))
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The replay in an output: replay_time, and of its ranks computing_mean and computing_most [s].
 
     Raises InvalidRun if the replay sent other bytes than the recording has, by more than 1 %.
@@ -66,37 +65,32 @@ def results(text: str) -> List[Result]:
     for rank, _, _, *counts in ranks:
         for way, ours, theirs in zip(("messages", "collectives"), counts[::2], counts[1::2]):
             if abs(ours - theirs) > MOST_OFF * max(ours, theirs):
-                whose = f"{ours:.0f} B of rank {rank:.0f} in {way}"
-                raise InvalidRun(f"the replay sent {whose}, and the recording has {theirs:.0f} B")
+                raise InvalidRun(
+                    f"the replay sent {ours:.0f} B of rank {rank:.0f} in {way}, "
+                    f"and the recording has {theirs:.0f} B"
+                )
     if ranks:
         readings += computed([row[1] for row in ranks])
     return [Result(tuple(readings))]
 
 
-parse = parser("replay", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "program": NAME,
-    "recording": NAME,  # its checksum, because another recording means other trials
-    "computing": POSITIVE,
-    "timeout_s": POSITIVE,
-}
-
-READINGS = {
-    "replay_time": Quantity("time that the recorded program takes in the replay", "s"),
-    **COMPUTED,
-}
-FACTORS = {
-    "program": Quantity("program"),
-}
-
 TOOL = Tool(
     "replay",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "nodes": COUNT,
+        "program": NAME,
+        "recording": NAME,  # its checksum, because another recording means other trials
+        "computing": POSITIVE,
+        "timeout_s": POSITIVE,
+    },
+    readings={
+        "replay_time": Quantity("time that the recorded program takes in the replay", "s"),
+        **COMPUTED,
+    },
+    factors={
+        "program": Quantity("program"),
+    },
     packages=("libsimgrid-dev",),
 )

@@ -1,11 +1,11 @@
 """sockperf: half the round trip of small messages over TCP, with its percentiles (ping-pong and under-load of sockperf 3.x)."""
 
 import re
-from typing import List, Mapping
+from collections.abc import Mapping
 
 from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
-from runners.parsing import ENDS, REQUEST, TEST, attempt, parser, parts, usable, without_labels
+from runners.parsing import ENDS, REQUEST, TEST, attempt, parts, usable, without_labels
 from runners.record import (
     Command,
     Contradictory,
@@ -45,26 +45,8 @@ _RATE = re.compile(r"^sockperf: Summary: Message Rate is ", re.M)
 _ERROR = re.compile(r"sockperf: ERROR: (.+)$", re.M)
 _PERCENTILES = {"50.000": "p50", "99.000": "p99", "99.900": "p999"}
 
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "request_bytes": COUNT,
-    "duration_s": POSITIVE,
-}
-FACTORS = {**ENDS, **REQUEST, **TEST, "protocol": Quantity("transport protocol")}
-READINGS = {
-    "half_round_trip": Quantity("mean half round trip of a message", "s"),
-    "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
-    "half_round_trip_p99": Quantity("half round trip that 99 % of the messages do not exceed", "s"),
-    "half_round_trip_p999": Quantity(
-        "half round trip that 99.9 % of the messages do not exceed", "s"
-    ),
-    "half_round_trip_max": Quantity("largest half round trip of a message", "s"),
-    "messages_lost": Quantity("share of the messages without a reply", "1"),
-}
 
-
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on the receiver, and messages of `request_bytes` back and forth from the sender for `duration_s` seconds."""
     address, limit = f"{{node{point['receiver']}}}", point["duration_s"] + _MARGIN_S
     to = ("--tcp", "-i", address, "-p", str(PORT))
@@ -80,20 +62,20 @@ def commands(point: Settings) -> List[Command]:
     return [serve, ask]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """One result for each run in an output, with its `version`, and the test and the size of its messages [B] where the
     command line above it states them: the mean, three percentiles and the largest of half the
     round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
     text = without_labels(text)
-    found, above = [], 0
+    runs, above = [], 0
     for title, body in parts(text, _TITLE):
         settings = {"version": title[1], **dict(zip(("protocol",), _PROTOCOL.findall(body)))}
         settings.update(_stated(text[above : title.start()]))
         above = title.end()
-        found.append(attempt(lambda body=body: _readings(body), settings))
-    if not found:
+        runs.append(attempt(lambda: _readings(body), settings))
+    if not runs:
         raise absent("sockperf", text, "an output of sockperf")
-    return usable(found, "an output of sockperf without a usable result: ")
+    return usable(runs, "an output of sockperf without a usable result: ")
 
 
 def _stated(above: str) -> Settings:
@@ -106,7 +88,7 @@ def _stated(above: str) -> Settings:
     return settings
 
 
-def _readings(run: str) -> List[Reading]:
+def _readings(run: str) -> list[Reading]:
     summary, mean = _SUMMARY.findall(run), _MEAN.findall(run)
     if _RATE.search(run):
         raise Unsupported("sockperf's throughput test is not read, only ping-pong and under-load")
@@ -119,11 +101,11 @@ def _readings(run: str) -> List[Reading]:
         if error:
             raise Failed(f"sockperf says: {error[1].strip()[:100]}")
         raise Cut("sockperf's summary is missing: the run was stopped or its output cut off")
-    counts, lost, total = (found.findall(run) for found in (_COUNTS, _LOST, _TOTAL))
+    counts, lost, total = (pattern.findall(run) for pattern in (_COUNTS, _LOST, _TOTAL))
     places = _places(run)
     if "MIN" not in places:
         raise Cut("sockperf's last line, of the least observation, is missing")
-    if any(len(found) != 1 for found in (summary, mean, counts, lost, total)):
+    if any(len(matches) != 1 for matches in (summary, mean, counts, lost, total)):
         raise Contradictory("sockperf prints each of its counts once: lines are missing or mixed")
     if summary != mean:
         raise Contradictory(f"sockperf's mean is {mean[0]} and {summary[0]} us")
@@ -168,21 +150,31 @@ def _require_order(places: Mapping[str, float], mean: float) -> None:
         raise Contradictory(f"sockperf's mean of {mean} us is not between its extremes")
 
 
-def seconds(point: Settings, testbed: Mapping[str, object]) -> float:
-    """How long a run takes, but for its warm-up [s]."""
-    return point.get("duration_s", 0)
-
-
 TOOL = Tool(
     "sockperf",
     commands,
-    parser("sockperf", results),
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "request_bytes": COUNT,
+        "duration_s": POSITIVE,
+    },
+    readings={
+        "half_round_trip": Quantity("mean half round trip of a message", "s"),
+        "half_round_trip_p50": Quantity("median half round trip of a message", "s"),
+        "half_round_trip_p99": Quantity(
+            "half round trip that 99 % of the messages do not exceed", "s"
+        ),
+        "half_round_trip_p999": Quantity(
+            "half round trip that 99.9 % of the messages do not exceed", "s"
+        ),
+        "half_round_trip_max": Quantity("largest half round trip of a message", "s"),
+        "messages_lost": Quantity("share of the messages without a reply", "1"),
+    },
+    factors={**ENDS, **REQUEST, **TEST, "protocol": Quantity("transport protocol")},
     marks=(Mark(r"^sockperf: (?:\x1b\[[\d;]*m)?== version #", "an output of sockperf"),),
     result_line=r"^.*Summary: Latency.*$",
     packages=("sockperf",),
-    seconds=seconds,
+    seconds=lambda point, testbed: point.get("duration_s", 0),  # but for its warm-up
 )

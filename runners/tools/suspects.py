@@ -5,10 +5,10 @@ and as many again around the nodes that are slow in these.
 """
 
 import re
-from typing import Any, List
+from typing import Any
 
 from runners.description_rules import COUNT, POSITIVE, WHOLE
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -43,13 +43,13 @@ _PAIR = re.compile(
 _WINDOWS = ("node_s", "latency_s", "bandwidth_s")
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """One program on all nodes of the point; raises FalloffError for fewer than LEAST_NODES."""
     nodes, turn = point["nodes"], point["stream_at_once"]
     if nodes < LEAST_NODES:
-        reason = "with fewer a slow link cannot be told from a slow node"
         raise FalloffError(
-            f"{nodes} nodes cannot be compared: {LEAST_NODES} are needed, as {reason}"
+            f"{nodes} nodes cannot be compared: {LEAST_NODES} are needed, "
+            "as with fewer a slow link cannot be told from a slow node"
         )
     keys = ("node_s", "array_mib", "stream_at_once", "latency_s", "bandwidth_s", "message_bytes")
     turns = -(-nodes // turn) if turn else 1
@@ -61,7 +61,7 @@ def commands(point: Settings) -> List[Command]:
     return [Command(argv, ranks=nodes, timeout_s=_START_S + _SLOWEST * windows)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one result of an output, with its settings.
 
     dgemm_rate [Gflop/s] and stream_rate [B/s] are lists over nodes; `hosts` are their names,
@@ -94,26 +94,29 @@ def results(text: str) -> List[Result]:
     return [Result(readings, settings)]
 
 
-def _matrices(text: str, count: int, head: "re.Match[str]") -> Any:
+def _matrices(text: str, count: int, head: re.Match[str]) -> Any:
     """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round of its own, or each node
     in each round but those around some."""
     rows = _PAIR.findall(text)
     met = {(int(low), int(high)) for _, low, high, *_ in rows}
     wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}
     if head[9]:
+        announced, around = int(head[9]), int(head[10])
         rounds = [int(row[0]) for row in rows]
-        first = sum(number <= int(head[9]) for number in rounds)
-        each = int(head[9]) * count
+        first = sum(number <= announced for number in rounds)
         # An odd node out rests in a round.
-        is_whole = each - int(head[9]) * (count % 2) == 2 * first and max(rounds) <= int(
-            head[9]
-        ) + int(head[10])
+        is_whole = 2 * first == announced * (count - count % 2)
+        is_whole = is_whole and max(rounds) <= announced + around
         if not is_whole or len(met) != len(rows) or not met <= wanted:
-            announced = f"{head[9]} rounds of {count} nodes"
-            raise Contradictory(f"suspects announces {announced} and reports {first} pairs in them")
+            raise Contradictory(
+                f"suspects announces {announced} rounds of {count} nodes "
+                f"and reports {first} pairs in them"
+            )
     elif met != wanted or len(rows) != len(wanted):
-        met_once = f"{len(met & wanted)} of the {len(wanted)} pairs of {count} nodes"
-        raise Contradictory(f"suspects reports {met_once} in {len(rows)} rows")
+        raise Contradictory(
+            f"suspects reports {len(met & wanted)} of the {len(wanted)} pairs of {count} nodes "
+            f"in {len(rows)} rows"
+        )
     latency, bandwidth = ([[None] * count for _ in range(count)] for _ in range(2))
     for _, low, high, seconds, _, forward, reverse in rows:
         a, b = int(low) - 1, int(high) - 1
@@ -122,39 +125,33 @@ def _matrices(text: str, count: int, head: "re.Match[str]") -> Any:
     return latency, bandwidth
 
 
-parse = parser("suspects", results)
-SETTINGS = {
-    "nodes": COUNT,
-    "array_mib": POSITIVE,
-    "bandwidth_s": POSITIVE,
-    "latency_s": POSITIVE,
-    "message_bytes": COUNT,
-    "node_s": POSITIVE,
-    "rounds": WHOLE,
-    "stream_at_once": WHOLE,
-}
-
-READINGS = {
-    **dgemm.READINGS,
-    "stream_rate": Quantity("STREAM triad of each node", "B/s", dims=("trial", "node")),
-    "pair_latency": Quantity(
-        "half the round trip between two nodes", "s", dims=("trial", "node", "partner")
-    ),
-    "pair_bandwidth": Quantity(
-        "bytes that the node sent to its partner over their time",
-        "B/s",
-        dims=("trial", "node", "partner"),
-    ),
-    "dgemm_order": Quantity("order of the matrices of each node's DGEMM", "1"),
-    "hosts": Quantity("names of the nodes in their order, with commas"),
-}
-
 TOOL = Tool(
     "suspects",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
+    settings={
+        "nodes": COUNT,
+        "array_mib": POSITIVE,
+        "bandwidth_s": POSITIVE,
+        "latency_s": POSITIVE,
+        "message_bytes": COUNT,
+        "node_s": POSITIVE,
+        "rounds": WHOLE,
+        "stream_at_once": WHOLE,
+    },
+    readings={
+        **dgemm.READINGS,
+        "stream_rate": Quantity("STREAM triad of each node", "B/s", dims=("trial", "node")),
+        "pair_latency": Quantity(
+            "half the round trip between two nodes", "s", dims=("trial", "node", "partner")
+        ),
+        "pair_bandwidth": Quantity(
+            "bytes that the node sent to its partner over their time",
+            "B/s",
+            dims=("trial", "node", "partner"),
+        ),
+        "dgemm_order": Quantity("order of the matrices of each node's DGEMM", "1"),
+        "hosts": Quantity("names of the nodes in their order, with commas"),
+    },
     packages=("openmpi-bin", "libopenmpi-dev"),
 )

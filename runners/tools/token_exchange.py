@@ -4,12 +4,12 @@ Not named `token`, as the program is: so is a module of Python's that many other
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import List, Sequence, Tuple
 
 from runners.description_rules import COUNT, NODES, NOT_NEGATIVE, POSITIVE, RUNS, YES_OR_NO, one_of
-from runners.parsing import parser, whole
+from runners.parsing import whole
 from runners.record import (
     Command,
     Contradictory,
@@ -48,7 +48,7 @@ _ROW = re.compile(
 )
 
 
-def ends(point: Settings) -> List[Tuple[int, int]]:
+def ends(point: Settings) -> list[tuple[int, int]]:
     """The nodes (producer, consumer) of the first `pairs` pairs that `producers` and `consumers` list.
 
     Both are numbers of nodes, with commas between them. Raises FalloffError when they are fewer than `pairs`, or a
@@ -59,18 +59,18 @@ def ends(point: Settings) -> List[Tuple[int, int]]:
         producers, consumers = (list(map(int, nodes)) for nodes in listed)
     except ValueError:
         raise FalloffError("`producers` and `consumers` have to be nodes like 1,2,3") from None
-    found = list(zip(producers, consumers))[: point["pairs"]]
-    if not 1 <= point["pairs"] == len(found):
+    pairs = list(zip(producers, consumers))[: point["pairs"]]
+    if not 1 <= point["pairs"] == len(pairs):
         raise FalloffError(
-            f"{point['pairs']} pairs asked for, `producers` and `consumers` list {len(found)}"
+            f"{point['pairs']} pairs asked for, `producers` and `consumers` list {len(pairs)}"
         )
-    used = [node for pair in found for node in pair]
+    used = [node for pair in pairs for node in pair]
     if len(set(used)) < len(used):
         raise FalloffError("a node is in two pairs: correct `producers` or `consumers`")
-    return found
+    return pairs
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """All consumers and producers as servers, then the coordinator, beside the first producer, who prints all rows.
 
     With `transport` "mpi" it is one MPI program on the nodes up to the last one needed; "tcp" where it is absent.
@@ -83,17 +83,25 @@ def commands(point: Settings) -> List[Command]:
     if transport not in ("tcp", "mpi"):
         raise FalloffError(f"tokens travel by tcp or mpi, not {transport!r}: correct `transport`")
     if transport == "mpi" and real_time:
-        reason = "processes of MPI wait by computing and would keep all else from running"
-        raise FalloffError(f"{reason}: leave `real_time` out")
+        raise FalloffError(
+            "processes of MPI wait by computing and would keep all else from running: "
+            "leave `real_time` out"
+        )
     if transport == "mpi":
-        argv = ("token_mpi", *settings, *(f"{one - 1},{other - 1}" for one, other in pairs))
+        argv = (
+            "token_mpi",
+            *settings,
+            *(f"{producer - 1},{consumer - 1}" for producer, consumer in pairs),
+        )
         return [Command(argv, ranks=max(map(max, pairs)), timeout_s=limit)]
     roles = [("consume", consumer) for _, consumer in pairs]
     servers = []
     for role, node in [*roles, *(("produce", producer) for producer, _ in pairs)]:
         serve = ("token", role, str(PORT), *(["real-time"] if real_time else []))
         servers.append(Command(serve, node=node, timeout_s=limit, background=True, listens=PORT))
-    addresses = [f"{{node{one}}}:{PORT},{{node{other}}}:{PORT}" for one, other in pairs]
+    addresses = [
+        f"{{node{producer}}}:{PORT},{{node{consumer}}}:{PORT}" for producer, consumer in pairs
+    ]
     coordinator = ("token", "coordinate", *settings, *addresses)
     return [*servers, Command(coordinator, node=pairs[0][0], timeout_s=limit)]
 
@@ -106,11 +114,11 @@ class Row:
     run: int
     begin: float
     exchanges: int
-    round_trips: Tuple[float, ...]
+    round_trips: tuple[float, ...]
     mean: float
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """The one table of an output, with its settings; readings are lists of pairs of lists of runs.
 
     token_throughput [B/s] counts what the producer wrote, tokens times their size over the window; both
@@ -132,16 +140,20 @@ def results(text: str) -> List[Result]:
     return [Result(readings, settings)]
 
 
-def table(text: str) -> Tuple[Settings, List[Row]]:
+def table(text: str) -> tuple[Settings, list[Row]]:
     """The settings of an output by their names in a point, and its rows in the order of runs, then pairs; raises as
     `results` does."""
-    head, found = whole("token", text, _HEAD), list(_ROW.finditer(text))
+    head, matches = whole("token", text, _HEAD), list(_ROW.finditer(text))
     pairs, size, runs = map(int, head.groups()[:3])
     window = float(head[5])
-    listed = [(int(row[3]), int(row[1])) for row in found]
-    if not found or not window or listed != list(product(range(1, runs + 1), range(1, pairs + 1))):
-        raise Contradictory(f"token reports {len(found)} rows, not {pairs} pairs in {runs} runs")
-    rows = [_row(match) for match in found]
+    listed = [(int(row[3]), int(row[1])) for row in matches]
+    if (
+        not matches
+        or not window
+        or listed != list(product(range(1, runs + 1), range(1, pairs + 1)))
+    ):
+        raise Contradictory(f"token reports {len(matches)} rows, not {pairs} pairs in {runs} runs")
+    rows = [_row(match) for match in matches]
     for first in range(0, len(rows), pairs):
         _require_common(rows[first : first + pairs], window)
     settings = {
@@ -155,11 +167,12 @@ def table(text: str) -> Tuple[Settings, List[Row]]:
     return settings, rows
 
 
-def _row(match: "re.Match[str]") -> Row:
+def _row(match: re.Match[str]) -> Row:
     pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
     if not exchanges:
-        where = f"pair {pair} in run {run}"
-        raise InvalidRun(f"{where} completed no exchange in its window: raise `window_s`")
+        raise InvalidRun(
+            f"pair {pair} in run {run} completed no exchange in its window: raise `window_s`"
+        )
     levels, mean = tuple(float(level) / 1e6 for level in match[7].split()), float(match[8]) / 1e6
     return Row(run, float(match[4]), exchanges, levels, mean)
 
@@ -175,47 +188,38 @@ def _require_common(rows: Sequence[Row], window: float) -> None:
         )
 
 
-parse = parser("token", results)
-SETTINGS = {
-    **dict.fromkeys(("producers", "consumers"), NODES),
-    "pairs": COUNT,
-    "token_bytes": COUNT,
-    "transport": one_of(["tcp", "mpi"]),
-    "real_time": YES_OR_NO,
-    "runs": RUNS,
-    "warm_up_s": NOT_NEGATIVE,
-    "window_s": POSITIVE,
-}
-
-READINGS = {
-    "token_throughput": Quantity(
-        "tokens that the producer wrote, by their size over the window",
-        "B/s",
-        dims=("trial", "pair", "run"),
-    ),
-    "token_exchanges": Quantity(
-        "tokens that came back within the window", "1", dims=("trial", "pair", "run")
-    ),
-    "token_round_trip": Quantity(
-        "round trip of a token", "s", dims=("trial", "pair", "run", "quantile")
-    ),
-}
-FACTORS = {
-    "pairs": Quantity("pairs of nodes that exchange tokens", "1"),
-    "token_bytes": Quantity("size of a token", "B"),
-    "transport": Quantity("what tokens travel by (none given: tcp)"),
-}
-
-MARKS = (Mark(r"^token: \d+ pairs, ", "a table of token exchanges"),)
-
 TOOL = Tool(
     "token_exchange",
     commands,
-    parse,
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
-    marks=MARKS,
+    settings={
+        **dict.fromkeys(("producers", "consumers"), NODES),
+        "pairs": COUNT,
+        "token_bytes": COUNT,
+        "transport": one_of(["tcp", "mpi"]),
+        "real_time": YES_OR_NO,
+        "runs": RUNS,
+        "warm_up_s": NOT_NEGATIVE,
+        "window_s": POSITIVE,
+    },
+    readings={
+        "token_throughput": Quantity(
+            "tokens that the producer wrote, by their size over the window",
+            "B/s",
+            dims=("trial", "pair", "run"),
+        ),
+        "token_exchanges": Quantity(
+            "tokens that came back within the window", "1", dims=("trial", "pair", "run")
+        ),
+        "token_round_trip": Quantity(
+            "round trip of a token", "s", dims=("trial", "pair", "run", "quantile")
+        ),
+    },
+    factors={
+        "pairs": Quantity("pairs of nodes that exchange tokens", "1"),
+        "token_bytes": Quantity("size of a token", "B"),
+        "transport": Quantity("what tokens travel by (none given: tcp)"),
+    },
+    marks=(Mark(r"^token: \d+ pairs, ", "a table of token exchanges"),),
     packages=("openmpi-bin", "libopenmpi-dev"),
 )

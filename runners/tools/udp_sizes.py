@@ -5,10 +5,9 @@ the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
 """
 
 import math
-from typing import List
 
 from runners.description_rules import COUNT, NOT_NEGATIVE, POSITIVE
-from runners.parsing import ENDS, parser
+from runners.parsing import ENDS
 from runners.record import (
     Command,
     Contradictory,
@@ -34,7 +33,7 @@ _SMALLEST_PAYLOAD = 16
 _MOST_RECEIVED = 1.01
 
 
-def commands(point: Settings) -> List[Command]:
+def commands(point: Settings) -> list[Command]:
     """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can)."""
     payload = point["frame_bytes"] - HEADERS
     what, least = f"a frame of {point['frame_bytes']} B", _SMALLEST_PAYLOAD + HEADERS
@@ -51,7 +50,7 @@ def commands(point: Settings) -> List[Command]:
     return [server, Command(client, node=point["sender"], timeout_s=limit)]
 
 
-def results(text: str) -> List[Result]:
+def results(text: str) -> list[Result]:
     """packets_sent_per_s and packets_received_per_s, and datagram_loss: the share that did not arrive.
 
     Each end's packets are over its own seconds. Those that arrived are counted by their bytes: the packets
@@ -90,32 +89,26 @@ def results(text: str) -> List[Result]:
     return [Result(readings, {**made, "frame_bytes": payload + HEADERS})]
 
 
-SETTINGS = {
-    "sender": COUNT,
-    "receiver": COUNT,
-    "frame_bytes": COUNT,
-    "bitrate_bit_s": NOT_NEGATIVE,
-    "duration_s": POSITIVE,
-    "omit_s": NOT_NEGATIVE,
-}
-
-READINGS = {
-    "packets_sent_per_s": Quantity("datagrams sent", "1/s"),
-    "packets_received_per_s": Quantity("datagrams received", "1/s"),
-    "datagram_loss": Quantity("share of datagrams that did not arrive", "1"),
-}
-FACTORS = {
-    **ENDS,
-    "frame_bytes": Quantity("frame of each datagram without its FCS", "B"),
-}
-
 TOOL = Tool(
     "udp_sizes",
     commands,
-    parser("udp_sizes", results),
     results,
-    SETTINGS,
-    readings=READINGS,
-    factors=FACTORS,
+    settings={
+        "sender": COUNT,
+        "receiver": COUNT,
+        "frame_bytes": COUNT,
+        "bitrate_bit_s": NOT_NEGATIVE,
+        "duration_s": POSITIVE,
+        "omit_s": NOT_NEGATIVE,
+    },
+    readings={
+        "packets_sent_per_s": Quantity("datagrams sent", "1/s"),
+        "packets_received_per_s": Quantity("datagrams received", "1/s"),
+        "datagram_loss": Quantity("share of datagrams that did not arrive", "1"),
+    },
+    factors={
+        **ENDS,
+        "frame_bytes": Quantity("frame of each datagram without its FCS", "B"),
+    },
     packages=("iperf3",),
 )

@@ -1,6 +1,7 @@
 """How often verdicts, reproductions and comparisons are wrong, from synthetic campaigns with a planted truth."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +11,12 @@ from analysis.statistics import change
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design
 from analysis.statistics.judgement import DECIDED, FALLS_OFF, FLAT, REFUSED
-from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, of_blocks, reproduction
+from analysis.statistics.reproduction import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Estimate,
+    reproduction,
+)
 
 
 def error_rates(
@@ -50,6 +56,16 @@ def simulate(settings: Mapping) -> pd.DataFrame:
             }
             rows.append(truth | error_rates(design, true, run_sd, settings["campaigns"], seed))
     return pd.DataFrame(rows)
+
+
+def of_blocks(values, exact: bool = False) -> Estimate:
+    """The estimate from log values of shape (blocks,); NaN is left out. `exact` values do not
+    scatter, as in a simulation."""
+    values = np.asarray(values, float)
+    values = values[np.isfinite(values)]
+    n = len(values)
+    scatter = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+    return Estimate(float(values.mean()) if n else math.nan, 0.0 if exact and n else scatter, n)
 
 
 def simulate_reproduction(settings: Mapping) -> pd.DataFrame:

@@ -3,14 +3,11 @@ error that says why not."""
 
 import dataclasses
 import json
-from collections.abc import Mapping as _Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache
 from typing import (
     Any,
     Callable,
-    Mapping,
-    Tuple,
-    Type,
     TypeVar,
     Union,
     get_args,
@@ -27,49 +24,55 @@ _LARGEST = 2**63 - 1
 def parsed(text: Union[str, bytes]) -> Any:
     """The JSON value of a text; raises ValueError if it is not JSON or not UTF-8."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
         # JSON can contain a lone surrogate (\ud800); no other file can.
         if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeEncodeError as error:
         raise ValueError(f"it has half a letter, {error.object[error.start]!a}") from None
-    return found
+    return value
 
 
-def record(kind: Type[Record], value: Any) -> Record:
+def record(kind: type[Record], value: Any) -> Record:
     """A value from JSON as a record of this frozen dataclass; raises ValueError naming what does
     not fit."""
     return _maker(kind)(value, "")
 
 
-@lru_cache(maxsize=None)  # a plan has 100,000 trials
+@cache  # a plan has 100,000 trials
 def _maker(kind: Any) -> Callable[[Any, str], Any]:
     """The function that makes a value of a type from JSON and the place where it stands."""
     if dataclasses.is_dataclass(kind):
         return _record_maker(kind)
-    origin, inside = get_origin(kind), get_args(kind)
-    if origin is Union:  # Optional
-        make = _maker(inside[0])
-        return lambda value, place: None if value is None else make(value, place)
-    if origin is tuple:
-        return _tuple_maker(_maker(inside[0]))
-    if origin is _Mapping:
-        return _table_maker(_maker(inside[1]))
     if kind is Any:
         return lambda value, place: value
-    fits, wanted = _PLAIN[kind]
+    origin, inside = get_origin(kind), get_args(kind)
+    if not inside:
+        fits, wanted = _PLAIN[kind]
 
-    def plain(value: Any, place: str) -> Any:
-        _require(fits(value), value, place, wanted)
-        return value
+        def plain(value: Any, place: str) -> Any:
+            _require(fits(value), value, place, wanted)
+            return value
 
-    return plain
+        return plain
+    make = _maker(inside[1] if origin is Mapping else inside[0])
+
+    def made(value: Any, place: str) -> Any:
+        if origin is Union:  # Optional
+            return None if value is None else make(value, place)
+        if origin is tuple:
+            _require(isinstance(value, list), value, place, "a list")
+            return tuple(make(item, place) for item in value)
+        _require(isinstance(value, dict), value, place, "a table")
+        return {key: make(item, f"{place}.{key}") for key, item in value.items()}
+
+    return made
 
 
 # Not a number: it is unknown when an imported file was written.
-_PLAIN: Mapping[type, Tuple[Callable[[Any], bool], str]] = {
+_PLAIN: Mapping[type, tuple[Callable[[Any], bool], str]] = {
     float: (
         lambda value: type(value) in (int, float) and (value != value or abs(value) <= _LARGEST),
         "a number",
@@ -78,22 +81,6 @@ _PLAIN: Mapping[type, Tuple[Callable[[Any], bool], str]] = {
     str: (lambda value: type(value) is str, "a text"),
     bool: (lambda value: type(value) is bool, "true or false"),
 }
-
-
-def _tuple_maker(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def made(value: Any, place: str) -> Any:
-        _require(isinstance(value, list), value, place, "a list")
-        return tuple(make(one, place) for one in value)
-
-    return made
-
-
-def _table_maker(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def made(value: Any, place: str) -> Any:
-        _require(isinstance(value, dict), value, place, "a table")
-        return {key: make(one, f"{place}.{key}") for key, one in value.items()}
-
-    return made
 
 
 def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
@@ -114,7 +101,7 @@ def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
         for name in needed:
             if name not in value:
                 raise ValueError(f"{name!r} is missing{place and f' in {place}'}")
-        return kind(**{name: makers[name](one, name) for name, one in value.items()})
+        return kind(**{name: makers[name](field, name) for name, field in value.items()})
 
     return made
 
