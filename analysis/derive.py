@@ -156,6 +156,12 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
     return pd.DataFrame(keys | values).set_index(list(keys)).to_xarray().reindex(factors)
 
 
+def at(values: xr.DataArray, **levels) -> xr.DataArray:
+    """Values at one level of each of these factors; NaN if one of them was not run."""
+    wanted = values.reindex({factor: [level] for factor, level in levels.items()})
+    return wanted.isel(dict.fromkeys(levels, 0), drop=True)
+
+
 def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
     """The points at the only level of each of these factors, which stays as a scalar coordinate.
 

@@ -96,6 +96,29 @@ def runs_and_means(
     interval(axes, series, x * 2**APART, *ends, label, fill)
 
 
+def series(
+    axes: Axes,
+    values: xr.DataArray,
+    means: xr.Dataset,
+    by: str,
+    names: Mapping | None = None,
+    x: str = "nodes",
+    label: str = "nodes",
+    looks: Sequence[str] = (),
+) -> None:
+    """Runs and means over x, on an axis of doublings: a series for each level of the dim `by`, side by side.
+
+    `values` are over (block, by, x), and `means` over (by, x). Without `names` a level is its own name, and without `looks`
+    it has its own look.
+    """
+    levels = values[by].values.tolist()
+    for rank, level in enumerate(levels):
+        places, at = offset(values[x].values, rank, len(levels)), {by: level}
+        look, name = looks[rank] if looks else level, names[level] if names else level
+        runs_and_means(axes, look, places, values.sel(at), means.sel(at), name)
+    doubling_axis(axes, values[x].values, label)
+
+
 def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
     """Draw a mean in a row with its interval along the horizontal axis. An unknown interval (NaN)
     is left out."""
@@ -142,30 +165,22 @@ def scaling(
     """
     with style.styled():
         figure, axes = new_figure(3.4)
-        names, nodes, share = names_in_text(points), points.nodes.values, 100 * points.share
+        names, share = names_in_text(points), 100 * points.share
         is_known = bool(share.notnull().any())
-        values = share if is_known else points.rate
-        means = derive.means(values)
-        networks = points.interconnect.values.tolist()
+        values, networks = share if is_known else points.rate, share.interconnect.values.tolist()
+        series(axes, values, derive.means(values), "interconnect", names)
+        for name, law in laws.items():
+            curve = 100 * law.band(simulated)
+            ends = (curve[end].values for end in ("mean", "low", "high"))
+            band(axes, name, curve.nodes.values, *ends)
         for rank, name in enumerate(networks):
-            at = {"interconnect": name}
-            places = offset(nodes, rank, len(networks))
-            runs_and_means(axes, name, places, values.sel(at), means.sel(at), names[name])
-            if name in laws:
-                curve = 100 * laws[name].band(simulated)
-                band(
-                    axes,
-                    name,
-                    curve.nodes.values,
-                    *(curve[end].values for end in ("mean", "low", "high")),
-                )
             if today is not None and name in today.interconnect:
-                now = 100 * np.exp(np.log(today.share.sel(at)).mean("block"))
-                axes.plot(offset(now.nodes.values, rank, len(networks)), now, **TODAY)
+                now = np.log(100 * today.share.sel(interconnect=name)).mean("block")
+                axes.plot(offset(now.nodes.values, rank, len(networks)), np.exp(now), **TODAY)
             if simulated is not None and name in simulated.interconnect:
-                cases, color = 100 * simulated.sel(at), style.look(name).color
+                cases, color = 100 * simulated.sel(interconnect=name), style.look(name).color
                 axes.plot(cases.nodes, cases, "o", color=color, mfc="none", ms=9)
-        every = nodes if simulated is None else simulated.nodes.values
+        every = points.nodes.values if simulated is None else simulated.nodes.values
         doubling_axis(axes, thin_ticks(every, 1.3), derive.counted_in(points))
         unit = f"% of {points.share.attrs['of']}" if is_known else "Gflop/s"
         axes.set_ylabel(f"HPL rate [{unit}]")

@@ -7,13 +7,15 @@ import numpy as np
 import xarray as xr
 
 from analysis.attributes import names_in_text, testbed
-from analysis.statements import Statement, evidence_of, judged_fall, ratio_change
+from analysis.derive import at
+from analysis.statements import Statement, evidence_of, judged_fall, named, ratio_change
 from analysis.statistics import design as designs
 from analysis.statistics.judgement import FLAT, judge
 from analysis.wording import fixed, listed, percent
 
 # From this node count on a curve is checked for being level: the emulated campaign ends here.
 PLATEAU = 8
+FEWEST = 2  # nodes on which the HPL paper's cases begin
 
 
 def rpeak(dataset: xr.Dataset) -> float:
@@ -51,11 +53,11 @@ def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | 
     """
     cases = log_ratio.dropna("nodes", how="all").transpose("nodes", "block")
     values, end = cases.values, None
-    for at in range(len(values) - 2, -1, -1):
-        later = [judge(case - values[at], margin, evidence) for case in values[at + 1 :]]
+    for first in range(len(values) - 2, -1, -1):
+        later = [judge(case - values[first], margin, evidence) for case in values[first + 1 :]]
         if any(judgement.answer != FLAT for judgement in later):
             break
-        end = int(cases.nodes.values[at])
+        end = int(cases.nodes.values[first])
     return end
 
 
@@ -92,3 +94,52 @@ def spans(shares: xr.DataArray, names: Mapping[str, str]) -> str:
             for name, row in rows.iterrows()
         ]
     )
+
+
+def over_nodes(
+    runs: xr.Dataset, shares: xr.DataArray, slow: str, fast: str, n_of: str, refused: str = ""
+) -> list[Statement]:
+    """How the efficiencies of a slow and a fast network change over nodes, and compare on the most, as claims name it.
+
+    `shares` are efficiencies over (interconnect, nodes) and a dim of repeats, in units that cancel within a repeat. `refused`
+    says why the fast one's tells nothing of its network.
+    """
+    most, names = int(shares.nodes.max()), names_in_text(runs)
+    statements = []
+    for name, network, start, end, reason in (
+        ("fast_over_nodes", fast, FEWEST, most, refused),
+        ("slow_to_8", slow, FEWEST, PLATEAU, ""),
+        ("slow_beyond_8", slow, PLATEAU, most, ""),
+        ("slow_over_nodes", slow, FEWEST, most, ""),
+    ):
+        of = at(shares, interconnect=network)
+        subject = f"{names[network]}'s efficiency on {end} nodes over that on {start}"
+        reason = reason if start < end else f"it has no case beyond {end} nodes"
+        change = at(of, nodes=end) / at(of, nodes=start)
+        statements.append(named(runs, name, subject, change, reason, n_of))
+    gap = at(shares, interconnect=fast) / at(shares, interconnect=slow)
+    subject = f"rate over {names[fast]} over that over {names[slow]}"
+    last = at(gap, nodes=most)
+    growth = last / at(gap, nodes=FEWEST)
+    over_fewest = f"{subject}, {most} over {FEWEST} nodes"
+    return [
+        *statements,
+        named(runs, "fast_over_slow", f"{subject} on {most} nodes", last, n_of=n_of),
+        named(runs, "gap_grows", over_fewest, growth, n_of=n_of),
+    ]
+
+
+def over_peak(runs: xr.Dataset, points: xr.Dataset, n_of: str) -> list[Statement]:
+    """The fast network's rate over Rpeak on the most nodes, and how far it spreads from FEWEST nodes on, as claims name it;
+    refused if Rpeak is not known. `points` is from `derive.points`."""
+    fast = designs.read(points).pair[1]
+    shares = efficiency(points).sel(interconnect=fast, nodes=points.nodes >= FEWEST)
+    refused = "the theoretical peak of its nodes is not known" * bool(np.isnan(rpeak(runs)))
+    most, spread = shares.isel(nodes=-1), shares.max("nodes") - shares.min("nodes")
+    subjects = {
+        "fast_level": ("rate over Rpeak on the most nodes, 10GE", most),
+        "fast_spread": ("largest less smallest rate over Rpeak, 10GE", spread),
+    }
+    return [
+        named(runs, name, *about, refused, n_of, is_ratio=False) for name, about in subjects.items()
+    ]

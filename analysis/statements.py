@@ -40,6 +40,7 @@ from analysis.statistics.judgement import (
     Judgement,
     judge,
     judge_control,
+    judge_range,
     place,
 )
 from analysis.statistics.unordered import IF_ALIKE
@@ -63,6 +64,7 @@ from runners.record import BUSY, unknown
 VERSION = 2  # of summary.json
 KEY = "falloff"  # of what an output in an executed notebook says of itself
 NO_INTERVAL = (None, None)
+SIMULATED = "simulated"
 T_INTERVAL = "95 % t interval over the blocks"
 PERCENTILE = "95 % percentile interval over draws"
 # Quantities that are shown in percent.
@@ -184,7 +186,7 @@ class Statement:
             reason = f" ({self.reason.rstrip('.')})" if self.reason else ""
             return f"{self.subject}: **{self.words or UNDECIDED}**{reason}, {self.basis}."
         answer = f" **{self.words}**," if self.words else ""
-        value = self._with_interval(f"{self.level} interval ")
+        value = self._with_interval(f"{self.level} interval " if self.level else "range ")
         return f"{self.subject}:{answer} {value}, {self.basis}."
 
 
@@ -432,6 +434,44 @@ def run_mean(
     ends, kind = tuple(factor * end for end in mean), "95 % t interval over the runs"
     about = {"unit": unit, "n_of": "run", **further}
     return value(dataset, subject, quantity, ends, n, kind, **about)
+
+
+def named(
+    runs: xr.Dataset,
+    name: str,
+    subject: str,
+    values,
+    refused: str = "",
+    n_of: str = "block",
+    is_ratio: bool = True,
+) -> Statement:
+    """A number by which claims of the sources are judged: data/published/claims.toml names it by its notebook and this `name`.
+
+    `values`, of any shape, has one for each block or simulated run; NaN is left out. The estimate is the geometric mean of
+    ratios, the mean of anything else, with Student's 95 % t interval. A simulation has no scatter to generalise from: its
+    estimate is the median of its runs, and its interval their range. `refused` says why the runs cannot tell. Raises
+    FalloffError if a ratio is not above 0.
+    """
+    values = np.ravel(np.asarray(values, float))
+    values = values[np.isfinite(values) & (not refused)]
+    if evidence_of(runs) == SIMULATED:
+        kind, estimate = "range of all runs", (math.nan,) * 3
+        if len(values):
+            estimate = np.median(values), values.min(), values.max()
+    else:
+        judged = judge_range(values, -math.inf, math.inf, is_ratio)
+        kind, estimate = "95 % t interval", (judged.estimate, *judged.interval_95)
+    about = {"kind": kind, "n_of": n_of, "name": name, "values": tuple(values.tolist())}
+    about |= {"answer": REFUSED, "reason": refused} if refused else {}
+    quantity = "ratio" if is_ratio else "difference"
+    return value(runs, subject, quantity, estimate, len(values), **about)
+
+
+def claimed(*statements: Statement) -> Said:
+    """Show the named statements; those that were not run are left out."""
+    known = [statement for statement in statements if statement.n or statement.reason]
+    text = f"Claims of the sources are judged by these quantities.\n\n{bullets(known)}"
+    return say(text if known else "", known)
 
 
 def of_every_point(one: Statement, read: xr.DataArray) -> Statement:

@@ -31,5 +31,4 @@ def test_the_planted_slowdown_is_found_where_links_are_shared():
         assert one.estimate == pytest.approx(20 if is_slowed else 1, rel=0.1)
         assert one.primary is ("the others wait" not in one.subject and "99th" in one.subject)
     text = words(made)
-    assert "does not slow programs on links of their own" in text
-    assert "slows programs on the same links" in text
+    assert "in 12 of 24 cases" in text

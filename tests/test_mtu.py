@@ -45,8 +45,8 @@ def test_stamps_follow_the_share(share, stamp, answer, filled):
         "no" if stamp == "host-bound" else "refused" if stamp == "refused" else "yes"
     }
     assert not any("unshaped" in name for name in each)  # no rate, no limit
-    assert ("the machine is the limit" in text) == (stamp == "host-bound")
-    assert ("The shaper lets too much pass" in text) == (stamp == "refused")
+    assert ("The machine is the limit at 0 points" in text) == (stamp != "host-bound")
+    assert ("the shaper lets more pass than the limit" in text) == (stamp == "refused")
     lowest = stated(run, "TCP fills links with a set rate").estimate
     assert lowest == pytest.approx(min(share, 1), rel=1e-3)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.claims.ledger import Claim
-from analysis.statements import Statement
+from analysis.statements import SIMULATED, Statement
 from analysis.statistics.judgement import (
     CONTRADICTED,
     REFUSED,
@@ -25,7 +25,7 @@ from analysis.statistics.judgement import (
     kind_of,
 )
 
-PUBLISHED, SIMULATED = "published", "simulated"
+PUBLISHED = "published"
 NOT_TESTABLE = "not testable"
 PRINTED, CONSISTENT, INCONSISTENT = "printed", "consistent", "inconsistent"
 NO_NUMBER = "the source prints no number of it"

@@ -79,17 +79,12 @@ def finding(entries: Sequence[Entry]) -> str:
     judged = [sum(v.answer in OF_RUNS for v in entry.verdicts) for entry in entries]
     if of_runs and 0 in judged:
         words.append(f"No run can judge the other {judged.count(0)}.")
-    opposite, head = list(filter(None, map(_disagreement, entries))), ""
-    if several := sum(count > 1 for count in judged):
-        head = f"More than one kind of run can judge {counted(several, 'claim')}"
-        head += ", and they never contradict each other."
-    if opposite:
-        head = f"{head.partition(',')[0]}. On {len(opposite)} of them the verdicts are opposite."
+    opposite = list(filter(None, map(_disagreement, entries)))
+    several = counted(sum(count > 1 for count in judged), "claim")
+    head = f"More than one kind of run can judge {several}. On {len(opposite)} of them the verdicts are opposite."
     agreeing, not_agreeing = (_counts(entries, PUBLISHED)[verdict] for verdict in OF_PRINTED)
-    of_printed = ""
-    if checked := agreeing + not_agreeing:
-        agree = f" and agree with {agreeing}" if not_agreeing else ", and all agree"
-        of_printed = f"The sources' own numbers can check {counted(checked, 'claim')}{agree}."
+    checked = counted(agreeing + not_agreeing, "claim")
+    of_printed = f"The sources' own numbers can check {checked} and agree with {agreeing}."
     return paragraphs(words, [head, *opposite], [of_printed])
 
 

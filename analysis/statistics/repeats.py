@@ -1,4 +1,4 @@
-"""Repeated measurements of one point: their statistics, and whether they are reproducible."""
+"""Repeated measurements of one point: how much they vary, and whether they repeat."""
 
 import math
 from dataclasses import dataclass
@@ -12,46 +12,37 @@ FEWEST = 10  # values needed to show reproducibility
 
 
 @dataclass(frozen=True)
-class Reproducibility:
-    """The `kind` (`reproducible`, `not reproducible`, `undecided`) of a sample, and what it rests
-    on.
+class Repeats:
+    """How much `n` repeats vary, and whether they repeat (`answer`: yes, no or undecided).
 
-    `values` are the known ones, sorted; `missing` counts the others. `variation` is the coefficient
-    of variation, the standard deviation over the mean, NaN from one value or if the mean is 0.
-    `interval` is its 95 % interval; an end is infinite if the sample allows any variation, and NaN
-    if the variation is.
+    `variation` is the coefficient of variation [1], the standard deviation over the mean, NaN from one value or if the mean is
+    0. `interval` is its 95 % interval; an end is infinite if the sample allows any variation, and NaN if the variation is.
     """
 
-    kind: str
-    values: tuple[float, ...]
-    missing: int
+    answer: str
+    n: int
     variation: float
     interval: tuple[float, float]
 
-    @property
-    def n(self) -> int:
-        """The number of known values."""
-        return len(self.values)
 
-
-def judge_repeats(values, margin: float) -> Reproducibility:
+def judge_repeats(values, margin: float) -> Repeats:
     """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation
     accepted.
 
-    `not reproducible` if the whole interval of the variation lies above the margin; `reproducible`
-    if it lies below and there are FEWEST values or more. Fewer values can easily miss a rare state.
+    The answer is no if the whole interval of the variation lies above the margin, and yes if it lies below and there are
+    FEWEST values or more. Fewer values can easily miss a rare state.
     """
-    repeats, values = len(values), np.sort(finite(values))
-    n, variation = len(values), math.nan
-    if n > 1 and values.mean():
-        variation = float(values.std(ddof=1) / abs(values.mean()))
+    known = finite(values)
+    n, variation = len(known), math.nan
+    if n > 1 and known.mean():
+        variation = float(known.std(ddof=1) / abs(known.mean()))
     low, high = variation_interval(variation, n)
-    kind = "undecided"
+    answer = "undecided"
     if low > margin:
-        kind = "not reproducible"
+        answer = "no"
     elif high < margin and n >= FEWEST:
-        kind = "reproducible"
-    return Reproducibility(kind, tuple(values.tolist()), repeats - n, variation, (low, high))
+        answer = "yes"
+    return Repeats(answer, n, variation, (low, high))
 
 
 def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tuple[float, float]:

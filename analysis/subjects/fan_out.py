@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analysis.statements import interval_in_words
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import listed, percent
@@ -89,9 +90,9 @@ class Bottleneck:
             )
         if len(grows) > 1:
             return f"{listed(grows)} each raise the goodput: there is not one limit"
-        return (
-            f"with {grows[0]} the goodput grows by {percent(self.responses[self.relief].ratio - 1)}"
-        )
+        response = self.responses[self.relief]
+        interval = interval_in_words((response.low - 1, response.high - 1), level=CONFIDENCE)
+        return f"with {grows[0]} the goodput grows by {percent(response.ratio - 1)}, {interval}"
 
 
 def bottleneck(baseline: np.ndarray, changed: Mapping[str, np.ndarray]) -> Bottleneck:

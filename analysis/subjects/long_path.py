@@ -1,6 +1,6 @@
 """TCP over long paths: the socket buffer that fills each, and the scatter of a transfer that is repeated."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -14,7 +14,6 @@ from analysis.fitting.block_fit import attempt
 from analysis.models import bandwidth_delay
 from analysis.statements import Statement, value
 from analysis.statistics.intervals import average
-from analysis.statistics.repeats import Reproducibility, variation_interval
 from analysis.wire import wire_limit
 
 # Share of the largest goodput of the same transfer; it is the ratio of the Grid'5000 source's two maxima.
@@ -69,27 +68,13 @@ def filling(goodput: xr.DataArray, described: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*PLACE, *columns]).set_index(PLACE)
 
 
-def scatter(
-    dataset: xr.Dataset, judged: Mapping[tuple, Reproducibility], path: str, control: str
-) -> list[Statement]:
-    """The coefficient of variation of a path's goodput in each direction, and the share of all transfers that are much
-    slower than the fastest of their kind, as quantities; `judged` is by place."""
-    quantities = []
-    for direction in ("forward", "reverse"):
-        if series := judged.get((path, control, direction)):
-            text = f"coefficient of variation of goodput, {control}, {direction}"
-            about = {"kind": MCKAY, "n_of": "transfer", "name": f"scatter_{direction}"}
-            variation = series.variation, *variation_interval(series.variation, series.n, 0.95)
-            quantities.append(
-                value(dataset, text, "coefficient of variation", variation, series.n, **about)
-            )
-    known = [np.array(series.values) for series in judged.values() if series.values]
-    if not known:
-        return quantities
-    slow = sum(int((values < MUCH_LOWER * values.max()).sum()) for values in known)
-    # Clopper and Pearson, Biometrika 26, 1934, 404-413
-    test = stats.binomtest(slow, sum(map(len, known)))
+def much_slower(runs: xr.Dataset, goodput: xr.DataArray) -> Statement:
+    """The share of transfers [1] below MUCH_LOWER of the fastest of their kind, with its Clopper-Pearson interval, by which a
+    claim is judged. `goodput` is over (block, *PLACE)."""
+    n = goodput.count().item()
+    slow, share = (goodput < MUCH_LOWER * goodput.max("block")).sum().item(), (None,) * 3
+    if n:  # Biometrika 26, 1934, 404-413
+        share = slow / n, *stats.binomtest(slow, n).proportion_ci(0.95)
     text = "share of transfers below two thirds of the fastest of their kind"
     about = {"kind": "95 % Clopper-Pearson interval", "n_of": "transfer", "name": "much_slower"}
-    share = slow / test.n, *test.proportion_ci(0.95)
-    return [*quantities, value(dataset, text, "share", share, test.n, **about)]
+    return value(runs, text, "share", share, n, **about)

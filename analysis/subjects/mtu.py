@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
 from analysis.attributes import interconnects, settings, short_names
-from analysis.claims.quantities import at, quantity
-from analysis.derive import over_factors
-from analysis.statements import Statement
+from analysis.derive import at, over_factors
+from analysis.statements import Statement, named
 from analysis.statistics.intervals import mean_over, rates
 from analysis.wire import wire_limit, wire_limit_both_ways
 
@@ -22,7 +21,7 @@ WAYS = {"both": "both ways", "forward": "one way", "reverse": "one way, back"}
 # What `compared` calls the variables of points.
 OF_POINTS = {
     "goodput": "Goodput",
-    "total": "Goodput of both ways",
+    "per_way": "Goodput of each way",
     "megabytes": "Goodput of both ways in the source's MB/s",
     "cpu_local": "CPU time of the sender in a second",
     "cpu_remote": "CPU time of the receiver in a second",
@@ -144,28 +143,19 @@ def _printed(axes: Axes, nemo: pd.DataFrame, path: str, mtus: np.ndarray) -> Non
 
 
 def compared(
-    dataset: xr.Dataset,
-    points: xr.Dataset,
-    name: str,
-    variable: str,
-    of: tuple[str, int, str],
-    against: tuple[str, int, str] | None = None,
-    times: float = 1.0,
+    runs: xr.Dataset, points: xr.Dataset, name: str, variable: str, *places: tuple[str, int, str]
 ) -> Statement:
-    """`times` a variable of `points`, one path, MTU [B] and direction over another in the same block, or alone; refused where
-    the machine limits one of them, or CPU time belongs to nobody."""
-    names, values, texts, limited, ran = short_names(dataset), [], [], [], True
-    for path, mtu, direction in filter(None, (of, against)):
+    """A variable of `points` at one (path, MTU [B], direction), or its ratio over that at a second in the same block; refused
+    where the machine limits one of them, or CPU time belongs to nobody."""
+    names, values, texts, refused = short_names(runs), [], [], ""
+    for path, mtu, direction in places:
         place = {"path": path, "mtu": mtu, "direction": direction}
-        ran = ran and all(level in points[factor].values for factor, level in place.items())
         values.append(at(points[variable], **place))
         texts.append(f"the {names.get(path, path)} at MTU {mtu} {WAYS[direction]}")
-        limited += [texts[-1]] if at(stamps(points), **place) == HOST_BOUND else []
-    refused = ""
-    if ran and not all(one.notnull().any() for one in values):
-        refused = "too much CPU time belongs to neither end, such as the shaper's"
-    if limited:
-        refused = f"the machine limits {' and '.join(limited)}, not the wire"
-    found = times * values[0] / (1.0 if against is None else values[1])
-    text = f"{OF_POINTS[variable]} over {' against '.join(texts)}"
-    return quantity(dataset, name, text, found, refused=refused)
+        if at(stamps(points), **place) == HOST_BOUND:
+            refused = f"the machine limits {texts[-1]}, not the wire"
+        elif values[-1].isnull().all() and at(points.total, **place).notnull().any():
+            refused = "too much CPU time belongs to neither end, such as the shaper's"
+    ratio = values[0] / (values[1] if len(values) > 1 else 1)
+    subject = f"{OF_POINTS[variable]} over {' against '.join(texts)}"
+    return named(runs, name, subject, ratio, refused)

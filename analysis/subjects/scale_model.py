@@ -28,7 +28,7 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
     node, paper = testbed(dataset).get("node", {}), testbeds.read(PAPER)
     columns = {"message": "short_message_time", "carried": "link_share", "dilation": "dilation"}
     if "flop_s" not in node or not {*columns.values()} <= {*dataset.variables}:
-        return pd.DataFrame()
+        return pd.DataFrame(columns=[*columns, "bytes", "messages"], dtype=float)
     ran = over_factors(dataset, N=dataset.N, **{to: dataset[name] for to, name in columns.items()})
     links = {name: link for name, link in interconnects(dataset).items() if "rate_bit_s" in link}
     cases = published.table("fortinet_table1").set_index("nodes").N
@@ -50,7 +50,7 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
 
 def kept(shares: pd.DataFrame) -> str:
     """What the model keeps, in a sentence: how far the share of bytes is off, and the largest share of messages."""
-    if shares.empty or shares[["bytes", "messages"]].isna().all().any():
+    if shares[["bytes", "messages"]].isna().all().any():
         return ""
     off, most = (shares.bytes - 1).abs().max(), shares.messages.max()
     return (
