@@ -16,7 +16,7 @@ from runners.journal import Folder
 from runners.record import FalloffError
 
 HPL, MESSAGES, STREAMS = "40_hpl_scaling", "12_ping_pong", "52_parallel_streams"
-COLLECTIVES, TWIN = "13_collectives", "08_faster_networks"
+COLLECTIVES, TWIN = "13_collectives", "55_twin"
 # What `falloff twin` simulates: points that were run, and networks that are not there.
 HELD_OUT, WHAT_IF = "twin_held_out", "twin_what_if"
 _OF_TWIN = ("twin_tokens", "twin_load", "suspects", "twin_hpl")  # of the example

@@ -33,6 +33,7 @@ NOTEBOOKS = {  # stand in archives and scripts
     "05_your_own_data": "40_hpl_scaling",
     "06_your_own_messages": "12_ping_pong",
     "07_your_own_streams": "52_parallel_streams",
+    "08_faster_networks": "55_twin",
     "09_your_own_operations": "13_collectives",
     "10_switch_mtu": "10_mtu",
     "11_frames": "11_frame_size",

@@ -27,7 +27,7 @@ os.chmod(LOCKS, 0o1777)  # some tests are run by other users
 os.environ["FALLOFF_LOCKS"] = LOCKS
 atexit.register(shutil.rmtree, LOCKS, ignore_errors=True)
 
-collect_ignore = ["cluster"]  # asked for by itself: `make test-cluster`
+collect_ignore = ["cluster"]  # asked for by itself: `make test-system`
 
 # What takes longest begins first, so that no process is left alone with it at the end.
 LONG = [

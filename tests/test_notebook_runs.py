@@ -83,7 +83,7 @@ def shown(name, change):
 
 
 CHANGES = [
-    # One of the two on every second notebook; all others in `make test-more`.
+    # One of the two on every second notebook; all others in `make test-all`.
     pytest.param(name, change, marks=[pytest.mark.more] if number % 4 not in some else [])
     for number, name in enumerate(FILES)
     for some, change in ((range(4), whole), ([0], first_block), ([2], lost))

@@ -273,7 +273,7 @@ def test_another_program_of_the_same_name_makes_other_runs(monkeypatch, tmp_path
     monkeypatch.setattr(
         paths, "CAMPAIGNS", shutil.copytree(paths.CAMPAIGNS, tmp_path / "campaigns")
     )
-    monkeypatch.setattr(own_program.executables, "own", lambda folder: folder)
+    monkeypatch.setattr(own_program.executables, "users_folder", lambda folder: folder)
     for file in ("program", "input"):
         (tmp_path / file).write_text("1")
     words = ["mpirun", "-np", "2", "./program", "input", "3"]
