@@ -43,7 +43,7 @@ class Line:
 def tables(dataset: xr.Dataset) -> xr.Dataset:
     """Times [s] and bandwidths [B/s] of messages over (run, series, size); NaN where there is none.
 
-    A run is one table of a file. Series are those of `points.by_series`, with their `network` and `wire` [bit/s].
+    A run is one table of a file. Series are those of `points.by_series`, with their `network`.
     """
     table = points.by_series(dataset, NOTEBOOKS[MESSAGES])
     trials = table.drop_duplicates("trial").set_index("trial")
@@ -52,9 +52,8 @@ def tables(dataset: xr.Dataset) -> xr.Dataset:
     found = wide.reindex(columns=list(NOTEBOOKS[MESSAGES])).to_xarray()
     found = found.rename(message_time="time", message_bandwidth="bandwidth")
     about = table.drop_duplicates("series").set_index("series")
-    return found.sel(series=about.index.values).assign_coords(
-        {name: ("series", about[name].values) for name in ("network", "wire")}
-    )
+    found = found.sel(series=about.index.values)
+    return found.assign_coords(network=("series", about.network.values))
 
 
 def lines(messages: xr.Dataset) -> dict[str, Line]:
