@@ -162,8 +162,7 @@ def by_series(
 ) -> pd.DataFrame:
     """The `readings`, with what was set: rows of one series differ in no setting but those of `but`.
 
-    Further columns: `network`; `others`, the other settings that tell its trials from others, in words; `series`, the words
-    for both; `link` [bit/s], the network's rate, and `wire` [bit/s], the most TCP payload that it carries in full frames,
+    Further columns: `network`; `series`, it and the other settings that tell its trials from others, in words; `link` [bit/s], the network's rate, and `wire` [bit/s], the most TCP payload that it carries in full frames,
     both NaN where they are not known. Slower networks come first, unknown ones last.
     """
     table = readings(dataset, names)
@@ -181,8 +180,8 @@ def by_series(
         series = f"{name} ({others})" if name and others else name or others or UNNAMED
         link, mtu = about.get("rate_bit_s", np.nan), levels.get("mtu", about.get("mtu", 1500))
         wire = np.nan if network.endswith(_NO_TCP) else wire_limit(link, mtu)
-        rows.append((network, others, series, link, wire))
-    columns = ["network", "others", "series", "link", "wire"]
+        rows.append((network, series, link, wire))
+    columns = ["network", "series", "link", "wire"]
     order = pd.DataFrame(settings, index=trials).reindex(columns=chosen)
     order = order.join(pd.DataFrame(rows, columns=columns, index=trials))
     order = order.sort_values(["link", *chosen], kind="stable")[columns]

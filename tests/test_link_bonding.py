@@ -1,6 +1,5 @@
-"""HPL and TCP over two links: planted gains come back, their growth is judged, and the blog's gains stand beside them."""
+"""HPL and TCP over two links: planted gains come back, their growth is judged, and the blog's gains are drawn beside them."""
 
-import re
 from functools import cache
 
 import numpy as np
@@ -81,9 +80,9 @@ def test_growth_is_judged():
 
 def test_one_node_is_the_negative_control():
     """Without a network there is no gain; where there is one all the same it is told."""
-    assert "0 of 8 ways beyond margin" in words(planted())
+    assert "0 of 8 ways differ" in words(planted())
     gains = {way: {**GAINS[way], 1: 0.2 if way == "mptcp" else 0.0} for way in GAINS}
-    assert "by up to 20.0 %, 2 of 8 ways beyond margin" in words(of(gains=gains, noise=0.0001))
+    assert "2 of 8 ways differ" in words(of(gains=gains, noise=0.0001))
 
 
 @pytest.mark.parametrize(
@@ -95,22 +94,8 @@ def test_one_node_is_the_negative_control():
     ],
 )
 def test_the_largest_gain_is_answered_as_it_is(campaign, answer):
-    """A gain, a loss, and one that may be none; only from a gain follows how long HPL waits."""
-    made = of(**campaign)
-    assert stated(made, "A second link speeds up HPL on 8 nodes (best").answer == answer
-    assert ("HPL waits" in re.sub("time that HPL waits", "", words(made))) == (answer == "yes")
-
-
-def test_communication_is_amdahls():
-    """Halving a quarter of the time gives the ratio from which that quarter is told."""
-    made = of(gains=alike(1 / (1 - 0.25 / 2) - 1), noise=1e-6, block_effect=0)
-    assert "HPL waits 25.0 % of the time" in words(made)
-
-
-def test_the_blogs_gains_stand_beside_the_largest_here():
-    """Which of its two are reached is for the reader, and for the claims."""
-    text = words(of(gains=alike(0.05), noise=1e-6, block_effect=0))
-    assert "5.8 % on 2 nodes (here 5.0 %) and 13.4 % on 4 nodes (here 5.0 %)" in text
+    """A gain, a loss, and one that may be none."""
+    assert stated(of(**campaign), "A second link speeds up HPL on 8 nodes (best").answer == answer
 
 
 def test_connections_get_the_planted_links():

@@ -365,8 +365,8 @@ def test_directions_are_apart_on_an_imports_page(tmp_path):
     assert len(re.findall(r"\nTCP payload received on 10GE \((?:forward|reverse)\): ", said)) == 2
 
 
-def test_dips_and_ratios_of_messages_are_found(tmp_path):
-    """Bandwidth that falls by three eighths at 64 KiB, and a second network that is four times as fast at the longest message."""
+def test_dips_of_messages_are_found(tmp_path):
+    """Bandwidth that falls by three eighths at 64 KiB, on each of two networks."""
     for network, factor in (("gige", 1.0), ("10gige", 4.0)):
         for run in (1, 2, 3):
             rates = {2**16: 50.0, 2**15: 80.0, 2**20: 100.0}
@@ -379,6 +379,3 @@ def test_dips_and_ratios_of_messages_are_found(tmp_path):
     dips = messages.dips(found)
     assert dips[["start", "end", "runs"]].values.tolist() == [[2**15, 2**16, 3]] * 2
     assert dips.fall.tolist() == pytest.approx([0.375] * 2)
-    (ratio,) = messages.ratios(found).itertuples()
-    assert ratio.size == 2**20 and ratio.ratio == pytest.approx(4, rel=1e-3)
-    assert ratio.series.startswith("GigE") and ratio.fastest.startswith("10GE")

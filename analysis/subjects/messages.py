@@ -9,7 +9,6 @@ import xarray as xr
 from analysis import points
 from analysis.fitting.pieces import FLOOR, Piece, Value, split
 from analysis.own_data import MESSAGES, NOTEBOOKS
-from analysis.statements import evidence_of
 from analysis.statistics.intervals import average, over_blocks
 from analysis.statistics.reversals import reversals
 
@@ -24,15 +23,14 @@ class Line:
     """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change their protocol with the size.
 
     `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1] is
-    the largest relative distance of the line from a size's mean, at `worst` [B]. `short` [s] is the
-    mean time of the shortest messages as measured, `runs` the number of tables.
+    the largest relative distance of the line from a size's mean. `short` [s] is the mean time of the
+    shortest messages as measured, `runs` the number of tables.
     """
 
     pieces: tuple[Piece, ...]
     latency: tuple[float, float, float]
     bandwidth: tuple[float, float, float]
     misses: float
-    worst: float
     short: tuple[float, float, float]
     runs: int
 
@@ -41,16 +39,11 @@ class Line:
         """Whether the line may be quoted."""
         return self.misses <= MISS
 
-    def time_at(self, sizes: np.ndarray) -> np.ndarray:
-        """The line's time [s] of messages of these sizes [B]."""
-        ends = [piece.sizes[-1] for piece in self.pieces[:-1]]
-        return np.array([self.pieces[np.searchsorted(ends, size)].at(size) for size in sizes])
-
 
 def tables(dataset: xr.Dataset) -> xr.Dataset:
     """Times [s] and bandwidths [B/s] of messages over (run, series, size); NaN where there is none.
 
-    A run is one table of a file. Series are those of `points.by_series`, with its further columns.
+    A run is one table of a file. Series are those of `points.by_series`, with their `network`.
     """
     table = points.by_series(dataset, NOTEBOOKS[MESSAGES])
     trials = table.drop_duplicates("trial").set_index("trial")
@@ -59,11 +52,8 @@ def tables(dataset: xr.Dataset) -> xr.Dataset:
     found = wide.reindex(columns=list(NOTEBOOKS[MESSAGES])).to_xarray()
     found = found.rename(message_time="time", message_bandwidth="bandwidth")
     about = table.drop_duplicates("series").set_index("series")
-    columns = ["network", "others", "link", "wire"]
-    found = found.sel(series=about.index.values).assign_coords(
-        {name: ("series", about[name].values) for name in columns}
-    )
-    return found.assign_coords(evidence=evidence_of(dataset)).assign_attrs(dataset.attrs)
+    found = found.sel(series=about.index.values)
+    return found.assign_coords(network=("series", about.network.values))
 
 
 def lines(messages: xr.Dataset) -> dict[str, Line]:
@@ -104,22 +94,6 @@ def dips(messages: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["series", "start", "end", "fall", "runs"])
 
 
-def ratios(messages: xr.Dataset) -> pd.DataFrame:
-    """How many times as fast the network with the highest link rate sends the longest messages that both sent.
-
-    Columns: `series`, `fastest`, a series with the same other settings, the `size` [B] and the `ratio` of mean times.
-    """
-    cost = messages.time.mean("run").fillna((messages["size"] / messages.bandwidth).mean("run"))
-    is_fastest, rows = messages.link == messages.link.max(), []
-    for slow in messages.series[messages.link < messages.link.max()]:
-        for fast in messages.series[is_fastest & (messages.others == slow.others)].values[:1]:
-            both = cost.sel(series=[slow.item(), fast]).dropna("size")
-            for size in both["size"].values[-1:]:
-                times = both.sel(size=size)
-                rows.append((slow.item(), fast, size, float(times[0] / times[1])))
-    return pd.DataFrame(rows, columns=["series", "fastest", "size", "ratio"])
-
-
 def _line(time: xr.DataArray) -> Line:
     """The line of one series' times over (run, size)."""
     size, table = time["size"].values.astype(float), time.values
@@ -131,19 +105,18 @@ def _line(time: xr.DataArray) -> Line:
     is_known = bool(time.network.item())
     short = short if is_known else (short[0], np.nan, np.nan)
     if len(size) < 2:
-        return Line((), short, _NONE, np.inf, np.nan, short, len(table))
+        return Line((), short, _NONE, np.inf, short, len(table))
     times = {at: column[column > 0].tolist() for at, column in zip(size.tolist(), table.T)}
     pieces = tuple(split(times))
     off = np.array(
         [piece.at(at) / np.mean(times[at]) - 1 for piece in pieces for at in piece.sizes]
     )
-    worst = int(np.argmax(np.abs(off)))
     # Where the protocol changes, the first piece may be of sizes whose bytes tell little of the latency.
     latency = _ends(pieces[0].offset, is_known) if len(pieces) == 1 else short
     per_byte = _ends(pieces[-1].per_byte, is_known)
-    misses = float(abs(off[worst])) if min(latency[0], per_byte[0]) > 0 else np.inf
+    misses = float(np.abs(off).max()) if min(latency[0], per_byte[0]) > 0 else np.inf
     value, low, high = 1 / np.array(per_byte)
-    return Line(pieces, latency, (value, high, low), misses, float(size[worst]), short, len(table))
+    return Line(pieces, latency, (value, high, low), misses, short, len(table))
 
 
 def _ends(value: Value, is_known: bool) -> tuple[float, float, float]:
