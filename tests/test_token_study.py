@@ -96,7 +96,7 @@ def test_a_busy_machine_is_no_limit_of_wires(use, busy_s, answer):
     busy = xr.full_like(dataset.host_cpu_time, busy_s)
     made = run(dataset.assign(host_cpu_time=busy))
     local = stated(made, LOCAL)
-    assert local.words == answer and ("switched local wires" in local.reason) == (
+    assert local.words == answer and ("local wire" in local.reason) == (
         answer == "refused"
     )
 
@@ -107,9 +107,9 @@ def test_what_was_not_run_is_said_and_one_block_decides_nothing():
     missing = stated(quick, "Switched and routed local wires")
     assert (
         missing.answer == "undecided"
-        and missing.reason == "not run at the study's rate: routed local wires"
+        and missing.reason == "not run at the study's rate: local router"
     )
-    assert "rate: routed local wires" in words(quick)
+    assert "rate: local router" in words(quick)
     single = run(token_campaign(blocks=1, only=SLOW))
     assert {one.answer for one in single.statements} == {"undecided"} and words(single)
     assert {one.interval for one in single.statements} == {None}
