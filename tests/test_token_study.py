@@ -96,9 +96,7 @@ def test_a_busy_machine_is_no_limit_of_wires(use, busy_s, answer):
     busy = xr.full_like(dataset.host_cpu_time, busy_s)
     made = run(dataset.assign(host_cpu_time=busy))
     local = stated(made, LOCAL)
-    assert local.words == answer and ("local wire" in local.reason) == (
-        answer == "refused"
-    )
+    assert local.words == answer and ("local wire" in local.reason) == (answer == "refused")
 
 
 def test_what_was_not_run_is_said_and_one_block_decides_nothing():
