@@ -155,13 +155,11 @@ def scaling(
     points: xr.Dataset,
     laws: Mapping[str, Law],
     today: xr.Dataset | None = None,
-    simulated: xr.DataArray | None = None,
 ) -> Figure:
     """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that each network follows with
     its band, and the mean of each point of a run of today. Rates [Gflop/s] where no efficiency is known.
 
-    `points` and `today` are from `derive.points` or `hpl_points.points`; `laws` are by network. `simulated` is an efficiency [1]
-    over (interconnect, nodes), drawn as rings, to whose nodes the laws are drawn then.
+    `points` and `today` are from `derive.points` or `hpl_points.points`; `laws` are by network.
     """
     with style.styled():
         figure, axes = new_figure(3.4)
@@ -170,18 +168,14 @@ def scaling(
         values, networks = share if is_known else points.rate, share.interconnect.values.tolist()
         series(axes, values, derive.means(values), "interconnect", names)
         for name, law in laws.items():
-            curve = 100 * law.band(simulated)
+            curve = 100 * law.band()
             ends = (curve[end].values for end in ("mean", "low", "high"))
             band(axes, name, curve.nodes.values, *ends)
         for rank, name in enumerate(networks):
             if today is not None and name in today.interconnect:
                 now = np.log(100 * today.share.sel(interconnect=name)).mean("block")
                 axes.plot(offset(now.nodes.values, rank, len(networks)), np.exp(now), **TODAY)
-            if simulated is not None and name in simulated.interconnect:
-                cases, color = 100 * simulated.sel(interconnect=name), style.look(name).color
-                axes.plot(cases.nodes, cases, "o", color=color, mfc="none", ms=9)
-        every = points.nodes.values if simulated is None else simulated.nodes.values
-        doubling_axis(axes, thin_ticks(every, 1.3), derive.counted_in(points))
+        doubling_axis(axes, thin_ticks(points.nodes.values, 1.3), derive.counted_in(points))
         unit = f"% of {points.share.attrs['of']}" if is_known else "Gflop/s"
         axes.set_ylabel(f"HPL rate [{unit}]")
         axes.legend(*_each_once(axes), loc="lower left" if is_known else "best")

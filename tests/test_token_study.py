@@ -96,10 +96,7 @@ def test_a_busy_machine_is_no_limit_of_wires(use, busy_s, answer):
     busy = xr.full_like(dataset.host_cpu_time, busy_s)
     made = run(dataset.assign(host_cpu_time=busy))
     local = stated(made, LOCAL)
-    assert local.words == answer and ("switched local wires" in local.reason) == (
-        answer == "refused"
-    )
-    assert ("The machine was too slow for 1 of" in words(made)) == (answer == "refused")
+    assert local.words == answer and ("local wire" in local.reason) == (answer == "refused")
 
 
 def test_what_was_not_run_is_said_and_one_block_decides_nothing():
@@ -108,21 +105,17 @@ def test_what_was_not_run_is_said_and_one_block_decides_nothing():
     missing = stated(quick, "Switched and routed local wires")
     assert (
         missing.answer == "undecided"
-        and missing.reason == "not run at the study's rate: routed local wires"
+        and missing.reason == "not run at the study's rate: local router"
     )
-    assert "rate: routed local wires" in words(quick)
+    assert "rate: local router" in words(quick)
     single = run(token_campaign(blocks=1, only=SLOW))
     assert {one.answer for one in single.statements} == {"undecided"} and words(single)
     assert {one.interval for one in single.statements} == {None}
 
 
-def test_the_best_runs_ratio_stands_beside_it_and_the_figure_shows_every_block():
-    """The study kept the best run; here the mean of each block counts, and each is a mark."""
-    runs = noisy().names["points"].runs.sel(pairs=7, token_bytes=8192, path=list(TWO))
-    best = runs.max(["run", "block"])
-    ratio = float(best.sel(path=TWO[0]) / best.sel(path=TWO[1]))
+def test_the_figure_shows_every_block():
+    """Each block's ratio is a mark."""
     blocks = stated(noisy(), f"{LOCAL} at 10 Mbit/s").values
-    assert f"the first ratio is {ratio:.2f}" in words(noisy())
     (axes,) = noisy().figures["token_claims"].figure.axes
     drawn = np.concatenate([np.asarray(line.get_xdata(), float) for line in axes.lines])
     assert len(blocks) == 3 and all(np.isclose(drawn, block).any() for block in blocks)

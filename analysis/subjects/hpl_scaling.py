@@ -117,12 +117,6 @@ def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
     return f"**The law that the points support best**: {told}."
 
 
-def same_node(points: xr.Dataset, simulated: xr.Dataset) -> bool:
-    """Whether two campaigns ran on nodes of one rate; both are from `derive.points`."""
-    rates = [float((each.known_rate / each.nodes).max()) for each in (points, simulated)]
-    return bool(np.isclose(*rates, rtol=1e-6))
-
-
 def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhibit.Table:
     """Every law of every network: its weight, its parameters, how far it misses, and what it predicts."""
     names, rows, count = names_in_text(points), [], derive.counted_in(points)
