@@ -253,20 +253,16 @@ def test_planted_changes_are_found_in_stored_runs():
     changes, results = made.names["changes"], made.names["results"]
     large, unchanged = made.names["large"], made.names["unchanged"]
     _, node, link = results
-    points = {
-        change.what: change.answer
-        for change in large[large.scenario == node].change
-        if len(change.points) == 1
-    }
+    is_point = large.points.map(len) == 1
+    points = large[(large.scenario == node) & is_point].set_index("what").answer.to_dict()
     names = [f"{name}, {nodes} nodes" for name in ("GigE", "10GE") for nodes in (16, 24, 36)]
     assert points == dict.fromkeys(names, SLOWER)
     assert (unchanged[unchanged.scenario == node].answer == SAME).sum() >= 6
     assert SLOWER not in set(unchanged[unchanged.scenario != "nothing was changed"].answer)
     single = next(change for change in results[link].changes if change.what == "one link, 1 stream")
     assert single.answer == SLOWER and single.low < 0.97 < single.high
-    (table,) = (one for one in made.tables if one.label == "compare-planted")
-    points = [row[5] for row in table.rows if " / " not in row[1]]
-    assert points == len(points) * [SLOWER] and len(points) >= 5
+    points = large.answer[is_point]
+    assert set(points) == {SLOWER} and len(points) >= 5
     found, planted = map(int, re.search(r"found (\d+) of (\d+) statements", made.text).groups())
     assert len(points) <= found <= planted and "accused none" in made.text
     assert set(changes[changes.scenario == "nothing was changed"].answer) <= {SAME, UNDECIDED}
