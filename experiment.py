@@ -310,7 +310,7 @@ def write_twin(
     found: twin.Twin,
     nodes: int,
     datasets: Collection[xr.Dataset],
-    job: twin.Job | None = None,
+    job: twin.HplJob | None = None,
 ) -> Path:
     """Write a twin's description as a testbed, on which HPL runs as the `job`. An existing testbed of that name with other content
     is never replaced."""
@@ -428,7 +428,7 @@ def plan_replay(
     compute.
     """
     described, machine = campaigns.read("replay_examples"), testbeds.read(testbed)
-    if not isinstance(machine, testbeds.Simulated):
+    if not isinstance(machine, testbeds.SimulatedTestbed):
         remedy = "only a simulation can replay: name smith"
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
     usual = [name for name in described.design.primary if name in machine.network]

@@ -56,7 +56,7 @@ Settings = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportedFile:
     """A file with its name relative to the common folder of all files, its text, its results' own
     settings, what path and header say of it, and notes on its results."""
 
@@ -83,7 +83,7 @@ class Import:
     """
 
     plan: Plan
-    sources: tuple[Source, ...]
+    sources: tuple[ImportedFile, ...]
     left_out: tuple[str, ...]
     repeats: str = UNORDERED
     blocks_from: str = ""
@@ -116,7 +116,7 @@ def read(
     strangers = [row for row, _ in table if not any(matches(one.name, row) for one in sources)]
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
-    first: dict[str, Source] = {}
+    first: dict[str, ImportedFile] = {}
     for source in sources:
         same = first.setdefault(source.digest if source.results else source.name, source)
         if same is not source:
@@ -210,7 +210,7 @@ def _trials(found: Import) -> dict[str, Trial]:
     return {trial.point["file"]: trial for trial in found.plan.trials()}
 
 
-def _seen(source: Source) -> Settings:
+def _seen(source: ImportedFile) -> Settings:
     """The settings that a file's path and header state."""
     facts = source.facts
     found = {
@@ -224,7 +224,7 @@ def _seen(source: Source) -> Settings:
 
 
 def _blocks(
-    sources: Sequence[Source],
+    sources: Sequence[ImportedFile],
     given: Sequence[Settings],
     points: Sequence[Settings],
     in_paths: bool,
@@ -505,7 +505,9 @@ def _matching(given: Sequence[Path]) -> list[Path]:
     return paths_
 
 
-def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Source], list[str]]:
+def _sources(
+    runner: Tool, files: Sequence[tuple[Path, str]]
+) -> tuple[list[ImportedFile], list[str]]:
     """The tool's outputs among the files, and why the others are left out."""
     found = [file for file, _ in files]
     shared = os.path.commonpath([file.absolute().parent for file in found]) if found else ""
@@ -520,7 +522,7 @@ def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Sour
             left_out.append(f"{file}: {reason}")
         else:
             name = _text(file.absolute().relative_to(shared))
-            sources.append(Source(file, name, text, results, notes=notes))
+            sources.append(ImportedFile(file, name, text, results, notes=notes))
             outputs_seen.append(Seen(said, text, results, is_collective))
     told = facts(outputs_seen, is_pair=runner.name not in _OVER_NODES)
     return [replace(source, facts=one) for source, one in zip(sources, told)], left_out
@@ -549,7 +551,7 @@ def _results(runner: Tool, text: str) -> tuple[tuple[Settings, ...], tuple[str, 
 def _plan(
     tool: str,
     points: Sequence[Settings],
-    sources: Sequence[Source],
+    sources: Sequence[ImportedFile],
     numbers: Sequence[int],
     repeats: str,
 ) -> Plan:

@@ -21,7 +21,7 @@ from analysis.statistics.judgement import UNDECIDED
 from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
 from analysis.subjects import twin as twins
-from analysis.subjects.twin import Job, Twin
+from analysis.subjects.twin import HplJob, Twin
 from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
 from runners.record import FalloffError
 
@@ -154,11 +154,11 @@ def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
     return points.assign(ranks_per_node=each)
 
 
-def job(points: xr.Dataset) -> Job:
+def job(points: xr.Dataset) -> HplJob:
     """How HPL ran on the most nodes of the held-out points."""
     most = points.isel(nodes=-1).max(["block", "interconnect"])
     of_node = _BYTES * float(most.N) ** 2 / int(most.nodes)
-    return Job(int(points.ranks_per_node.max()), of_node, int(points.NB.max()))
+    return HplJob(int(points.ranks_per_node.max()), of_node, int(points.NB.max()))
 
 
 def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> Iterator[Campaign]:

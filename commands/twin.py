@@ -10,7 +10,7 @@ from commands.grammar import PATH, argument, command, figure_option, option, swi
 from runners.record import FalloffError
 
 
-class Rates(click.ParamType):
+class RateList(click.ParamType):
     """Rates in Gbit/s with commas between, as a tuple in bit/s."""
 
     name = "rates"
@@ -52,7 +52,7 @@ class Rates(click.ParamType):
 )
 @option(
     "--faster",
-    type=Rates(),
+    type=RateList(),
     default="",
     metavar="GBIT/S,...",
     help="Predict HPL on Ethernets of these rates, such as 10,25,100.",

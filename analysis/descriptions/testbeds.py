@@ -16,7 +16,7 @@ from analysis.descriptions.tables import (
     Ranks,
     Settings,
     Share,
-    Table,
+    TomlTable,
     Word,
     extended,
     extending,
@@ -34,7 +34,7 @@ from analysis.descriptions.testbed_tables import (
     Cpu,
     FilePath,
     Host,
-    Network,
+    NetworkTable,
     Node,
     Offloads,
     Parameter,
@@ -42,7 +42,7 @@ from analysis.descriptions.testbed_tables import (
     Program,
     Rates,
     Scale,
-    Shaper,
+    ShaperTable,
     SimulatedNetwork,
     Slow,
     Slurm,
@@ -53,7 +53,7 @@ from analysis.descriptions.testbed_tables import (
 from runners.record import faulty, nearest, unknown_key
 
 
-class Testbed(Table):
+class Testbed(TomlTable):
     """What every kind of testbed has."""
 
     __test__ = False  # pytest would collect it
@@ -75,7 +75,7 @@ class Testbed(Table):
     """for every campaign, instead of its own"""
     tools: dict[Word, FilePath] = {}
     """paths of tools; by default PATH and build/tools/bin are searched"""
-    networks: dict[Word, Network] = {}
+    networks: dict[Word, NetworkTable] = {}
 
     @property
     def slows_time(self) -> bool:
@@ -93,7 +93,7 @@ class Testbed(Table):
         return 1
 
 
-class Emulated(Testbed):
+class EmulatedTestbed(Testbed):
     """A cluster of network namespaces on this machine."""
 
     kind: Literal["emulated"]
@@ -103,7 +103,7 @@ class Emulated(Testbed):
     tcp: Tcp
     offloads: Offloads | None = None
     node: Node = Node()
-    shaper: Shaper = Shaper()
+    shaper: ShaperTable = ShaperTable()
     switch: Switch = Switch()
     scale: Scale | None = None
     buffers: Buffers | None = None
@@ -155,7 +155,7 @@ class Emulated(Testbed):
                 yield ("networks", name, "latency_s"), network.latency_s, words
 
 
-class Simulated(Testbed):
+class SimulatedTestbed(Testbed):
     """A cluster that SimGrid models."""
 
     kind: Literal["simulated"]
@@ -231,8 +231,8 @@ class Cluster(Testbed):
 
 KINDS: dict[str, type[Testbed]] = {
     "cluster": Cluster,
-    "emulated": Emulated,
-    "simulated": Simulated,
+    "emulated": EmulatedTestbed,
+    "simulated": SimulatedTestbed,
 }
 
 

@@ -20,7 +20,7 @@ _NONE = (np.nan,) * 3
 
 
 @dataclass(frozen=True)
-class Line:
+class MessageTimes:
     """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change their protocol with the size.
 
     `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1] is
@@ -66,7 +66,7 @@ def tables(dataset: xr.Dataset) -> xr.Dataset:
     return found.assign_coords(evidence=evidence_of(dataset)).assign_attrs(dataset.attrs)
 
 
-def lines(messages: xr.Dataset) -> dict[str, Line]:
+def lines(messages: xr.Dataset) -> dict[str, MessageTimes]:
     """The line by size of each series with times, from messages as `tables` returns them."""
     times = {
         series: messages.time.sel(series=series).dropna("size", how="all").dropna("run", how="all")
@@ -120,7 +120,7 @@ def ratios(messages: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["series", "fastest", "size", "ratio"])
 
 
-def _line(time: xr.DataArray) -> Line:
+def _line(time: xr.DataArray) -> MessageTimes:
     """The line of one series' times over (run, size)."""
     size, table = time["size"].values.astype(float), time.values
     table = np.where(table > 0, table, np.nan)
@@ -131,7 +131,7 @@ def _line(time: xr.DataArray) -> Line:
     is_known = bool(time.network.item())
     short = short if is_known else (short[0], np.nan, np.nan)
     if len(size) < 2:
-        return Line((), short, _NONE, np.inf, np.nan, short, len(table))
+        return MessageTimes((), short, _NONE, np.inf, np.nan, short, len(table))
     times = {at: column[column > 0].tolist() for at, column in zip(size.tolist(), table.T)}
     pieces = tuple(split(times))
     off = np.array(
@@ -143,7 +143,9 @@ def _line(time: xr.DataArray) -> Line:
     per_byte = _ends(pieces[-1].per_byte, is_known)
     misses = float(abs(off[worst])) if min(latency[0], per_byte[0]) > 0 else np.inf
     value, low, high = 1 / np.array(per_byte)
-    return Line(pieces, latency, (value, high, low), misses, float(size[worst]), short, len(table))
+    return MessageTimes(
+        pieces, latency, (value, high, low), misses, float(size[worst]), short, len(table)
+    )
 
 
 def _ends(value: Value, is_known: bool) -> tuple[float, float, float]:

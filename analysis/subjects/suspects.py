@@ -52,7 +52,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkFamilies:
     """All families on one interconnect by quantity, and the matrices of losses [1] over (sender,
     receiver), means over the blocks."""
 
@@ -78,7 +78,7 @@ class Suspects:
     blocks: int
     tolerance: float
     smallest: float
-    networks: tuple[Network, ...]
+    networks: tuple[NetworkFamilies, ...]
 
 
 def compare(runs: xr.Dataset) -> Suspects:
@@ -174,7 +174,7 @@ def _network(
     places: np.ndarray,
     switches: tuple[str, ...],
     limits: tuple[float, int, float, float],
-) -> Network:
+) -> NetworkFamilies:
     """All families of one interconnect; `limits` are its level, the number of all members that share it, and the design's
     tolerance and smallest loss."""
     blocks, n = places.shape
@@ -212,7 +212,7 @@ def _network(
     with warnings.catch_warnings():  # of pairs that never met the mean is NaN
         warnings.simplefilter("ignore", RuntimeWarning)
         losses = [outliers.share(-np.nanmean(each, axis=0)) for each in (rates, answers)]
-    return Network(name, families, *losses)
+    return NetworkFamilies(name, families, *losses)
 
 
 def _have_all_met(trials: xr.Dataset, n: int) -> bool:
@@ -221,7 +221,7 @@ def _have_all_met(trials: xr.Dataset, n: int) -> bool:
     return bool((met >= n * (n - 1)).all())
 
 
-def families(study: Suspects) -> Iterator[tuple[Network, str, Family]]:
+def families(study: Suspects) -> Iterator[tuple[NetworkFamilies, str, Family]]:
     """Each family with its network and quantity."""
     for network in study.networks:
         for quantity, family in network.families.items():
@@ -235,7 +235,7 @@ def planted(study: Suspects, quantity: str) -> set[str]:
     return {study.hosts[number - 1] for number in numbers if number <= len(study.hosts)}
 
 
-def accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
+def accusations(study: Suspects, network: NetworkFamilies, where: str) -> Iterator[str]:
     """The slower members of a network and their likely faults, a sentence each (Markdown); `where` names it."""
     basis = counted(study.blocks, "block")
     if study.blocks > 1:
@@ -311,7 +311,7 @@ def _shared_link(study: Suspects, family: Family) -> str:
     return f"**{count} of the {len(slower)} slow paths lead {ends}**: suspect their link."
 
 
-def _loss(network: Network, quantity: str, index: int) -> str:
+def _loss(network: NetworkFamilies, quantity: str, index: int) -> str:
     found = network.families[quantity].found
     ends = percent_range((found.low[index], found.high[index]))
     return f"{QUANTITIES[quantity][1]} {percent(found.mean[index])} (interval {ends})"
