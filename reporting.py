@@ -20,10 +20,12 @@ from papermill.exceptions import PapermillExecutionError
 import experiment
 from analysis import (
     attributes,
+    campaign_folders,
+    dataset_sections,
     notebooks,
-    own_data,
-    own_program,
     paths,
+    prediction,
+    program_campaign,
     report,
     store,
 )
@@ -113,14 +115,14 @@ def make_own(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
             print(f"[{done}/{done + len(wanted)}] {folder.name}: {notebook}", flush=True)
     if not parts:
         raise FalloffError(f"no section could be made of {data}: {'; '.join(lines)}")
-    page, kept = report.build(parts, facts, out)
-    return page, kept, lines
+    page, sources = report.build(parts, facts, out)
+    return page, sources, lines
 
 
 def _readable(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
     """The readable campaigns in a folder, of each campaign's runs the last one last, and a line for each other one."""
     datasets, lines = {}, []
-    for folder in sorted(verify.folders([data]), key=own_data.last_run):
+    for folder in sorted(verify.folders([data]), key=campaign_folders.last_run):
         try:
             datasets[folder] = store.read(folder)
         except FalloffError as reason:
@@ -133,7 +135,7 @@ def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterato
     latest = {datasets[folder].attrs["campaign"]: folder.name for folder in shown}
     for folder, dataset in datasets.items():
         campaign = dataset.attrs["campaign"]
-        if folder in shown or campaign == own_data.HELD_OUT and own_data.WHAT_IF in latest:
+        if folder in shown or campaign == prediction.HELD_OUT and prediction.WHAT_IF in latest:
             continue
         if campaign in latest:
             yield f"{folder.name}: {latest[campaign]} is a later run of {campaign}, and is shown"
@@ -166,24 +168,24 @@ def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedS
     """The sections of a dataset: of the notebooks about its campaign, else of those that show its readings. What a twin
     predicted is one."""
     campaign, evidence = dataset.attrs["campaign"], evidence_of(dataset)
-    if campaign == own_data.HELD_OUT and len(last) > 1:
+    if campaign == prediction.HELD_OUT and len(last) > 1:
         return []
-    if campaign == own_data.WHAT_IF:
-        return [PlannedSection(own_data.TWIN, folder, dataset, False)]
-    about = own_program.CAMPAIGN if own_program.is_one(dataset) else campaign
-    own = [
+    if campaign == prediction.WHAT_IF:
+        return [PlannedSection(dataset_sections.TWIN, folder, dataset, False)]
+    about = program_campaign.CAMPAIGN if program_campaign.is_one(dataset) else campaign
+    about_campaign = [
         PlannedSection(file.stem, folder, dataset, False)
         for file in notebooks.of_experiments()
         if notebooks.campaign_of(file) == about
         and notebooks.role(file.stem).evidence in ("", evidence)
         and not attributes.is_imported(dataset)
     ]
-    return own or _by_readings(folder, dataset)
+    return about_campaign or _by_readings(folder, dataset)
 
 
 def _by_readings(folder: Path, dataset: xr.Dataset) -> list[PlannedSection]:
     """The sections of the notebooks that show a dataset's readings."""
-    names = own_data.sections(dataset)
+    names = dataset_sections.of(dataset)
     return [PlannedSection(name, folder, dataset, True) for name in names]
 
 

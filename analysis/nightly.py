@@ -97,7 +97,7 @@ def _flop_s(testbed: Cluster | EmulatedTestbed) -> float:
     if isinstance(testbed, EmulatedTestbed):
         return testbed.node.flop_s or _CORE_FLOP_S
     cores = testbed.ranks_per_node * testbed.threads
-    peak = testbed.rpeak.known() or {}
+    peak = testbed.rpeak.resolved() or {}
     return peak.get("value") or cores * _CORE_FLOP_S
 
 

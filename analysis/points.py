@@ -46,10 +46,10 @@ def of_trials(dataset: xr.Dataset) -> list[dict[str, Any]]:
 
 def point(quantity: str, levels: Mapping[str, Any]) -> Point:
     """The point of a quantity at these levels of its settings, without unknown ones."""
-    known = {
-        name: value for name, each in levels.items() if (value := plain(each)) not in ("", None)
+    stated = {
+        name: value for name, level in levels.items() if (value := plain(level)) not in ("", None)
     }
-    return tuple(sorted({QUANTITY: quantity, **known}.items()))
+    return tuple(sorted({QUANTITY: quantity, **stated}.items()))
 
 
 def quantity(point: Point) -> str:
@@ -65,10 +65,10 @@ def setting_columns(table: pd.DataFrame, *used: str) -> list[str]:
 def in_base(unit: str) -> tuple[float, str]:
     """The size of a rate's unit in its base, and the base: that of bytes, of bits or of operations in a second. Any other
     unit is its own base."""
-    found = _RATE.fullmatch(unit)
-    if not found:
+    match = _RATE.fullmatch(unit)
+    if not match:
         return 1.0, unit
-    prefix, binary, data = found.groups()
+    prefix, binary, data = match.groups()
     size = (1024.0 if binary else 1000.0) ** " KMGTP".index(prefix.upper() or " ")
     if data is None:
         return size, "flop/s"
@@ -79,10 +79,10 @@ def varying(points: Sequence[Point] | Sequence[Mapping[str, Any]]) -> list[str]:
     """The settings that differ among points, in the schema's order. A setting that some points lack
     counts as different."""
     levels = [dict(point) for point in points]
-    names = {name for each in levels for name in each if name != QUANTITY}
-    known = list(schema()["coordinates"])
-    differ = [name for name in names if len({each.get(name) for each in levels}) > 1]
-    return sorted(differ, key=lambda name: (known.index(name) if name in known else -1, name))
+    names = {name for point in levels for name in point if name != QUANTITY}
+    order = list(schema()["coordinates"])
+    differ = [name for name in names if len({point.get(name) for point in levels}) > 1]
+    return sorted(differ, key=lambda name: (order.index(name) if name in order else -1, name))
 
 
 def distinguishing(
@@ -201,7 +201,7 @@ def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     for key, group in table.groupby([*by], dropna=False, sort=False):
         kind = "cost" if group.unit.iloc[0] == "s" else "rate"
         rows.append((*key, *map(float, average(group.value.values, kind)), len(group)))
-    found = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "runs"])
+    averages = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "runs"])
     if "network" in by:
-        found.loc[found.network == "", ["low", "high"]] = np.nan
-    return found
+        averages.loc[averages.network == "", ["low", "high"]] = np.nan
+    return averages

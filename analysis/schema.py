@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 import xarray as xr
 from pydantic import Field, model_validator
 
-from analysis.descriptions.tables import Name, TomlTable, must_be, parse, read_toml
+from analysis.descriptions.toml_tables import Name, TomlTable, must_be, parse, read_toml
 from analysis.paths import SCHEMA
 from runners.record import FalloffError, Quantity
 from runners.tools import all_tools

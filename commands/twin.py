@@ -76,12 +76,12 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     or IMB and of HPL suffice.
     """
     import experiment
-    from analysis import own_data, prediction, style
+    from analysis import campaign_folders, prediction, style
     from analysis.subjects import twin as fitting
     from commands.progress import shown
 
     datasets = experiment.named(
-        [folder for campaign in campaigns for folder in own_data.measured_in(campaign)]
+        [folder for campaign in campaigns for folder in campaign_folders.measured(campaign)]
     )
     fitted = fitting.fit(datasets, faster)
     for network, reason in fitted.refused.items():

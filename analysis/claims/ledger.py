@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from analysis import paths
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Limit,
     Name,
     TomlTable,

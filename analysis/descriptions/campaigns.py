@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from analysis import paths
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     MEMBERS,
     Blocks,
     Count,

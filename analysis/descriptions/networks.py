@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from analysis import paths
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Count,
     Name,
     NotNegative,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from analysis.descriptions.tables import Setting, TomlTable, must_be, parse, read_toml
+from analysis.descriptions.toml_tables import Setting, TomlTable, must_be, parse, read_toml
 
 NAME = "report.toml"
 Text = Annotated[str, must_be("a text in quotes")]

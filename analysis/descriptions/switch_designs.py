@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Count,
     Name,
     Positive,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from analysis.descriptions.networks import Rate
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Count,
     Limit,
     Line,
@@ -93,7 +93,7 @@ class Peak(TomlTable):
             raise ValueError("value needs unit, source")
         return self
 
-    def known(self) -> dict[str, Any] | None:
+    def resolved(self) -> dict[str, Any] | None:
         """Rpeak as {value [flop/s], unit, source}: the stated one, or that of its parts; None if one of
         these is unknown."""
         if self.value not in (None, UNKNOWN):

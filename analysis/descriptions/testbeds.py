@@ -7,26 +7,6 @@ from pydantic import Field, model_validator
 
 from analysis import paths
 from analysis.descriptions import switch_designs
-from analysis.descriptions.tables import (
-    Blocks,
-    Count,
-    Name,
-    Nodes,
-    Positive,
-    Ranks,
-    Settings,
-    Share,
-    TomlTable,
-    Word,
-    extended,
-    extending,
-    fault,
-    faults,
-    must_be,
-    parse,
-    refuse,
-    text,
-)
 from analysis.descriptions.testbed_tables import (
     Arguments,
     Buffers,
@@ -49,6 +29,26 @@ from analysis.descriptions.testbed_tables import (
     Ssh,
     Switch,
     Tcp,
+)
+from analysis.descriptions.toml_tables import (
+    Blocks,
+    Count,
+    Name,
+    Nodes,
+    Positive,
+    Ranks,
+    Settings,
+    Share,
+    TomlTable,
+    Word,
+    extended,
+    extending,
+    fault,
+    faults,
+    must_be,
+    parse,
+    refuse,
+    text,
 )
 from runners.record import faulty, nearest, unknown_key
 
@@ -224,7 +224,7 @@ class Cluster(Testbed):
         further: dict[str, Any] = {"interconnects": list(self.networks)}
         if self.launcher == "ssh":
             further["nodes"] = len(self.hosts)
-        if peak := self.rpeak.known():
+        if peak := self.rpeak.resolved():
             further["rpeak"] = self.rpeak.changed(**peak)
         return self.changed(**further)
 

@@ -70,7 +70,7 @@ def basis() -> PaperCases:
     cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
     # Both campaigns contain the paper's largest case.
     cases = cases.drop_duplicates("nodes").sortby("nodes")
-    known = {
+    networks = {
         name: NetworkParameters(about["bandwidth"]["value"], about["latency"]["value"])
         for name, about in testbed(runs[0])["network"].items()
         if name in runs[1].interconnect
@@ -79,7 +79,7 @@ def basis() -> PaperCases:
     node = NodeParameters(
         float(1e9 * largest.known_rate / LARGEST), float(DOUBLE * largest.N**2 / LARGEST)
     )
-    return PaperCases(cases, rpeak(runs[0]), node, known)
+    return PaperCases(cases, rpeak(runs[0]), node, networks)
 
 
 def predicted(
@@ -90,11 +90,11 @@ def predicted(
     if node is not None and not is_papers(basis, node):
         return _law(on_nodes(basis, node), [network])[0]
     simulated = basis.cases.efficiency
-    known = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
-    *models, model = _law(basis.cases, [*known, network]) * (basis.node.rate / basis.peak)
+    networks = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
+    *models, model = _law(basis.cases, [*networks, network]) * (basis.node.rate / basis.peak)
     models = xr.concat(models, simulated.interconnect)
     distances = sum(
-        np.log([getattr(each, part) / getattr(network, part) for each in known]) ** 2
+        np.log([getattr(other, part) / getattr(network, part) for other in networks]) ** 2
         for part in ("bandwidth", "latency")
     )
     weights = xr.DataArray(1 / np.maximum(distances, SAME), dims="interconnect")
@@ -132,10 +132,10 @@ def _law(cases: xr.Dataset, networks: list[NetworkParameters]) -> xr.DataArray:
 def largest_error() -> float:
     """The largest error [1] in the efficiency of a simulated network when it is predicted from the
     others."""
-    known, errors = basis(), []
-    for name, network in known.networks.items():
-        others = known._replace(cases=known.cases.drop_sel(interconnect=name))
-        truth = known.cases.efficiency.sel(interconnect=name, drop=True)
+    cases, errors = basis(), []
+    for name, network in cases.networks.items():
+        others = cases._replace(cases=cases.cases.drop_sel(interconnect=name))
+        truth = cases.cases.efficiency.sel(interconnect=name, drop=True)
         errors.append(float(np.abs(predicted(others, network) - truth).max()))
     return max(errors)
 

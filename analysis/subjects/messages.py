@@ -7,8 +7,8 @@ import pandas as pd
 import xarray as xr
 
 from analysis import points
-from analysis.fitting.pieces import FLOOR, Piece, Value, split
-from analysis.own_data import MESSAGES, NOTEBOOKS
+from analysis.dataset_sections import MESSAGES, NOTEBOOKS
+from analysis.fitting.piecewise import FLOOR, Piece, Value, split
 from analysis.statements import evidence_of
 from analysis.statistics.intervals import average, over_blocks
 from analysis.statistics.reversals import reversals
@@ -56,14 +56,14 @@ def tables(dataset: xr.Dataset) -> xr.Dataset:
     trials = table.drop_duplicates("trial").set_index("trial")
     table["run"] = table.trial.map(trials.groupby("series").cumcount() + 1)
     wide = table.pivot(index=["run", "series", "size"], columns="quantity", values="value")
-    found = wide.reindex(columns=list(NOTEBOOKS[MESSAGES])).to_xarray()
-    found = found.rename(message_time="time", message_bandwidth="bandwidth")
+    messages = wide.reindex(columns=list(NOTEBOOKS[MESSAGES])).to_xarray()
+    messages = messages.rename(message_time="time", message_bandwidth="bandwidth")
     about = table.drop_duplicates("series").set_index("series")
     columns = ["network", "others", "link", "wire"]
-    found = found.sel(series=about.index.values).assign_coords(
+    messages = messages.sel(series=about.index.values).assign_coords(
         {name: ("series", about[name].values) for name in columns}
     )
-    return found.assign_coords(evidence=evidence_of(dataset)).assign_attrs(dataset.attrs)
+    return messages.assign_coords(evidence=evidence_of(dataset)).assign_attrs(dataset.attrs)
 
 
 def lines(messages: xr.Dataset) -> dict[str, MessageTimes]:
@@ -81,11 +81,11 @@ def best_bandwidths(messages: xr.Dataset) -> pd.DataFrame:
     """The highest mean bandwidth [B/s] of each series that has any, with the 95 % t interval over its tables: columns
     `series`, `size` [B], `mean`, `low`, `high`, `runs`. On a network that is not known there is no interval."""
     rates = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block")
-    found = over_blocks(rates, "rate").rename(blocks="runs")
+    means = over_blocks(rates, "rate").rename(blocks="runs")
     for end in ("low", "high"):
-        found[end] = found[end].where(found.network != "")
-    found = found.isel(series=np.flatnonzero(found["mean"].notnull().any("size")))
-    best = found.isel(size=found["mean"].fillna(0).argmax("size"))
+        means[end] = means[end].where(means.network != "")
+    means = means.isel(series=np.flatnonzero(means["mean"].notnull().any("size")))
+    best = means.isel(size=means["mean"].fillna(0).argmax("size"))
     return best.to_dataframe().reset_index()[["series", "size", "mean", "low", "high", "runs"]]
 
 

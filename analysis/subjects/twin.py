@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis import attributes
 from analysis.derive import slowed
-from analysis.fitting.pieces import MOST_PIECES, Piece, Value, split
+from analysis.fitting.piecewise import MOST_PIECES, Piece, Value, split
 from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
@@ -74,7 +74,7 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
     Raises FalloffError where they are of several kinds of evidence or several clusters, lack a compute rate, or no network can be
     fitted.
     """
-    evidence = sorted({kind for each in datasets for kind in each.evidence.values.tolist()})
+    evidence = sorted({kind for dataset in datasets for kind in dataset.evidence.values.tolist()})
     if len(evidence) > 1:
         raise FalloffError(
             f"the campaigns mix evidence ({', '.join(evidence)}): name campaigns of one kind"
@@ -103,13 +103,13 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
             reasons or "no campaign has messages by size (`falloff run twin_tokens` measures them)"
         )
         raise FalloffError(f"no network can be fitted. {what}")
-    names = tuple(dict.fromkeys(each.attrs["campaign"] for each in datasets))
+    names = tuple(dict.fromkeys(dataset.attrs["campaign"] for dataset in datasets))
     return Twin(evidence[0], names, rate, source, links, refused, tuple(faster))
 
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
     """A testbed that extends another is the same cluster; of imported outputs the user says so by naming them."""
-    testbeds = [attributes.testbed(each) for each in datasets]
+    testbeds = [attributes.testbed(dataset) for dataset in datasets]
     testbeds = [testbed for testbed in testbeds if testbed["kind"] != IMPORTED]
     names = [testbed.get("extends", testbed["name"]) for testbed in testbeds]
     if len(set(names)) > 1:
@@ -137,8 +137,8 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
                 and trials.sizes["trial"]
                 and attributes.testbed(dataset).get("kind") == IMPORTED
             ):
-                if found := _of_import(dataset):
-                    return found
+                if rate_and_source := _of_import(dataset):
+                    return rate_and_source
                 continue
             if reading == "hpl_rate":
                 trials = trials.isel(trial=np.flatnonzero(trials.nodes.values == 1))
@@ -179,7 +179,7 @@ def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
             rows.append((campaign, network, "", *row))
         columns = (files.message_size, files.message_time)
         for levels, sizes, times in zip(
-            of_trials(files), *(each.values.tolist() for each in columns)
+            of_trials(files), *(column.values.tolist() for column in columns)
         ):
             network = levels.pop("interconnect", "")
             settings = ", ".join(in_words(levels, sorted(levels)))
