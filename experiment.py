@@ -150,7 +150,7 @@ def run_today(parameters: Parameters, campaign: str = "") -> xr.Dataset | None:
 
 
 def _is_old(folder: Folder) -> bool:
-    """Whether a folder holds a run of another day, commit or machine, or one that does not say."""
+    """Whether a folder's run is of another day, commit or machine, or does not record them."""
     if not folder.path.exists():
         return False
     begins = [note["at"] for note in folder.notes() if note["event"] == "session"]
@@ -242,8 +242,7 @@ def _reference(name: str) -> Path:
 
 
 def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> Any:
-    """The dataset of a campaign in a user's folder, of several runs that of the latest; None if it
-    holds no readable one and none is needed.
+    """The dataset of a campaign's latest run in a user's folder; None if there is no readable one and none is needed.
 
     Raises FalloffError if one is needed but missing or damaged, or if there is no campaign at all.
     """
@@ -646,7 +645,7 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
 
 
 def _of_program(campaign: str, dataset: xr.Dataset) -> list[str]:
-    """All that the notebook of emulated programs states of one of them, and its tables."""
+    """The statements and tables that the notebook of emulated programs makes of a program's dataset."""
     file = paths.NOTEBOOKS / "59_program.ipynb"
     both = ChainMap({campaign: dataset}, stored_datasets())
     executed = notebooks.run(file, both, campaign=campaign)

@@ -1,4 +1,4 @@
-"""Run notebooks with papermill and make a report from their output: Falloff's own, and that of what a folder holds."""
+"""Run notebooks with papermill and make a report from their output: Falloff's own, or that of a user's folder."""
 
 import asyncio
 import logging
@@ -69,7 +69,7 @@ def make(preset: str, out: Path) -> tuple[Path, list[str]]:
 
 
 class PlannedSection(NamedTuple):
-    """A notebook that is to show the dataset in a folder, and where it reads its data: there, or in all folders."""
+    """A notebook to run on the dataset in a folder; it reads its data from there or from all folders."""
 
     notebook: str
     folder: Path
@@ -131,7 +131,7 @@ def _readable(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
 
 
 def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterator[str]:
-    """A line for each campaign without a section, but for a twin's simulations, which have one together."""
+    """A line for each campaign without a section. A twin's simulations share one section."""
     latest = {datasets[folder].attrs["campaign"]: folder.name for folder in shown}
     for folder, dataset in datasets.items():
         campaign = dataset.attrs["campaign"]
@@ -146,8 +146,8 @@ def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterato
 def planned_sections(
     datasets: Mapping[Path, xr.Dataset], asked: Sequence[str] = ()
 ) -> list[PlannedSection]:
-    """The sections of a report of datasets by their folders, in the order of the report: of each campaign the last run, of imports
-    all. Or the campaigns or folders that were `asked` for, in that order."""
+    """The sections of a report, in its order: the last run of each campaign and all imports, or the campaigns or
+    folders `asked` for, in that order. `datasets` are by folder."""
     last = {
         folder if attributes.is_imported(dataset) else dataset.attrs["campaign"]: folder
         for folder, dataset in datasets.items()
@@ -165,8 +165,8 @@ def planned_sections(
 
 
 def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedSection]:
-    """The sections of a dataset: of the notebooks about its campaign, else of those that show its readings. What a twin
-    predicted is one."""
+    """The sections of a dataset: the notebooks about its campaign, else those that show its readings. A twin's
+    predictions share one."""
     campaign, evidence = dataset.attrs["campaign"], evidence_of(dataset)
     if campaign == prediction.HELD_OUT and len(last) > 1:
         return []

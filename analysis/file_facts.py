@@ -114,8 +114,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """An output as it is looked at: its path, its text, and the settings of its results (of HPL N, P
-    and Q)."""
+    """A tool's output: its path, its text, and the settings of its results (of HPL N, P and Q)."""
 
     name: str
     text: str
@@ -146,7 +145,7 @@ def facts(outputs: Sequence[OutputFile], is_pair: bool = False) -> list[Facts]:
 
 
 def network_named(text: str) -> str:
-    """The network that a path names, the last one if it names several; empty if none."""
+    """The network named in a path, the last one if there are several; empty if none."""
     fabric = ""
     for part in reversed(text.split("/")):
         name = ""
@@ -224,7 +223,7 @@ def blocks_by_date(points: Sequence[Any], moments: Sequence[str]) -> list[int] |
     for place in sorted(range(len(points)), key=lambda run: times[run]):
         number[points[place]] += 1
         blocks[place] = number[points[place]]
-    # Which of several runs at one moment came first nobody knows, and does not matter.
+    # The order of runs with the same date is unknown and does not matter.
     in_order = [block for _, block in sorted(zip(times, blocks))]
     is_complete = len(set(number.values())) == 1 and len(number) > 1 and max(blocks) > 1
     return blocks if is_complete and in_order == sorted(in_order) else None
@@ -240,7 +239,7 @@ def _of_gigabits(rate: float) -> str:
 
 
 def _alone(output: OutputFile, is_pair: bool) -> Facts:
-    """What the path and the header of one output say by themselves."""
+    """The facts in the path and the header of a single output."""
     path, header = _stem(output.name), output.text[:_BEGINNING]
     per_node = _last(_EACH, path) or _number(_HEADER_EACH.search(header))
     block, repeat = _last([_BLOCK], path), _last([_REPEAT], path)
@@ -396,7 +395,7 @@ def _number(match: re.Match | None) -> int | None:
 
 
 def _moment(output: OutputFile) -> str:
-    """When an output was begun, as it says itself, else as its path says; empty if neither does."""
+    """When an output's run began, by its text, else by its path; empty if unknown."""
     for match in _MOMENT.finditer(output.text[:_BEGINNING]):
         month, day, year = match[1] or match[4], match[2] or match[3], match[5] or match[8]
         clock = "%I:%M:%S %p" if match[7] else "%H:%M:%S"

@@ -23,8 +23,8 @@ MOST_FILES = 8  # of which every reading is printed
 
 
 def save(imported: Import, out: Path | None) -> str:
-    """Keep an import in the folder `out`, by default in data/raw, with its dataset (*.nc) and
-    figures; return what was seen and what it shows, for a terminal."""
+    """Save an import in the folder `out`, by default in data/raw, with its dataset (*.nc) and figures; return a
+    summary for a terminal."""
     folder = importing.keep(imported, out or paths.RAW)
     dataset = store.read(folder)
     file = (out or paths.DATASETS) / f"{folder.name}.nc"
@@ -44,7 +44,7 @@ def save(imported: Import, out: Path | None) -> str:
 
 
 def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
-    """What a dataset shows: texts for a terminal, and figures by name.
+    """The texts for a terminal and the figures by name that notebooks make of a dataset.
 
     Raises FalloffError if it is one of HPL and no result can be used.
     """

@@ -79,7 +79,7 @@ class Import:
     reason.
 
     `repeats` says what runs of one point are: `blocks` (of all points, in one order) or `unordered`.
-    `blocks_from` says who told which: `map`, `paths` or `dates`.
+    `blocks_from` is the origin of the blocks: `map`, `paths` or `dates`.
     """
 
     plan: Plan
@@ -90,7 +90,7 @@ class Import:
 
     @property
     def notes(self) -> list[str]:
-        """What was not understood in the files that were kept."""
+        """What could not be read in the imported files."""
         return [f"{source.file}: {note}" for source in self.sources for note in source.notes]
 
 
@@ -133,16 +133,16 @@ def read(
         settings.get("date", source.facts.moment) for source, settings in zip(sources, given)
     ]
     sources = [replace(s, facts=replace(s.facts, moment=m)) for s, m in zip(sources, moments)]
-    blocks, told_by = _blocks(sources, given, points, blocks_in_paths)
+    blocks, origin = _blocks(sources, given, points, blocks_in_paths)
     points = [{**point, "file": source.name} for point, source in zip(points, sources)]
-    repeats = BLOCKS if told_by else UNORDERED
+    repeats = BLOCKS if origin else UNORDERED
     plan = _plan(tool, points, sources, blocks, repeats)
-    return Import(plan, tuple(sources), tuple(left_out), repeats, told_by)
+    return Import(plan, tuple(sources), tuple(left_out), repeats, origin)
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern names a file: its path or the end of it, where * is any text, also across
-    folders; or a folder, which names all that is below it."""
+    """Whether a pattern matches a file: its path or the end of it (* matches any text, also across folders), or a
+    folder above it."""
     if name == pattern:
         return True
     for form in (pattern.rstrip("/"), f"{pattern.rstrip('/')}/*"):
@@ -152,7 +152,7 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def seen(imported: Import) -> pd.DataFrame:
-    """What is known of each file: a row with the columns of a map (COLUMNS); unknown is empty."""
+    """The settings of each file: a row with the columns of a map (COLUMNS), empty where unknown."""
     rows, trials = [], _trials(imported)
     for source in imported.sources:
         trial = trials[source.name]
@@ -171,16 +171,17 @@ def seen(imported: Import) -> pd.DataFrame:
 
 
 def write_map(imported: Import, file: Path) -> None:
-    """Write what is known of each file as a CSV that `settings_in_table` reads; an existing file is
-    never replaced."""
+    """Write the settings of each file as a CSV that `settings_in_table` reads.
+
+    Raises FalloffError if the file exists.
+    """
     if file.exists():
         raise FalloffError(f"{file} is there already: `--map {file}` reads it; else name another")
     seen(imported).to_csv(file, index=False)
 
 
 def structure(imported: Import) -> str:
-    """What was seen of the files, as a short table: networks by node counts, with the number of
-    files; and what is not known of how many."""
+    """A short table of the files: networks by node counts, with the number of files, and how many are unknown."""
     table = seen(imported)
     described = sorted(
         imported.plan.interconnects.items(), key=lambda item: item[1].get("rate_bit_s", 0)
@@ -233,8 +234,7 @@ def _blocks(
     points: Sequence[Settings],
     in_paths: bool,
 ) -> tuple[list[int], str]:
-    """The block of each file, and who says so: `map`, `paths` or `dates`; all 1 and empty if nobody
-    does."""
+    """The block of each file and its origin, `map`, `paths` or `dates`; all 1 and empty if no origin has blocks."""
     blocks = [settings.get("block") for settings in given]
     if any(blocks):
         if not all(blocks):
@@ -267,7 +267,7 @@ def by_tool(tool: str, files: Sequence[Path]) -> list[tuple[str, list[Path]]]:
     is_path = Path(tool).exists() or any(letter in tool for letter in "./*?[")
     if is_tool or not is_path:
         if not files:
-            tool_named(tool)  # a misspelt one is told
+            tool_named(tool)  # raises if it is misspelt
             raise FalloffError(f"which files of {tool}? `falloff import {tool} FILE` reads them")
         return [(tool, list(files))]
     by_name: dict[str, list[Path]] = {}

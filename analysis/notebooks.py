@@ -44,7 +44,7 @@ _given: ContextVar[Mapping[str, xr.Dataset] | None] = ContextVar("given", defaul
 
 @dataclass(frozen=True)
 class NotebookRun:
-    """What a notebook showed, in order, and the campaigns that it read."""
+    """The outputs of a notebook in order, and the campaigns that it read."""
 
     shown: tuple[Any, ...]
     read: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class NotebookRun:
 
     @property
     def text(self) -> str:
-        """All text that was said, as Markdown."""
+        """All text that it showed, as Markdown."""
         return "\n\n".join(text.text for text in self._of(Text) if text.text)
 
     def _of(self, kind: type) -> Iterator:
@@ -119,7 +119,7 @@ def _code(file: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _run_cell(source: str, names: dict[str, Any], file: Path) -> Iterator[Any]:
-    """Run a cell; what its last line shows, as in Jupyter, comes back."""
+    """Run a cell and return the value of its last line, as Jupyter does."""
     tree = ast.parse(source, str(file))
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or source.rstrip().endswith(";"):
@@ -205,7 +205,7 @@ def campaign_of(file: Path) -> str:
 
 
 def _matches(pattern: str, file: Path) -> list[str]:
-    """What a pattern finds in a notebook's code; running it would take a while."""
+    """The matches of a pattern in a notebook's code, which is quicker than running it."""
     return re.findall(pattern, "\n".join(source for source, _ in _code(file)), re.M)
 
 
@@ -247,7 +247,7 @@ def _figures(file: Path) -> list[str]:
 
 
 def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:
-    """What a notebook states on datasets by campaign; if it states nothing, the reason.
+    """A notebook's statements on datasets by campaign; the reason if it has none.
 
     Too few points are no error here: the notebook's refusal becomes the reason.
     """

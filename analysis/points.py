@@ -1,4 +1,4 @@
-"""What makes a point: all that was set. Only runs of one point are repeats of each other."""
+"""A point is a quantity with all its settings; only runs of the same point are repeats."""
 
 import math
 import re
@@ -28,7 +28,7 @@ _NO_SETTINGS = ("rpeak", "in_quota")  # a scale for the efficiency, and how a tr
 
 
 def of_trials(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    """All that was set of each trial, by name, without what is not known.
+    """The known settings of each trial, by name.
 
     Trials that differ in any of it are of different points: no mean, interval or verdict holds both.
     """
@@ -88,7 +88,7 @@ def varying(points: Sequence[Point] | Sequence[Mapping[str, Any]]) -> list[str]:
 def distinguishing(
     points: Sequence[Point] | Sequence[Mapping[str, Any]], first: Sequence[str] = ()
 ) -> list[str]:
-    """The settings `first` and as few others as tell all points apart, in the schema's order."""
+    """The settings `first` and the fewest others that distinguish all points, in the schema's order."""
     levels = [dict(point) for point in points]
     chosen = list(first)
 
@@ -102,7 +102,7 @@ def distinguishing(
 
 
 def labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:
-    """A function that labels a point by as few settings as tell all points apart."""
+    """A function that labels a point by the fewest settings that distinguish all points."""
     chosen, several = distinguishing(points), len({quantity(point) for point in points}) > 1
 
     def label(point: Point) -> str:
@@ -160,7 +160,7 @@ def readings(dataset: xr.Dataset, names: Collection[str]) -> pd.DataFrame:
 def by_series(
     dataset: xr.Dataset, names: Collection[str], but: Collection[str] = ()
 ) -> pd.DataFrame:
-    """The `readings`, with what was set: rows of one series differ in no setting but those of `but`.
+    """The `readings` with their settings; rows of one series differ only in the settings `but`.
 
     Further columns: `network`; `others`, the other settings that tell its trials from others, in words; `series`, the words
     for both; `link` [bit/s], the network's rate, and `wire` [bit/s], the most TCP payload that it carries in full frames,
@@ -192,7 +192,7 @@ def by_series(
 
 
 def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The `mean` of the values in each group of rows with its 95 % t interval, `low` to `high`, over so many `runs`.
+    """The `mean` of each group of rows with its 95 % t interval, `low` to `high`, and the number of `runs`.
 
     It is arithmetic for times and harmonic for rates, so that `by` has the column `unit`. Where it has `network`, means of
     an unknown one have no interval: the runs may be of several networks.

@@ -22,8 +22,7 @@ from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import UNDECIDED
 from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
-from analysis.subjects import twin as twins
-from analysis.subjects.twin import HplJob, Twin
+from analysis.subjects.twin import HplJob, Twin, what_ifs
 from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
 from runners.record import FalloffError
 
@@ -45,7 +44,8 @@ _WHAT_IF = (
 
 @dataclass(frozen=True)
 class Rate:
-    """HPL's rate [Gflop/s] on a network and so many nodes as simulated, and at the worse and better ends of the ranges.
+    """HPL's simulated rate [Gflop/s] on a network and a number of nodes, with the rates at the worse and better ends
+    of the ranges.
 
     `fitted` is the twin's network that it is, or a change of.
     """
@@ -61,7 +61,8 @@ class Rate:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A point that was run and not read by the fit: its mean rate [Gflop/s] over blocks, and the `error` of the twin's [1].
+    """A measured point that the fit did not read: its mean rate [Gflop/s] over blocks, and the `error` of the twin's
+    rate [1].
 
     `low` and `high` are the error's 95 % t interval over the blocks, NaN from one; the `answer` compares it with MARGIN.
     """
@@ -212,7 +213,7 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
     others = [
         other
         for name in networks
-        for other in twins.what_ifs(twin.links[name], name, name, most, twin.faster)
+        for other in what_ifs(twin.links[name], name, name, most, twin.faster)
     ]
     # Faster Ethernets are asked of the nodes that are there.
     asked = levels if twin.faster else twice
@@ -240,7 +241,8 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
 
 
 def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
-    """HPL's order and grid as it ran with so many processes a node; where networks had several grids, the squarest."""
+    """HPL's order and grid as it ran with this number of processes a node; the squarest grid where networks had
+    several."""
     ran = {name: int(shape[name]) for name in ("N", "P", "Q")}
     if ran["P"] * ran["Q"] != int(shape.nodes) * ranks:
         ran |= problem(int(shape.nodes), ranks, _BYTES, 1) | {"N": ran["N"]}
@@ -248,7 +250,7 @@ def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
 
 
 def _ranks(ranks: int) -> dict[str, int]:
-    """The setting of so many processes a node; none for one."""
+    """The setting for this number of processes a node; empty for one."""
     return {"ranks_per_node": ranks} if ranks > 1 else {}
 
 
@@ -355,8 +357,8 @@ def text(study: Study) -> str:
 
 
 def gains(study: Study) -> list[Statement]:
-    """What HPL's rate gains [1] on each network that is not there, on the most nodes that were asked for, with the range that
-    the fitted numbers leave it. The largest for each fitted network is primary."""
+    """HPL's simulated gain [1] on each hypothetical network, on the most nodes, with the range that the fitted
+    numbers allow. The largest gain for each fitted network is primary."""
     statements = []
     most = max((rate.nodes for rate in study.what_if), default=0)
     changed = [rate for rate in study.what_if if rate.nodes == most and rate.network != rate.fitted]
@@ -383,7 +385,7 @@ def gains(study: Study) -> list[Statement]:
 
 
 def gains_table(study: Study) -> exhibit.Table:
-    """HPL's rate on each network, there or not, and its change against the network as it is, by nodes."""
+    """HPL's rate on each measured or hypothetical network, and its change against the measured one, by nodes."""
     nodes, rows = sorted({rate.nodes for rate in study.what_if}), []
     by_network: dict[str, dict[int, Rate]] = {}
     for rate in study.what_if:

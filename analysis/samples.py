@@ -140,7 +140,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
 
 
 def digests(dataset: xr.Dataset) -> frozenset[str]:
-    """What tells a dataset's files from others: the SHA-256 of each imported file, else that of all transcripts."""
+    """The identity of a dataset's files: the SHA-256 of each imported file, else that of all transcripts."""
     files = [
         file["sha256"]
         for session in attributes.sessions(dataset)
@@ -251,8 +251,8 @@ def _rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
 
 
 def facts(dataset: xr.Dataset, number: int | None = None) -> dict[str, str]:
-    """What a session of the campaign recorded about machine, code, testbed, networks and settings, by path; by default
-    what all sessions did, where they differ each in turn."""
+    """What a session of the campaign recorded about machine, code, testbed, networks and settings, by path. By
+    default of all sessions; different values follow each other."""
     recorded = attributes.sessions(dataset)
     recorded_once: dict[str, Any] = {
         "testbed": attributes.testbed(dataset),

@@ -554,7 +554,7 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
 
 
 def order_and_margin(is_unordered: bool, margin: float | None = None) -> Iterator[str]:
-    """Notes on what answers rest on that nobody planned; in parentheses what to tell `falloff import`."""
+    """Notes on assumptions that no campaign planned, with the option of `falloff import` in parentheses."""
     if is_unordered:
         yield (
             "The order of the runs is not known, so runs of a point count as independent repeats: intervals and answers hold "
@@ -570,8 +570,7 @@ def in_sentences(notes: Iterable[str]) -> str:
 
 
 def bullets(statements: Iterable[Statement]) -> str:
-    """A Markdown list of statements, each in its own words. The sessions are told once where the next statements rest on as many
-    blocks of as many."""
+    """A Markdown list of statements. The number of sessions is printed only where it differs from the line above."""
     lines, previous = [], None
     for statement in statements:
         basis = statement.n, statement.n_of, statement.sessions

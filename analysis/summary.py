@@ -59,7 +59,7 @@ def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
 
 
 def abstract(sections: Mapping[str, Section], notebook: str) -> Text:
-    """What a notebook said first with its primary statements, and as many of these as fit into WORDS words.
+    """A notebook's first text with primary statements, and the statements that fit into WORDS words.
 
     Those that compare with what was not run are left to the section. Raises FalloffError if the notebook was not executed.
     """

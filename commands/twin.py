@@ -77,13 +77,13 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     """
     import experiment
     from analysis import campaign_folders, prediction, style
-    from analysis.subjects import twin as fitting
+    from analysis.subjects.twin import fit, text
     from commands.progress import shown
 
     datasets = experiment.named(
         [folder for campaign in campaigns for folder in campaign_folders.measured(campaign)]
     )
-    fitted = fitting.fit(datasets, faster)
+    fitted = fit(datasets, faster)
     for network, reason in fitted.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
     points = None
@@ -95,7 +95,7 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     most = int(points.nodes.max()) if points is not None else 16
     job = prediction.job(points) if points is not None else None
     file = experiment.write_twin(name, fitted, 2 * most, datasets, job)
-    print(fitting.text(fitted).replace("\u00a0", " "))
+    print(text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:
         return
