@@ -1,4 +1,4 @@
-"""Efficiency over nodes where Rpeak is known, and the shape of that curve in a few numbers."""
+"""Efficiency over nodes where Rpeak is known, and where its fall ends."""
 
 import math
 from collections.abc import Mapping
@@ -31,17 +31,6 @@ def efficiency(derived: xr.Dataset) -> xr.DataArray:
     `derived` is from `derive.points`. All values are NaN if the testbed's Rpeak is not known.
     """
     return 1e9 * derived.rate / (derived.nodes * rpeak(derived))
-
-
-def shape(efficiency: xr.DataArray) -> xr.Dataset:
-    """`fall` of the efficiency [1] from the fewest to the most nodes, and `spread`, the largest
-    difference between any two cases from PLATEAU nodes on, over the dims without nodes. NaN where a
-    case is missing."""
-    fall = efficiency.isel(nodes=0, drop=True) - efficiency.isel(nodes=-1, drop=True)
-    late, spread = efficiency.sel(nodes=efficiency.nodes >= PLATEAU), np.nan * fall
-    if late.sizes["nodes"] > 1:
-        spread = late.max("nodes", skipna=False) - late.min("nodes", skipna=False)
-    return xr.Dataset({"fall": fall, "spread": spread})
 
 
 def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | None:

@@ -23,8 +23,8 @@ WIDTHS = (3, 50, 16, 28, 25, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
 MEANING = (
     "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
-    "within. *The same* and *within*: the difference lies within a margin. *Open* and *undecided*: the interval decides nothing. "
-    "*Supported* and *contradicted*: a source's statement. An interval's level stands before it."
+    "within. *Yes* and *no*: the whole interval lies on one side of what was asked. *The same*: a difference lies within a margin. "
+    "*Undecided*: the interval decides nothing. An interval's level stands before it."
 )
 CAPTION = f"Every planned statement of each experiment; {MEANING}"
 OF_OTHERS = f"What the other experiments found; {MEANING} The supplement has every statement."

@@ -113,7 +113,7 @@ def test_both_scales_are_drawn():
     assert drawn[drawn < 78].size == 15 and (drawn == 80.0).any()
     off = run("hpl_paper_simulated", share(8, level=0.88), blocks=1)
     text = words(shown(emulated(noise=0), off))
-    assert "at most 1.9 points on GigE and 2.0 points on 10GE" in text
+    assert "rates differ by at most 2.0 points" in text
 
 
 def test_todays_cases_are_drawn_beside_the_stored_ones(monkeypatch):
@@ -147,7 +147,6 @@ def test_planted_efficiencies_come_back():
     assert contrast.estimate == pytest.approx(1 - ratios[1] / ratios[0])
     assert gige.estimate == pytest.approx(1 - planted("gige", 36) / planted("gige", 2))
     assert fast.words == "flat" and set(made.figures) == {"table1", "sensitivity"}
-    assert "From 8 nodes on, GigE's cases differ by at most 0.0 points" in words(made)
 
 
 def test_lost_cases_leave_statements_without_numbers():
