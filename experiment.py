@@ -17,14 +17,14 @@ import xarray as xr
 
 from analysis import (
     attributes,
+    campaign_folders,
     contrasts,
     derive,
     nightly,
     notebooks,
-    own_data,
-    own_program,
     paths,
     prediction,
+    program_campaign,
     schema,
     statements,
     store,
@@ -84,7 +84,7 @@ class Parameters:
         papermill itself only warns of an unknown parameter and checks no types. `besides` are the
         notebook's own parameters, which their user checks.
         """
-        known = {field.name: field.type for field in fields(cls)}
+        types = {field.name: field.type for field in fields(cls)}
         # Plain data with a public name comes from the parameters cell.
         given = {"data": "", "campaign": ""} | {
             name: value
@@ -95,8 +95,8 @@ class Parameters:
         }
         # A cell that is run again finds also what later cells made: names are checked once.
         is_again = names.get(_CHECKED, False)
-        faults = [] if is_again else [f"{name!r} is unknown" for name in given if name not in known]
-        for name, kind in known.items():
+        faults = [] if is_again else [f"{name!r} is unknown" for name in given if name not in types]
+        for name, kind in types.items():
             if name not in given:
                 faults.append(f"{name!r} is missing")
             elif type(given[name]) is not kind:
@@ -107,10 +107,10 @@ class Parameters:
             rule = "must be 0 for the stored preset, and never negative"
             faults.append(f"blocks = {given['blocks']} {rule}")
         if faults:
-            raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {', '.join(known)}")
+            raise FalloffError(f"parameters: {'; '.join(faults)}. There are: {', '.join(types)}")
         if isinstance(names, dict):
             names[_CHECKED] = True
-        return cls(**{name: value for name, value in given.items() if name in known})
+        return cls(**{name: value for name, value in given.items() if name in types})
 
 
 def runs(parameters: Parameters, campaign: str = "") -> xr.Dataset:
@@ -150,7 +150,7 @@ def run_today(parameters: Parameters, campaign: str = "") -> xr.Dataset | None:
 
 
 def _is_old(folder: Folder) -> bool:
-    """Whether a folder holds a run of another day, commit or machine, or one that does not say."""
+    """Whether a folder's run is of another day, commit or machine, or does not record them."""
     if not folder.path.exists():
         return False
     begins = [note["at"] for note in folder.notes() if note["event"] == "session"]
@@ -236,22 +236,21 @@ def named(campaigns: Collection[str]) -> list[xr.Dataset]:
 def _reference(name: str) -> Path:
     folder = paths.REFERENCE / name
     if not folder.is_dir():
-        names = [one.parent.name for one in paths.REFERENCE.glob("*/trials.json")]
+        names = [file.parent.name for file in paths.REFERENCE.glob("*/trials.json")]
         raise unknown("reference campaign", name, names)
     return folder
 
 
 def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> Any:
-    """The dataset of a campaign in a user's folder, of several runs that of the latest; None if it
-    holds no readable one and none is needed.
+    """The dataset of a campaign's latest run in a user's folder; None if there is no readable one and none is needed.
 
     Raises FalloffError if one is needed but missing or damaged, or if there is no campaign at all.
     """
-    found = [one for one in verify.folders([folder]) if _campaign_in(one) == campaign]
-    if not found and is_needed:
+    folders = [folder for folder in verify.folders([folder]) if _campaign_in(folder) == campaign]
+    if not folders and is_needed:
         raise FalloffError(f"{folder} holds no campaign {campaign}")
     try:
-        return store.read(max(found, key=own_data.last_run)) if found else None
+        return store.read(max(folders, key=campaign_folders.last_run)) if folders else None
     except FalloffError:
         if is_needed:
             raise
@@ -307,19 +306,19 @@ def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
 
 def write_twin(
     name: str,
-    found: twin.Twin,
+    fitted: twin.Twin,
     nodes: int,
     datasets: Collection[xr.Dataset],
-    job: twin.Job | None = None,
+    job: twin.HplJob | None = None,
 ) -> Path:
     """Write a twin's description as a testbed, on which HPL runs as the `job`. An existing testbed of that name with other content
     is never replaced."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
-    shorts = dict(pair for each in datasets for pair in attributes.short_names(each).items())
+    shorts = dict(pair for dataset in datasets for pair in attributes.short_names(dataset).items())
     file, text = (
         executables.users_folder(paths.TESTBEDS) / f"{name}.toml",
-        twin.description(found, name, nodes, shorts, job),
+        twin.description(fitted, name, nodes, shorts, job),
     )
     if file.exists() and file.read_text(encoding="utf-8") != text:
         remedy = "give another --name, or move it away"
@@ -331,7 +330,7 @@ def write_twin(
 
 def simulate_twin(
     name: str,
-    found: twin.Twin,
+    fitted_twin: twin.Twin,
     points: xr.Dataset,
     out: Path = paths.RAW,
     listen: engine.Listener | None = None,
@@ -340,9 +339,10 @@ def simulate_twin(
     `run_campaign`."""
     machine, plans = testbeds.read(name), []
     between = {
-        key: {"name": key, "short": key, **own.plain()} for key, own in machine.networks.items()
+        key: {"name": key, "short": key, **network.plain()}
+        for key, network in machine.networks.items()
     }
-    for campaign in prediction.campaigns(found, points, campaigns.read("twin_hpl").settings):
+    for campaign in prediction.campaigns(fitted_twin, points, campaigns.read("twin_hpl").settings):
         # These campaigns say themselves how HPL runs.
         fitted = for_testbed(campaign, machine.unset("matrix_bytes"))
         plans.append(resolve(fitted, machine, between))
@@ -390,16 +390,16 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     """
     described = campaigns.read(campaign)
     machine = testbeds.read(testbed or described.testbed)
-    description = own_program.with_digest(for_testbed(for_preset(described, preset), machine))
+    description = program_campaign.with_digest(for_testbed(for_preset(described, preset), machine))
     plan = _resolved(description, machine)
     return with_blocks(plan, description, blocks) if blocks else plan
 
 
 def _resolved(description: campaigns.Campaign, machine: testbeds.Testbed) -> Plan:
     plan = resolve(description, machine, networks.between(machine.networks))
-    known = schema.settings()
-    if strange := [factor for factor in plan.design["factors"] if factor not in known]:
-        lines = [unknown_key("the factor ", factor, known) for factor in strange]
+    settings = schema.settings()
+    if strange := [factor for factor in plan.design["factors"] if factor not in settings]:
+        lines = [unknown_key("the factor ", factor, settings) for factor in strange]
         raise faulty(f"campaign {description.name}", lines)
     return plan
 
@@ -408,7 +408,7 @@ def plan_nightly(testbed: str = "", minutes: float = nightly.MINUTES) -> list[Pl
     """The campaigns of a night's session on all nodes of a testbed; raises FalloffError as `nightly.campaigns_of` does."""
     machine = testbeds.read(testbed or nightly.TESTBED)
     chosen = nightly.campaigns_of(machine, minutes)
-    return [_resolved(for_testbed(one, machine), machine) for one in chosen]
+    return [_resolved(for_testbed(campaign, machine), machine) for campaign in chosen]
 
 
 def plan_replay(
@@ -428,7 +428,7 @@ def plan_replay(
     compute.
     """
     described, machine = campaigns.read("replay_examples"), testbeds.read(testbed)
-    if not isinstance(machine, testbeds.Simulated):
+    if not isinstance(machine, testbeds.SimulatedTestbed):
         remedy = "only a simulation can replay: name smith"
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
     usual = [name for name in described.design.primary if name in machine.network]
@@ -460,26 +460,26 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     For the shipped campaign it is `program_replay`. A user's own program is replayed now, as far as it was recorded under the
     campaign's name for it: with ranks that compute as long as they did in the emulation.
     """
-    if runs.attrs["campaign"] == own_program.CAMPAIGN:
-        return beside(parameters, f"{own_program.CAMPAIGN}_replay")
+    if runs.attrs["campaign"] == program_campaign.CAMPAIGN:
+        return beside(parameters, f"{program_campaign.CAMPAIGN}_replay")
     times = derive.at_only_level(program.times(runs), "program")
     recorded = times.program.item()
     if recorded not in recording.programs():
         return None
-    kept = {
+    calls_of_nodes = {
         nodes: calls
         for nodes, calls in recording.by_ranks(recorded).items()
         if nodes in times.nodes
     }
-    if not kept:
+    if not calls_of_nodes:
         return None
     plan = plan_replay(
         recorded,
-        list(kept),
+        list(calls_of_nodes),
         "smith",
         recording.digest(recorded),
         [name for name in times.interconnect.values.tolist() if name != what_if.IDEAL],
-        slower=program.slower(times, kept),
+        slower=program.slower(times, calls_of_nodes),
     )
     return store.read(run_campaign(plan))
 
@@ -563,16 +563,16 @@ def obstacles(plan: Plan) -> list[str]:
     """Why a plan cannot run here, one line each with the remedy: the testbed's reasons, missing
     tools and memory."""
     module = session.testbed_module(plan.testbed)
-    found = module.unavailable(plan.testbed)
+    reasons = module.unavailable(plan.testbed)
     if not module.IS_HERE:
-        return found
+        return reasons
     names = session.tools_of(plan)
     if plan.testbed["kind"] == "emulated":
-        found += filter(None, [emulated.without_taps(plan.interconnects)])
+        reasons += filter(None, [emulated.without_taps(plan.interconnects)])
         needed = 8 * max((trial.point.get("N", 0) for trial in plan.trials()), default=0) ** 2
         memory = provenance.memory_bytes()
         if memory is not None and needed > memory:
-            found.append(
+            reasons.append(
                 f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all emulated nodes share the "
                 f"{memory / 1e9:.0f} GB of this machine; `--testbed smith` simulates it"
             )
@@ -583,8 +583,8 @@ def obstacles(plan: Plan) -> list[str]:
         try:
             executables.find(tool, plan.testbed.get("tools", {}))
         except FalloffError as error:
-            found.append(str(error))
-    return list(dict.fromkeys(found))
+            reasons.append(str(error))
+    return list(dict.fromkeys(reasons))
 
 
 def tried(plan: Plan) -> str:
@@ -629,13 +629,13 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
     anything on the campaign, or the dataset is not sufficient.
     """
     require_reading(dataset)
-    if own_program.is_one(dataset):
+    if program_campaign.is_one(dataset):
         return _of_program(campaign, dataset)
     lines = [
-        wording.plain(str(one))
+        wording.plain(str(statement))
         for made in notebooks.stated({campaign: dataset}, stored_datasets()).values()
-        for one in made.statements
-        if one.primary and one.campaign == campaign
+        for statement in made.statements
+        if statement.primary and statement.campaign == campaign
     ]
     if not lines:
         raise FalloffError(
@@ -645,10 +645,12 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
 
 
 def _of_program(campaign: str, dataset: xr.Dataset) -> list[str]:
-    """All that the notebook of emulated programs states of one of them, and its tables."""
+    """The statements and tables that the notebook of emulated programs makes of a program's dataset."""
     file = paths.NOTEBOOKS / "59_program.ipynb"
     both = ChainMap({campaign: dataset}, stored_datasets())
     executed = notebooks.run(file, both, campaign=campaign)
-    lines = [wording.plain(str(one)) for one in executed.statements]
-    of_results = [one for one in executed.tables if one.label.endswith(("-times", "-factors"))]
-    return lines + [f"\n{one.body}" for one in of_results]
+    lines = [wording.plain(str(statement)) for statement in executed.statements]
+    of_results = [
+        table for table in executed.tables if table.label.endswith(("-times", "-factors"))
+    ]
+    return lines + [f"\n{table.body}" for table in of_results]

@@ -1,4 +1,4 @@
-"""Run notebooks with papermill and make a report from their output: Falloff's own, and that of what a folder holds."""
+"""Run notebooks with papermill and make a report from their output: Falloff's own, or that of a user's folder."""
 
 import asyncio
 import logging
@@ -20,10 +20,12 @@ from papermill.exceptions import PapermillExecutionError
 import experiment
 from analysis import (
     attributes,
+    campaign_folders,
+    dataset_sections,
     notebooks,
-    own_data,
-    own_program,
     paths,
+    prediction,
+    program_campaign,
     report,
     store,
 )
@@ -67,7 +69,7 @@ def make(preset: str, out: Path) -> tuple[Path, list[str]]:
 
 
 class PlannedSection(NamedTuple):
-    """A notebook that is to show the dataset in a folder, and where it reads its data: there, or in all folders."""
+    """A notebook to run on the dataset in a folder; it reads its data from there or from all folders."""
 
     notebook: str
     folder: Path
@@ -113,14 +115,14 @@ def make_own(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
             print(f"[{done}/{done + len(wanted)}] {folder.name}: {notebook}", flush=True)
     if not parts:
         raise FalloffError(f"no section could be made of {data}: {'; '.join(lines)}")
-    page, kept = report.build(parts, facts, out)
-    return page, kept, lines
+    page, sources = report.build(parts, facts, out)
+    return page, sources, lines
 
 
 def _readable(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
     """The readable campaigns in a folder, of each campaign's runs the last one last, and a line for each other one."""
     datasets, lines = {}, []
-    for folder in sorted(verify.folders([data]), key=own_data.last_run):
+    for folder in sorted(verify.folders([data]), key=campaign_folders.last_run):
         try:
             datasets[folder] = store.read(folder)
         except FalloffError as reason:
@@ -129,11 +131,11 @@ def _readable(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
 
 
 def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterator[str]:
-    """A line for each campaign without a section, but for a twin's simulations, which have one together."""
+    """A line for each campaign without a section. A twin's simulations share one section."""
     latest = {datasets[folder].attrs["campaign"]: folder.name for folder in shown}
     for folder, dataset in datasets.items():
         campaign = dataset.attrs["campaign"]
-        if folder in shown or campaign == own_data.HELD_OUT and own_data.WHAT_IF in latest:
+        if folder in shown or campaign == prediction.HELD_OUT and prediction.WHAT_IF in latest:
             continue
         if campaign in latest:
             yield f"{folder.name}: {latest[campaign]} is a later run of {campaign}, and is shown"
@@ -144,8 +146,8 @@ def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterato
 def planned_sections(
     datasets: Mapping[Path, xr.Dataset], asked: Sequence[str] = ()
 ) -> list[PlannedSection]:
-    """The sections of a report of datasets by their folders, in the order of the report: of each campaign the last run, of imports
-    all. Or the campaigns or folders that were `asked` for, in that order."""
+    """The sections of a report, in its order: the last run of each campaign and all imports, or the campaigns or
+    folders `asked` for, in that order. `datasets` are by folder."""
     last = {
         folder if attributes.is_imported(dataset) else dataset.attrs["campaign"]: folder
         for folder, dataset in datasets.items()
@@ -163,27 +165,27 @@ def planned_sections(
 
 
 def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedSection]:
-    """The sections of a dataset: of the notebooks about its campaign, else of those that show its readings. What a twin
-    predicted is one."""
+    """The sections of a dataset: the notebooks about its campaign, else those that show its readings. A twin's
+    predictions share one."""
     campaign, evidence = dataset.attrs["campaign"], evidence_of(dataset)
-    if campaign == own_data.HELD_OUT and len(last) > 1:
+    if campaign == prediction.HELD_OUT and len(last) > 1:
         return []
-    if campaign == own_data.WHAT_IF:
-        return [PlannedSection(own_data.TWIN, folder, dataset, False)]
-    about = own_program.CAMPAIGN if own_program.is_one(dataset) else campaign
-    own = [
+    if campaign == prediction.WHAT_IF:
+        return [PlannedSection(dataset_sections.TWIN, folder, dataset, False)]
+    about = program_campaign.CAMPAIGN if program_campaign.is_one(dataset) else campaign
+    about_campaign = [
         PlannedSection(file.stem, folder, dataset, False)
         for file in notebooks.of_experiments()
         if notebooks.campaign_of(file) == about
         and notebooks.role(file.stem).evidence in ("", evidence)
         and not attributes.is_imported(dataset)
     ]
-    return own or _by_readings(folder, dataset)
+    return about_campaign or _by_readings(folder, dataset)
 
 
 def _by_readings(folder: Path, dataset: xr.Dataset) -> list[PlannedSection]:
     """The sections of the notebooks that show a dataset's readings."""
-    names = own_data.sections(dataset)
+    names = dataset_sections.of(dataset)
     return [PlannedSection(name, folder, dataset, True) for name in names]
 
 

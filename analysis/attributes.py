@@ -96,8 +96,8 @@ def sessions(dataset: xr.Dataset) -> list[dict[str, Any]]:
 
 def block_sessions(dataset: xr.Dataset) -> dict[int, list[int]]:
     """For each block, the numbers of the sessions in which it ran; empty if not recorded."""
-    known = json.loads(dataset.attrs.get("sessions", "{}"))
-    return {int(block): numbers for block, numbers in known.items()}
+    blocks = json.loads(dataset.attrs.get("sessions", "{}"))
+    return {int(block): numbers for block, numbers in blocks.items()}
 
 
 def hosts(dataset: xr.Dataset) -> list[dict[str, Any]]:
@@ -135,7 +135,7 @@ def _quoted(value: Any, words: Collection[str] | None = None, key: str = "") -> 
     """A value from JSON with quoted text; with `words`, only the text under these keys is
     quoted."""
     if isinstance(value, dict):
-        return {name: _quoted(one, words, name) for name, one in value.items()}
+        return {name: _quoted(item, words, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [_quoted(one, words, key) for one in value]
+        return [_quoted(item, words, key) for item in value]
     return quoted(value) if isinstance(value, str) and (words is None or key in words) else value

@@ -30,7 +30,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Way:
+class ShortestPath:
     """A shortest way from one node to another."""
 
     hops: tuple[Hop, ...]
@@ -55,7 +55,7 @@ class Limits:
     shared: float
 
 
-def way(path: Mapping[str, Any], start: int, end: int) -> Way:
+def way(path: Mapping[str, Any], start: int, end: int) -> ShortestPath:
     """The way between two nodes of a path's table; raises ValueError when there is none.
 
     Bonded nodes have several equal ways: this returns the first, with the rate of all of them
@@ -91,14 +91,14 @@ def limits(path: Mapping[str, Any], flows: Sequence[tuple[int, int]]) -> Limits:
     return Limits(own=len(flows) * wire_limit(alone, mtu), shared=wire_limit(shared, mtu))
 
 
-def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[Way]:
+def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[ShortestPath]:
     """All shortest ways that pass through no other node, since nodes do not forward. Raises
     ValueError when there is none."""
     net, hops = _net(json.dumps(path))
     seen = {name(start)}
     begun: list[tuple[Hop, ...]] = [(hop,) for hop in hops[name(start)]]
     while begun:
-        if arrived := [Way(way) for way in begun if way[-1].end == name(end)]:
+        if arrived := [ShortestPath(way) for way in begun if way[-1].end == name(end)]:
             return arrived
         begun = [way for way in begun if way[-1].end not in {*seen, *map(name, net.nodes)}]
         seen |= {way[-1].end for way in begun}

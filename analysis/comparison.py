@@ -18,7 +18,7 @@ from analysis.exhibit import Basis, Exhibit
 from analysis.points import Point, labels, quantity, varying
 from analysis.quoting import quoted
 from analysis.samples import Sample
-from analysis.statements import known
+from analysis.statements import finite
 from analysis.statistics.change import (
     ANSWERS,
     FASTER,
@@ -299,8 +299,8 @@ def as_data(comparison: Comparison) -> dict:
             "old": change.means[0],
             "new": change.means[1],
             "unit": change.unit,
-            "speed_ratio": known(change.ratio),
-            "interval": [known(change.low), known(change.high)],
+            "speed_ratio": finite(change.ratio),
+            "interval": [finite(change.low), finite(change.high)],
             "interval_level": change.confidence,
             "n_old": len(change.old),
             "n_new": len(change.new),

@@ -8,7 +8,7 @@ import xarray as xr
 
 from analysis.attributes import block_sessions
 from analysis.derive import at_only_level
-from analysis.statistics import design as designs
+from analysis.statistics import design
 from analysis.statistics.design import Design, PlannedFall
 from analysis.statistics.judgement import (
     REFUSED,
@@ -56,26 +56,26 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
 
     Raises FalloffError if one of their networks was not run, or none was planned.
     """
-    design = designs.read(points)
-    _check_levels(points, design)
-    outcome, primary, level = _outcome(points, design), len(design.primary), design.one_sided
+    plan = design.read(points)
+    _check_levels(points, plan)
+    outcome, primary, level = _outcome(points, plan), len(plan.primary), plan.one_sided
     judged, evidence = points.isel(block=outcome.judged), points.evidence.item()
-    statements = (*design.primary, *design.secondary)
+    statements = (*plan.primary, *plan.secondary)
     falls = [_fall(judged, statement) for statement in statements]
     others = within_campaign(
-        [judge(fall, design.margin, evidence, level) for fall in falls[primary:]], level
+        [judge(fall, plan.margin, evidence, level) for fall in falls[primary:]], level
     )
     refusals = [verdict.reason for verdict in outcome.judgements if verdict.answer == REFUSED]
     if refusals:
         others = tuple(replace(verdict, answer=REFUSED, reason=refusals[0]) for verdict in others)
-    ratios = _controls(judged, design, statements)
+    ratios = _controls(judged, plan, statements)
     controls = [None] * len(statements)
     if ratios is not None:
-        controls = [judge_control(log_ratios, design.margin, level) for log_ratios in ratios]
+        controls = [judge_control(log_ratios, plan.margin, level) for log_ratios in ratios]
     sessions = sessions_of(points, evidence, judged.block.values.tolist())
     verdicts = [replace(verdict, sessions=sessions) for verdict in (*outcome.judgements, *others)]
     return tuple(
-        Contrast(s.of, s.against, s.start, s.end, s in design.primary, *results)
+        Contrast(s.of, s.against, s.start, s.end, s in plan.primary, *results)
         for s, *results in zip(statements, verdicts, controls, falls)
     )
 
@@ -104,19 +104,19 @@ def _number_of(by_block: Mapping[int, Sequence[int]]) -> int:
     return len({session for sessions in by_block.values() for session in sessions})
 
 
-def _outcome(points: xr.Dataset, design: Design) -> SequenceVerdict:
+def _outcome(points: xr.Dataset, plan: Design) -> SequenceVerdict:
     """The verdicts on the campaign's primary statements at its last look, whatever factor they
     compare."""
     falls = primary_differences(points).transpose("statement", "block").values
-    controls = _controls(points, design, design.primary)
-    return in_sequence(falls, controls, design, points.evidence.item())
+    controls = _controls(points, plan, plan.primary)
+    return in_sequence(falls, controls, plan, points.evidence.item())
 
 
 def is_over(points: xr.Dataset) -> bool:
     """Whether further blocks would change no answer: all primary statements are decided, or the
     last look is over."""
-    design = designs.read(points)
-    return bool(design.looks) and _outcome(points, design).is_over
+    plan = design.read(points)
+    return bool(plan.looks) and _outcome(points, plan).is_over
 
 
 def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect") -> xr.DataArray:
@@ -127,7 +127,7 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
     either rate is missing.
     """
     if reference == WITHOUT_MESSAGES:
-        reached = designs.read(points).without_messages
+        reached = design.read(points).without_messages
         of_nodes = np.vectorize(lambda nodes: reached.get(int(nodes), np.nan), otypes=[float])
         reachable = xr.apply_ufunc(of_nodes, points.nodes)
         return np.log(points.share.sel({along: level}, drop=True) / reachable).rename("log_ratio")
@@ -149,12 +149,12 @@ def primary_differences(points: xr.Dataset) -> xr.DataArray:
 
     Raises FalloffError when the design judges no fall over nodes.
     """
-    design = designs.read(points)
-    if not design.judges_falls:
+    plan = design.read(points)
+    if not plan.judges_falls:
         raise FalloffError(f"Campaign {points.attrs['campaign']} judges no fall over nodes.")
-    alone = _of_one_level(points, design)
+    alone = _of_one_level(points, plan)
     return xr.concat(
-        [_fall(alone, statement, design.compared) for statement in design.primary], "statement"
+        [_fall(alone, statement, plan.compared) for statement in plan.primary], "statement"
     )
 
 
@@ -164,29 +164,29 @@ def _fall(points: xr.Dataset, statement: PlannedFall, along: str = "interconnect
 
 
 def _controls(
-    points: xr.Dataset, design: Design, statements: Sequence[PlannedFall]
+    points: xr.Dataset, plan: Design, statements: Sequence[PlannedFall]
 ) -> np.ndarray | None:
     """The log-ratios on points without a network, over (statement, block); None if there is no such
     point."""
-    if design.negative_control is None:
+    if plan.negative_control is None:
         return None
-    alone = _of_one_level(points, design).sel(nodes=design.negative_control)
+    alone = _of_one_level(points, plan).sel(nodes=plan.negative_control)
     return np.array(
         [
-            log_ratios(alone, statement.of, statement.against, design.compared)
+            log_ratios(alone, statement.of, statement.against, plan.compared)
             for statement in statements
         ]
     )
 
 
-def _of_one_level(points: xr.Dataset, design: Design) -> xr.Dataset:
+def _of_one_level(points: xr.Dataset, plan: Design) -> xr.Dataset:
     """The points at the only level of every factor that is neither compared nor the number of
     nodes."""
-    return at_only_level(points, *(set(points.rate.dims) - {design.compared, "nodes", "block"}))
+    return at_only_level(points, *(set(points.rate.dims) - {plan.compared, "nodes", "block"}))
 
 
-def _check_levels(points: xr.Dataset, design: Design) -> None:
-    statements = (*design.primary, *design.secondary)
+def _check_levels(points: xr.Dataset, plan: Design) -> None:
+    statements = (*plan.primary, *plan.secondary)
     wanted = {level for statement in statements for level in (statement.of, statement.against)}
     absent = wanted - {WITHOUT_MESSAGES, *points.interconnect.values}
     if absent:

@@ -60,10 +60,12 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     )
     testbed = attributes.testbed(dataset)
     rate = result.rate.where(reason == "")
-    known = known_rate(testbed, rate)
-    result = result.assign(rate=rate, known_rate=known, share=rate / known, reason=reason)
+    reference_rate = known_rate(testbed, rate)
+    result = result.assign(
+        rate=rate, known_rate=reference_rate, share=rate / reference_rate, reason=reason
+    )
     for name in ("known_rate", "share"):
-        result[name].attrs = known.attrs
+        result[name].attrs = reference_rate.attrs
     return result.assign_coords(evidence=kinds[0]).assign_attrs(dataset.attrs)
 
 
@@ -85,9 +87,9 @@ def known_rate(
         MODELLED: testbed.get("rates", {}).get("dgemm_flop_s", {}).get("value"),
         PEAK: testbed.get("rpeak", {}).get("value"),
     }
-    known = [name for name, value in described.items() if isinstance(value, (int, float))]
-    if known:
-        of = known[0]
+    stated = [name for name, value in described.items() if isinstance(value, (int, float))]
+    if stated:
+        of = stated[0]
         per_node = xr.full_like(rate.block, described[of] / 1e9, dtype=float)
     elif peak is not None and peak.notnull().any():
         of, per_node = PEAK, peak.mean("block") / 1e9
@@ -113,8 +115,8 @@ def counted_in(points: xr.Dataset | xr.DataArray) -> str:
 def means(values: xr.DataArray) -> xr.Dataset:
     """Geometric means of shares or rates over blocks, with a 95 % t interval: `ratio`, `low`, `high`, `blocks`. Runs of an
     unknown network (""), which may be of several, have no interval."""
-    found = ratios(np.log(values))
-    return found.assign(found[["low", "high"]].where(found.interconnect != ""))
+    result = ratios(np.log(values))
+    return result.assign(result[["low", "high"]].where(result.interconnect != ""))
 
 
 def slowed(dataset: xr.Dataset) -> xr.DataArray:

@@ -58,7 +58,9 @@ def read(file: Path, whole: bool = False) -> Section:
     outputs = [output for cell in shown for output in cell.get("outputs", ()) if _is_ours(output)]
     about = [output.metadata[KEY] for output in outputs]
     answers = [
-        it["markdown"] for it in about if any(one["primary"] for one in it.get("statements", ()))
+        it["markdown"]
+        for it in about
+        if any(statement["primary"] for statement in it.get("statements", ()))
     ]
     return Section(
         markdown="\n\n".join(part for cell in shown for part in _parts(cell, whole)),
@@ -67,8 +69,8 @@ def read(file: Path, whole: bool = False) -> Section:
             for it, output in zip(about, outputs)
             if "label" in it
         },
-        statements=tuple(one for it in about for one in it.get("statements", ())),
-        today=tuple(one for it in about for one in it.get("today", ())),
+        statements=tuple(statement for it in about for statement in it.get("statements", ())),
+        today=tuple(comparison for it in about for comparison in it.get("today", ())),
         answer=next(iter(answers), ""),
     )
 

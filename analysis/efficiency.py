@@ -9,7 +9,7 @@ import xarray as xr
 from analysis.attributes import names_in_text, testbed
 from analysis.derive import at
 from analysis.statements import Statement, evidence_of, judged_fall, named, ratio_change
-from analysis.statistics import design as designs
+from analysis.statistics import design
 from analysis.statistics.judgement import FLAT, judge
 from analysis.wording import fixed, listed, percent
 
@@ -57,14 +57,14 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
     `points` is from `derive.points`, at a single block. A network without a case on the fewest nodes and on more has no
     statement. Those in `primary` are primary.
     """
-    names, margin = names_in_text(points), designs.read(points).margin
+    names, margin = names_in_text(points), design.read(points).margin
     statements = []
     for cases in efficiency(points).sortby("nodes").transpose("interconnect", "nodes"):
-        network, known = cases.interconnect.item(), cases.dropna("nodes")
-        if known.size < 2 or np.isnan(cases[0]):
+        network, finite_cases = cases.interconnect.item(), cases.dropna("nodes")
+        if finite_cases.size < 2 or np.isnan(cases[0]):
             continue
-        verdict = judge([math.log(known[-1] / known[0])], margin, evidence_of(points))
-        span = f"from {int(known.nodes[0])} to {int(known.nodes[-1])} nodes"
+        verdict = judge([math.log(finite_cases[-1] / finite_cases[0])], margin, evidence_of(points))
+        span = f"from {int(finite_cases.nodes[0])} to {int(finite_cases.nodes[-1])} nodes"
         about = {"primary": network in primary, "series": network}
         about["sentence"] = (
             f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}: **{verdict.answer}**."
@@ -121,7 +121,7 @@ def over_nodes(
 def over_peak(runs: xr.Dataset, points: xr.Dataset, n_of: str) -> list[Statement]:
     """The fast network's rate over Rpeak on the most nodes, and how far it spreads from FEWEST nodes on, as claims name it;
     refused if Rpeak is not known. `points` is from `derive.points`."""
-    fast = designs.read(points).pair[1]
+    fast = design.read(points).pair[1]
     shares = efficiency(points).sel(interconnect=fast, nodes=points.nodes >= FEWEST)
     refused = "the theoretical peak of its nodes is not known" * bool(np.isnan(rpeak(runs)))
     most, spread = shares.isel(nodes=-1), shares.max("nodes") - shares.min("nodes")

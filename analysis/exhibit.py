@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -19,8 +20,9 @@ from matplotlib.figure import Figure
 from analysis import attributes, style
 from analysis.contrasts import session_count, sessions_by_block
 from analysis.quoting import anchor, as_markdown, as_written, quoted
+from analysis.schema import settings
 from analysis.statements import KEY, evidence_of
-from analysis.wording import counted, of_sessions, percent
+from analysis.wording import UNKNOWN, counted, number, of_sessions, percent
 from runners.record import FalloffError
 
 # Counts, which have no unit.
@@ -191,7 +193,7 @@ class Table:
             )
 
     @property
-    def said(self) -> str:
+    def full_caption(self) -> str:
         """The caption with the basis, as Markdown."""
         basis = f" ({self.basis})" if self.basis else ""
         return f"{self.caption.removesuffix('.')}{basis}."
@@ -206,11 +208,11 @@ class Table:
     def markdown(self) -> str:
         """The table in the report's Markdown."""
         widths = f' widths="{" ".join(map(str, self.widths))}"' if self.widths else ""
-        table = f"{self.body}\n\nTable: {self.said} {{#tbl:{anchor(self.label)}{widths}}}"
+        table = f"{self.body}\n\nTable: {self.full_caption} {{#tbl:{anchor(self.label)}{widths}}}"
         return f"::: long\n\n{table}\n\n:::" if self.long else table
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        shown = as_markdown(f"{self.body}\n\n*{self.said}*")
+        shown = as_markdown(f"{self.body}\n\n*{self.full_caption}*")
         return {"text/markdown": shown}, {KEY: {"markdown": self.markdown}}
 
 
@@ -246,6 +248,43 @@ def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Tab
     caption = f"Campaign `{campaign}`: what it varies and how often it repeats that."
     label = f"{campaign.replace('_', '-')}-plan"
     return Table(label, ("Varied", "Levels"), "ll", rows, caption)
+
+
+def setting_table(dataset: xr.Dataset) -> Table:
+    """A table of what a campaign planned, or of the values of each setting of imported runs."""
+    if "repeats" not in attributes.design(dataset):
+        return planned(dataset)
+    rows = []
+    chosen = dataset.isel(
+        trial=np.flatnonzero((dataset.role == "point") & (dataset.status == "ok"))
+    )
+    for name in settings():
+        values = chosen[name].values
+        levels = [value for value in values.tolist() if value == value and value != ""]
+        if name == "interconnect":
+            levels = list(attributes.names_by_rate(chosen, levels).values())
+        if levels:
+            words = [
+                level if name == "interconnect" else _setting(level)
+                for level in dict.fromkeys(levels)
+            ]
+            more = f" and {len(words) - 8} more" if len(words) > 8 else ""
+            rows.append((quoted(name.replace("_", " ")), ", ".join(words[:8]) + more))
+    files = len(set(dataset.file.values.tolist()))
+    caption = f"The settings of the runs in {counted(files, 'file')}."
+    return Table(
+        label_of("settings", dataset),
+        ("Setting", "Values"),
+        "ll",
+        rows or [(UNKNOWN, UNKNOWN)],
+        caption,
+    )
+
+
+def _setting(value) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    return f"{value:.0f}" if value == int(value) else number(value, 6).rstrip("0").rstrip(".")
 
 
 def block_count(dataset: xr.Dataset) -> int:

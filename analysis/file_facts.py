@@ -113,9 +113,8 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """An output as it is looked at: its path, its text, and the settings of its results (of HPL N, P
-    and Q)."""
+class OutputFile:
+    """A tool's output: its path, its text, and the settings of its results (of HPL N, P and Q)."""
 
     name: str
     text: str
@@ -125,26 +124,28 @@ class Seen:
     @property
     def processes(self) -> int | None:
         """P x Q, if all results have the same."""
-        found = {one["P"] * one["Q"] for one in self.results if "P" in one and "Q" in one}
-        return found.pop() if len(found) == 1 else None
+        counts = {
+            result["P"] * result["Q"] for result in self.results if "P" in result and "Q" in result
+        }
+        return counts.pop() if len(counts) == 1 else None
 
 
-def facts(outputs: Sequence[Seen], is_pair: bool = False) -> list[Facts]:
+def facts(outputs: Sequence[OutputFile], is_pair: bool = False) -> list[Facts]:
     """What paths and headers say of each output; `is_pair`: a tool between two hosts wrote them.
 
     What one path leaves open is judged from all together: a folder for each network, numbers that
     grow as the processes do.
     """
-    found = [_alone(output, is_pair) for output in outputs]
+    of_files = [_alone(output, is_pair) for output in outputs]
     if not is_pair:
-        found = _without_host_names(outputs, found)
-        found = _counted_by_processes(outputs, found)
-    found = _by_folder(outputs, found)
-    return _numbered(outputs, found)
+        of_files = _without_host_names(outputs, of_files)
+        of_files = _counted_by_processes(outputs, of_files)
+    of_files = _by_folder(outputs, of_files)
+    return _numbered(outputs, of_files)
 
 
 def network_named(text: str) -> str:
-    """The network that a path names, the last one if it names several; empty if none."""
+    """The network named in a path, the last one if there are several; empty if none."""
     fabric = ""
     for part in reversed(text.split("/")):
         name = ""
@@ -178,9 +179,13 @@ def repeat_named(path: str) -> int:
 def described(network: str) -> dict[str, Any]:
     """The description of a network by its name: as in data/interconnects.toml, else what the name
     says, and at least the name itself."""
-    known = _interconnects()
-    if network in known:
-        return {"name": known[network]["name"], "short": known[network]["short"], **known[network]}
+    interconnects = _interconnects()
+    if network in interconnects:
+        return {
+            "name": interconnects[network]["name"],
+            "short": interconnects[network]["short"],
+            **interconnects[network],
+        }
     base, _, protocol = network.partition("_")
     ethernet = re.fullmatch(r"(\d+(?:\.\d+)?)gige", base)
     lanes = _LANES.get(base) if protocol.startswith("infiniband") else None
@@ -215,10 +220,10 @@ def blocks_by_date(points: Sequence[Any], moments: Sequence[str]) -> list[int] |
         return None
     number: dict[Any, int] = defaultdict(int)
     blocks = [0] * len(points)
-    for place in sorted(range(len(points)), key=lambda one: times[one]):
+    for place in sorted(range(len(points)), key=lambda run: times[run]):
         number[points[place]] += 1
         blocks[place] = number[points[place]]
-    # Which of several runs at one moment came first nobody knows, and does not matter.
+    # The order of runs with the same date is unknown and does not matter.
     in_order = [block for _, block in sorted(zip(times, blocks))]
     is_complete = len(set(number.values())) == 1 and len(number) > 1 and max(blocks) > 1
     return blocks if is_complete and in_order == sorted(in_order) else None
@@ -233,16 +238,18 @@ def _of_gigabits(rate: float) -> str:
     return "gige" if rate == 1 else f"{rate:g}gige"
 
 
-def _alone(output: Seen, is_pair: bool) -> Facts:
-    """What the path and the header of one output say by themselves."""
+def _alone(output: OutputFile, is_pair: bool) -> Facts:
+    """The facts in the path and the header of a single output."""
     path, header = _stem(output.name), output.text[:_BEGINNING]
-    each = _last(_EACH, path) or _number(_HEADER_EACH.search(header))
+    per_node = _last(_EACH, path) or _number(_HEADER_EACH.search(header))
     block, repeat = _last([_BLOCK], path), _last([_REPEAT], path)
     pairs = list(_PAIR.finditer(path)) if is_pair else []
-    pair = next((f"{one[1]}-{one[2]}" for one in reversed(pairs) if _are_hosts(*one.groups())), "")
+    pair = next(
+        (f"{match[1]}-{match[2]}" for match in reversed(pairs) if _are_hosts(*match.groups())), ""
+    )
     nodes, source = None, ""
     if not pair and (not is_pair or output.is_collective):
-        orders = {one["N"] for one in output.results if "N" in one}
+        orders = {result["N"] for result in output.results if "N" in result}
         named = [number for number in _all(_NODES, path) if _may_be_nodes(number, orders, output)]
         stated = _number(_HEADER_NODES.search(header))
         if named:
@@ -250,100 +257,114 @@ def _alone(output: Seen, is_pair: bool) -> Facts:
         elif stated:
             nodes, source = stated, "header"
     processes = None
-    if is_pair and not any("processes" in one for one in output.results):
+    if is_pair and not any("processes" in result for result in output.results):
         processes = _last(_PROCESSES, path) or _number(_HEADER_PROCESSES.search(header))
     return Facts(
-        network_named(path), nodes, each, block, repeat, _moment(output), pair, source, processes
+        network_named(path),
+        nodes,
+        per_node,
+        block,
+        repeat,
+        _moment(output),
+        pair,
+        source,
+        processes,
     )
 
 
-def _may_be_nodes(number: int, orders: set, output: Seen) -> bool:
+def _may_be_nodes(number: int, orders: set, output: OutputFile) -> bool:
     """A number of nodes is not HPL's N, and each node has at least one process."""
     processes = output.processes
     return number > 0 and number not in orders and (processes is None or number <= processes)
 
 
-def _are_hosts(one: str, other: str) -> bool:
+def _are_hosts(host: str, other: str) -> bool:
     """Whether two words are names of two hosts of one cluster."""
-    prefix = re.match(r"[a-z-]+", one, re.I)
-    return bool(prefix) and other.lower().startswith(prefix[0].lower()) and one != other
+    prefix = re.match(r"[a-z-]+", host, re.I)
+    return bool(prefix) and other.lower().startswith(prefix[0].lower()) and host != other
 
 
-def _without_host_names(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+def _without_host_names(outputs: Sequence[OutputFile], of_files: list[Facts]) -> list[Facts]:
     """Numbers in names of hosts are no numbers of nodes: then all have the same processes."""
-    named = [(output.processes, one.nodes) for output, one in zip(outputs, found) if one.nodes_from == "path"]  # fmt: skip
+    named = [(output.processes, item.nodes) for output, item in zip(outputs, of_files) if item.nodes_from == "path"]  # fmt: skip
     processes, nodes = ({pair[side] for pair in named} for side in (0, 1))
     if len(nodes) > 2 and len(processes) == 1 and None not in processes:
         return [
-            replace(one, nodes=None, nodes_from="") if one.nodes_from == "path" else one
-            for one in found
+            replace(item, nodes=None, nodes_from="") if item.nodes_from == "path" else item
+            for item in of_files
         ]
-    return found
+    return of_files
 
 
-def _counted_by_processes(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+def _counted_by_processes(outputs: Sequence[OutputFile], of_files: list[Facts]) -> list[Facts]:
     """A bare number in the same place of every path is the number of nodes if the processes are
     the same multiple of it everywhere."""
-    open_ = [place for place, one in enumerate(found) if one.nodes is None]
+    open_ = [place for place, item in enumerate(of_files) if item.nodes is None]
     numbers = [_bare_numbers(outputs[place].name) for place in open_]
     processes = [outputs[place].processes for place in open_]
     if len(open_) < 2 or None in processes or len(set(processes)) < 2:
-        return found
+        return of_files
     for position in range(min(map(len, numbers), default=0)):
         column = [int(row[position]) for row in numbers]
         if 0 in column or any(total % nodes for total, nodes in zip(processes, column)):
             continue
         if len({total // nodes for total, nodes in zip(processes, column)}) == 1:
-            counted = list(found)
+            counted = list(of_files)
             for place, nodes in zip(open_, column):
-                counted[place] = replace(found[place], nodes=nodes, nodes_from="path")
+                counted[place] = replace(of_files[place], nodes=nodes, nodes_from="path")
             return counted
-    return found
+    return of_files
 
 
-def _by_folder(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+def _by_folder(outputs: Sequence[OutputFile], of_files: list[Facts]) -> list[Facts]:
     """Without a known network in any path, the only level of folders that differs and names nothing
     else is taken for the network."""
-    if any(one.network for one in found) or len(found) < 2:
-        return found
+    if any(item.network for item in of_files) or len(of_files) < 2:
+        return of_files
     folders = [output.name.split("/")[:-1] for output in outputs]
-    if len({len(each) for each in folders}) != 1:
-        return found
-    told = re.compile(
+    if len({len(folder) for folder in folders}) != 1:
+        return of_files
+    other_number = re.compile(
         "|".join(p.pattern for p in (*_NODES, *_EACH, *_PROCESSES, _REPEAT, _BLOCK)), re.I
     )
     levels = []
     for names in zip(*folders):
-        is_name = all(not told.search(name) and re.search(r"[^\W\d_]", name) for name in names)
+        is_name = all(
+            not other_number.search(name) and re.search(r"[^\W\d_]", name) for name in names
+        )
         if len(set(names)) > 1 and is_name:
             levels.append(names)
     if len(levels) != 1:
-        return found
-    return [replace(one, network=name[:60]) for one, name in zip(found, levels[0])]
+        return of_files
+    return [replace(item, network=name[:60]) for item, name in zip(of_files, levels[0])]
 
 
-def _numbered(outputs: Sequence[Seen], found: list[Facts]) -> list[Facts]:
+def _numbered(outputs: Sequence[OutputFile], of_files: list[Facts]) -> list[Facts]:
     """A last bare number in the file's name numbers the repeats, if it tells the runs of each point
     apart."""
-    open_ = [place for place, one in enumerate(found) if one.repeat is None and one.block is None]
+    open_ = [
+        place for place, item in enumerate(of_files) if item.repeat is None and item.block is None
+    ]
     last = {place: _bare_numbers(outputs[place].name.split("/")[-1])[-1:] for place in open_}
     if not open_ or not all(last.values()):
-        return found
+        return of_files
     points = defaultdict(list)
     for place in open_:
         number = int(last[place][0])
-        if number == found[place].nodes and len(_bare_numbers(outputs[place].name)) == 1:
-            return found
-        one = found[place]
-        points[one.network, one.nodes, one.processes, one.pair].append(number)
-    runs = {tuple(sorted(each)) for each in points.values()}
-    if max(max(each) for each in runs) > 999 or any(len(set(each)) < len(each) for each in runs):
-        return found
-    if all(len(each) == 1 for each in runs):
-        return found
-    numbered = list(found)
+        if number == of_files[place].nodes and len(_bare_numbers(outputs[place].name)) == 1:
+            return of_files
+        item = of_files[place]
+        points[item.network, item.nodes, item.processes, item.pair].append(number)
+    runs = {tuple(sorted(numbers)) for numbers in points.values()}
+    if max(max(numbers) for numbers in runs) > 999 or any(
+        len(set(numbers)) < len(numbers) for numbers in runs
+    ):
+        return of_files
+    if all(len(numbers) == 1 for numbers in runs):
+        return of_files
+    numbered = list(of_files)
     for place in open_:
-        numbered[place] = replace(found[place], repeat=int(last[place][0]))
+        numbered[place] = replace(of_files[place], repeat=int(last[place][0]))
     return numbered
 
 
@@ -359,34 +380,36 @@ def _stem(name: str) -> str:
 
 def _all(patterns: Iterable[re.Pattern], path: str) -> list[int]:
     """All numbers that a pattern finds, from left to right."""
-    found = sorted((one.start(), int(one[1])) for each in patterns for one in each.finditer(path))
-    return [number for _, number in found]
+    places = sorted(
+        (match.start(), int(match[1])) for pattern in patterns for match in pattern.finditer(path)
+    )
+    return [number for _, number in places]
 
 
 def _last(patterns: Iterable[re.Pattern], path: str) -> int | None:
     return (_all(patterns, path) or [None])[-1]
 
 
-def _number(found: re.Match | None) -> int | None:
-    return int(found[1]) if found else None
+def _number(match: re.Match | None) -> int | None:
+    return int(match[1]) if match else None
 
 
-def _moment(output: Seen) -> str:
-    """When an output was begun, as it says itself, else as its path says; empty if neither does."""
-    for found in _MOMENT.finditer(output.text[:_BEGINNING]):
-        month, day, year = found[1] or found[4], found[2] or found[3], found[5] or found[8]
-        clock = "%I:%M:%S %p" if found[7] else "%H:%M:%S"
-        words, form = f"{day} {month} {year} {found[6]}{found[7] or ''}", f"%d %b %Y {clock}"
-        if found[9]:
-            words, form = f"{words} {found[9]}", f"{form} %z"
+def _moment(output: OutputFile) -> str:
+    """When an output's run began, by its text, else by its path; empty if unknown."""
+    for match in _MOMENT.finditer(output.text[:_BEGINNING]):
+        month, day, year = match[1] or match[4], match[2] or match[3], match[5] or match[8]
+        clock = "%I:%M:%S %p" if match[7] else "%H:%M:%S"
+        words, form = f"{day} {month} {year} {match[6]}{match[7] or ''}", f"%d %b %Y {clock}"
+        if match[9]:
+            words, form = f"{words} {match[9]}", f"{form} %z"
         try:
             return datetime.strptime(words, form).isoformat()
         except ValueError:  # no year, or no month's name
             continue
-    if found := re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING]):
-        return datetime.fromtimestamp(int(found[1]), UTC).replace(tzinfo=None).isoformat()
-    for found in reversed(list(_ISO.finditer(_stem(output.name)))):
-        year, month, day, hour, minute, second, offset = found.groups()
+    if match := re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING]):
+        return datetime.fromtimestamp(int(match[1]), UTC).replace(tzinfo=None).isoformat()
+    for match in reversed(list(_ISO.finditer(_stem(output.name)))):
+        year, month, day, hour, minute, second, offset = match.groups()
         if hour:
             with suppress(ValueError):
                 written = f"{year}-{month}-{day}T{hour}:{minute}:{second or '00'}{offset or ''}"

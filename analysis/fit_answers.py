@@ -11,9 +11,9 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import derive, drawing, style, tables
+from analysis import csv_tables, derive, drawing, style
 from analysis.exhibit import Table
-from analysis.fitting import compare, fit
+from analysis.fitting import fit, model_comparison
 from analysis.models import Model, find
 from analysis.points import setting_columns
 from analysis.quoting import as_written
@@ -48,9 +48,9 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
             f"HPL ran on a single number of {derive.counted_in(points)} without Rpeak"
         )
     best = hpl_scaling.followed(laws)
-    said = [hpl_scaling.followed_in_words(points, best)]
-    said += map(str, hpl_scaling.foretold(points, laws, predicted))
-    sentence = " ".join(map(plain, said))
+    sentences = [hpl_scaling.followed_in_words(points, best)]
+    sentences += map(str, hpl_scaling.foretold(points, laws, predicted))
+    sentence = " ".join(map(plain, sentences))
     rows = {
         "laws": laws.table(),
         "parameters": laws.parameters(),
@@ -65,79 +65,83 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
 def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
     """One model fitted to columns of a CSV file; `x` may name several with commas between."""
     model, quantities = find(name), x.split(",")
-    table = tables.read(file, *quantities, y, whole=True)
+    table = csv_tables.read(file, *quantities, y, whole=True)
     for name in setting_columns(table, *quantities, y):
         if table.groupby(quantities)[name].nunique(dropna=False).max() > 1:
             raise FalloffError(
                 f"{file} has several values of {name} at one {x}: fit the rows of one"
             )
-    tables.require_numbers(table, *quantities, y)
+    csv_tables.require_numbers(table, *quantities, y)
     if model.is_positive:
-        tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0 for the model {name}")
+        csv_tables.refuse(
+            table, table[y] <= 0, f"column {y!r} has to be above 0 for the model {name}"
+        )
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
-    found = fit.fit(model, columns, table[y])
-    shown = _parameters(found.estimates, found.intervals)
+    fitted = fit.fit(model, columns, table[y])
+    shown = _parameters(fitted.estimates, fitted.intervals)
     words = ", ".join(f"{row.parameter} = {row.estimate}" for row in shown.itertuples())
     mean = abs(table[y].mean())
-    of_mean = found.sigma / mean if np.isfinite(found.sigma) and mean > 0 else None
+    of_mean = fitted.sigma / mean if np.isfinite(fitted.sigma) and mean > 0 else None
     off = f"; the points scatter around it by {percent(of_mean)} of the mean {y}" if of_mean else ""
-    sentence = f"{_title(model)} gives {words}{off} ({counted(found.n, 'point')})."
+    sentence = f"{_title(model)} gives {words}{off} ({counted(fitted.n, 'point')})."
     figure = None
     if len(quantities) == 1:
-        figure = _drawn(x, y, table[x].values, table[y].values, {name: (model, found.estimates)})
-    return FitAnswer(sentence, shown, found.as_json(), figure)
+        figure = _drawn(x, y, table[x].values, table[y].values, {name: (model, fitted.estimates)})
+    return FitAnswer(sentence, shown, fitted.as_json(), figure)
 
 
 def of_models(models: Sequence[str], file: Path, x: str, y: str, block: str) -> FitAnswer:
     """All these models compared on the blocks of a CSV file."""
     curves = [find(name) for name in models]
-    table = tables.read(file, x, y, block)
-    at, values = tables.blocks(table, x, y, block)
-    tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0 for these models")
-    found = compare.compare(curves, at, values)
+    table = csv_tables.read(file, x, y, block)
+    at, values = csv_tables.blocks(table, x, y, block)
+    csv_tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0 for these models")
+    compared = model_comparison.compare(curves, at, values)
     rows, best = [], []
-    for one in found:
-        pooled, held = one["pooled"], one["held_out"]
+    for entry in compared:
+        pooled, held = entry["pooled"], entry["held_out"]
         aicc = pooled["aicc"] if pooled else None
         if pooled:
-            best.append(one)
+            best.append(entry)
         rows.append(
             {
-                "model": one["model"],
+                "model": entry["model"],
                 "AICc": number(aicc, 4),
-                "parameters (95 % interval over the blocks)": _in_words(one),
+                "parameters (95 % interval over the blocks)": _in_words(entry),
                 f"error at {x} = {at[-1]:g}": percent(held["error"]) if held else "—",
-                "not fitted because": one["refused"][:60],
+                "not fitted because": entry["refused"][:60],
             }
         )
     if not best:
-        raise FalloffError(f"no model can be fitted: {found[0]['refused']}")
+        raise FalloffError(f"no model can be fitted: {compared[0]['refused']}")
     sentence = f"{_best_in_words(best, f'{x} = {at[-1]:g}', y, len(at))} ({counted(len(values), 'block')})."
-    drawn = {one["model"]: (find(one["model"]), one["pooled"]["estimates"]) for one in best[:3]}
+    drawn = {
+        entry["model"]: (find(entry["model"]), entry["pooled"]["estimates"]) for entry in best[:3]
+    }
     figure = _drawn(x, y, np.tile(at, len(values)), values.ravel(), drawn)
     shown = pd.DataFrame(rows)
     if not shown.iloc[:, -1].any():
         shown = shown.iloc[:, :-1]
-    return FitAnswer(sentence, shown, found, figure)
+    return FitAnswer(sentence, shown, compared, figure)
 
 
 def _best_in_words(fitted: Sequence[Mapping], last: str, y: str, distinct: int) -> str:
     """Which of the fitted models, the best first, is the best, and by what."""
-    criterion, first = compare.ranked_by(fitted), fitted[0]
+    criterion, first = model_comparison.ranked_by(fitted), fitted[0]
     title, held, of = _title(find(first["model"])), first["held_out"], f"of {len(fitted)} models"
     few = f"{distinct} distinct x are too few for AICc to choose {of}"
     if not criterion:
-        return f"Which model is the best cannot be said: {few}, and none predicts {y} at {last} within {percent(compare.CLOSE, 0)}"
+        return f"Which model is the best cannot be said: {few}, and none predicts {y} at {last} within {percent(model_comparison.CLOSE, 0)}"
     error = (
         f"without {last} it predicts {y} there with an error of {percent(held['error'])}"
         if held
         else ""
     )
-    if criterion == compare.HELD_OUT:
+    if criterion == model_comparison.HELD_OUT:
         return f"{title} predicts {last} best, but {few}; {error}"
     what = (
         "has the best AICc"
-        if criterion == compare.AICC
+        if criterion == model_comparison.AICC
         else "meets every point with the fewest parameters"
     )
     return "; ".join(filter(None, (f"{title} {what} {of}", error)))

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import store, tables
-from analysis.file_facts import Facts, Seen, blocks_by_date, described, facts
+from analysis import csv_tables, store
+from analysis.file_facts import Facts, OutputFile, blocks_by_date, described, facts
 from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
 from analysis.store import IMPORTED
@@ -56,7 +56,7 @@ Settings = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportedFile:
     """A file with its name relative to the common folder of all files, its text, its results' own
     settings, what path and header say of it, and notes on its results."""
 
@@ -79,18 +79,18 @@ class Import:
     reason.
 
     `repeats` says what runs of one point are: `blocks` (of all points, in one order) or `unordered`.
-    `blocks_from` says who told which: `map`, `paths` or `dates`.
+    `blocks_from` is the origin of the blocks: `map`, `paths` or `dates`.
     """
 
     plan: Plan
-    sources: tuple[Source, ...]
+    sources: tuple[ImportedFile, ...]
     left_out: tuple[str, ...]
     repeats: str = UNORDERED
     blocks_from: str = ""
 
     @property
     def notes(self) -> list[str]:
-        """What was not understood in the files that were kept."""
+        """What could not be read in the imported files."""
         return [f"{source.file}: {note}" for source in self.sources for note in source.notes]
 
 
@@ -113,10 +113,12 @@ def read(
     if not sources:
         why = "; ".join(left_out[:3] or ["no file"])
         raise FalloffError(f"there is no output of {tool} to import: {why}")
-    strangers = [row for row, _ in table if not any(matches(one.name, row) for one in sources)]
+    strangers = [
+        row for row, _ in table if not any(matches(source.name, row) for source in sources)
+    ]
     if strangers:
         raise FalloffError(f"--map: {', '.join(strangers)} names none of the imported files")
-    first: dict[str, Source] = {}
+    first: dict[str, ImportedFile] = {}
     for source in sources:
         same = first.setdefault(source.digest if source.results else source.name, source)
         if same is not source:
@@ -124,33 +126,35 @@ def read(
     sources = [*first.values()]
     given = [of_file(source.name, common, table) for source in sources]
     points = [
-        {**_seen(source), **{k: v for k, v in own.items() if k not in _OF_THE_RUN}}
-        for source, own in zip(sources, given)
+        {**_seen(source), **{k: v for k, v in settings.items() if k not in _OF_THE_RUN}}
+        for source, settings in zip(sources, given)
     ]
-    moments = [own.get("date", source.facts.moment) for source, own in zip(sources, given)]
+    moments = [
+        settings.get("date", source.facts.moment) for source, settings in zip(sources, given)
+    ]
     sources = [replace(s, facts=replace(s.facts, moment=m)) for s, m in zip(sources, moments)]
-    blocks, told_by = _blocks(sources, given, points, blocks_in_paths)
+    blocks, origin = _blocks(sources, given, points, blocks_in_paths)
     points = [{**point, "file": source.name} for point, source in zip(points, sources)]
-    repeats = BLOCKS if told_by else UNORDERED
+    repeats = BLOCKS if origin else UNORDERED
     plan = _plan(tool, points, sources, blocks, repeats)
-    return Import(plan, tuple(sources), tuple(left_out), repeats, told_by)
+    return Import(plan, tuple(sources), tuple(left_out), repeats, origin)
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern names a file: its path or the end of it, where * is any text, also across
-    folders; or a folder, which names all that is below it."""
+    """Whether a pattern matches a file: its path or the end of it (* matches any text, also across folders), or a
+    folder above it."""
     if name == pattern:
         return True
-    for each in (pattern.rstrip("/"), f"{pattern.rstrip('/')}/*"):
-        if fnmatchcase(name, each) or fnmatchcase(name, f"*/{each}"):
+    for form in (pattern.rstrip("/"), f"{pattern.rstrip('/')}/*"):
+        if fnmatchcase(name, form) or fnmatchcase(name, f"*/{form}"):
             return True
     return False
 
 
-def seen(found: Import) -> pd.DataFrame:
-    """What is known of each file: a row with the columns of a map (COLUMNS); unknown is empty."""
-    rows, trials = [], _trials(found)
-    for source in found.sources:
+def seen(imported: Import) -> pd.DataFrame:
+    """The settings of each file: a row with the columns of a map (COLUMNS), empty where unknown."""
+    rows, trials = [], _trials(imported)
+    for source in imported.sources:
         trial = trials[source.name]
         point = trial.point
         rows.append(
@@ -158,7 +162,7 @@ def seen(found: Import) -> pd.DataFrame:
                 source.name,
                 point.get("interconnect", ""),
                 point.get("nodes", ""),
-                trial.block if found.repeats == BLOCKS else "",
+                trial.block if imported.repeats == BLOCKS else "",
                 point.get("ranks_per_node", ""),
                 source.facts.moment,
             )
@@ -166,26 +170,27 @@ def seen(found: Import) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def write_map(found: Import, file: Path) -> None:
-    """Write what is known of each file as a CSV that `settings_in_table` reads; an existing file is
-    never replaced."""
+def write_map(imported: Import, file: Path) -> None:
+    """Write the settings of each file as a CSV that `settings_in_table` reads.
+
+    Raises FalloffError if the file exists.
+    """
     if file.exists():
         raise FalloffError(f"{file} is there already: `--map {file}` reads it; else name another")
-    seen(found).to_csv(file, index=False)
+    seen(imported).to_csv(file, index=False)
 
 
-def structure(found: Import) -> str:
-    """What was seen of the files, as a short table: networks by node counts, with the number of
-    files; and what is not known of how many."""
-    table = seen(found)
+def structure(imported: Import) -> str:
+    """A short table of the files: networks by node counts, with the number of files, and how many are unknown."""
+    table = seen(imported)
     described = sorted(
-        found.plan.interconnects.items(), key=lambda one: one[1].get("rate_bit_s", 0)
+        imported.plan.interconnects.items(), key=lambda item: item[1].get("rate_bit_s", 0)
     )
-    networks = {name: each["short"] for name, each in described}
+    networks = {name: form["short"] for name, form in described}
     table["network"] = [networks.get(name, "not known") for name in table.network]
     table["nodes"] = [f"{n:g} nodes" if n != "" else "nodes not known" for n in table.nodes]
     has_nodes = (table.nodes != "nodes not known").any()
-    if not has_nodes and found.plan.name not in _OVER_NODES:
+    if not has_nodes and imported.plan.name not in _OVER_NODES:
         table["nodes"] = ""
     order = {f"{n:g} nodes": n for n in range(10**5)} if has_nodes else {}
     counts = table.groupby(["network", "nodes"], sort=False).size().unstack(fill_value=0)
@@ -193,10 +198,10 @@ def structure(found: Import) -> str:
     counts = counts.loc[sorted(counts.index, key=[*networks.values(), "not known"].index)]
     counts.columns.name, counts.index.name = None, "files"
     lines = [counts.to_string()]
-    if found.blocks_from:
+    if imported.blocks_from:
         by = {"map": "the map", "paths": "the paths' numbers", "dates": "the order of dates"}
-        number = len({trial.block for trial in found.plan.trials()})
-        lines.append(f"blocks: {number}, by {by[found.blocks_from]}")
+        number = len({trial.block for trial in imported.plan.trials()})
+        lines.append(f"blocks: {number}, by {by[imported.blocks_from]}")
     elif counts.to_numpy().max() > 1:
         lines.append(
             "blocks: none known; runs of one point count as repeats without order (--blocks if runs of one number "
@@ -205,38 +210,37 @@ def structure(found: Import) -> str:
     return "\n".join(lines)
 
 
-def _trials(found: Import) -> dict[str, Trial]:
+def _trials(imported: Import) -> dict[str, Trial]:
     """The trial of each file, by the file's name."""
-    return {trial.point["file"]: trial for trial in found.plan.trials()}
+    return {trial.point["file"]: trial for trial in imported.plan.trials()}
 
 
-def _seen(source: Source) -> Settings:
+def _seen(source: ImportedFile) -> Settings:
     """The settings that a file's path and header state."""
     facts = source.facts
-    found = {
+    settings = {
         "interconnect": facts.network,
         "nodes": facts.nodes,
         "ranks_per_node": facts.ranks_per_node,
         "path": facts.pair,
         "processes": facts.processes,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in settings.items() if value}
 
 
 def _blocks(
-    sources: Sequence[Source],
+    sources: Sequence[ImportedFile],
     given: Sequence[Settings],
     points: Sequence[Settings],
     in_paths: bool,
 ) -> tuple[list[int], str]:
-    """The block of each file, and who says so: `map`, `paths` or `dates`; all 1 and empty if nobody
-    does."""
-    told = [own.get("block") for own in given]
-    if any(told):
-        if not all(told):
-            first = sources[told.index(None)].name
-            raise FalloffError(f"--map: {told.count(None)} files have no block, such as {first}")
-        return told, "map"
+    """The block of each file and its origin, `map`, `paths` or `dates`; all 1 and empty if no origin has blocks."""
+    blocks = [settings.get("block") for settings in given]
+    if any(blocks):
+        if not all(blocks):
+            first = sources[blocks.index(None)].name
+            raise FalloffError(f"--map: {blocks.count(None)} files have no block, such as {first}")
+        return blocks, "map"
     numbers = [source.facts.block or in_paths and source.facts.repeat for source in sources]
     if all(source.facts.block for source in sources) or in_paths:
         if not all(numbers):
@@ -245,7 +249,7 @@ def _blocks(
         return numbers, "paths"
     moments = [source.facts.moment for source in sources]
     settings = [
-        (*sorted(point.items()), *(str(sorted(one.items())) for one in source.results[:1]))
+        (*sorted(point.items()), *(str(sorted(result.items())) for result in source.results[:1]))
         for point, source in zip(points, sources)
     ]
     by_date = blocks_by_date(settings, moments)
@@ -257,30 +261,32 @@ def by_tool(tool: str, files: Sequence[Path]) -> list[tuple[str, list[Path]]]:
 
     Raises FalloffError if there is no file, or if no tool is known to have written any of them.
     """
-    is_tool = tool in {name for one in all_tools() for name in (one.name, *one.aliases)}
+    is_tool = tool in {
+        name for candidate in all_tools() for name in (candidate.name, *candidate.aliases)
+    }
     is_path = Path(tool).exists() or any(letter in tool for letter in "./*?[")
     if is_tool or not is_path:
         if not files:
-            tool_named(tool)  # a misspelt one is told
+            tool_named(tool)  # raises if it is misspelt
             raise FalloffError(f"which files of {tool}? `falloff import {tool} FILE` reads them")
         return [(tool, list(files))]
-    found: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = {}
     strange = []
     for file, _ in expanded([Path(tool), *files]):
         text = outputs.read(file)
         if name := outputs.tool_of(text):
-            found.setdefault(name, []).append(file)
+            by_name.setdefault(name, []).append(file)
         else:
             strange.append(f"{file}: {outputs.describe(text, '') or _UNKNOWN}")
-    if not found:
+    if not by_name:
         some = "; ".join(strange[:3]) or f"there is no file in {tool}"
-        known = ", ".join(one.name for one in all_tools())
-        raise FalloffError(some + (f". Name the tool: {known}" if _UNKNOWN in some else ""))
-    if len(found) == 1:  # its paths are read from the folders that were given
-        return [(name, [Path(tool), *files]) for name in found]
+        names = ", ".join(candidate.name for candidate in all_tools())
+        raise FalloffError(some + (f". Name the tool: {names}" if _UNKNOWN in some else ""))
+    if len(by_name) == 1:  # its paths are read from the folders that were given
+        return [(name, [Path(tool), *files]) for name in by_name]
     for line in strange:
         print(f"left out: {line}", file=sys.stderr)
-    return list(found.items())
+    return list(by_name.items())
 
 
 def dataset_of(tool: str, files: Sequence[Path]) -> xr.Dataset:
@@ -289,26 +295,26 @@ def dataset_of(tool: str, files: Sequence[Path]) -> xr.Dataset:
         return store.assemble(keep(read(tool, files, {}), Path(folder)))
 
 
-def keep(found: Import, out: Path) -> Path:
+def keep(imported: Import, out: Path) -> Path:
     """Write an import's campaign folder and return it; the same import again changes nothing.
 
     An earlier import of the same files with other settings is moved to the folder `.replaced`, so
     that it is not counted twice.
     """
-    folder = Folder(out / f"{found.plan.name}-{IMPORTED}-{found.plan.digest[:8]}")
+    folder = Folder(out / f"{imported.plan.name}-{IMPORTED}-{imported.plan.digest[:8]}")
     if folder.stopped_by() == "import":
         return folder.path
     listed = [
         {"file": _text(source.file), "sha256": source.digest, "moment": source.facts.moment}
-        for source in found.sources
+        for source in imported.sources
     ]
-    _move_aside(out, found, {each["sha256"] for each in listed}, folder.path)
-    folder.create_or_check(found.plan)
+    _move_aside(out, imported, {file["sha256"] for file in listed}, folder.path)
+    folder.create_or_check(imported.plan)
     # Where they ran is unknown; `host` would be the machine that ran them.
-    folder.write_provenance({"host": {}, "imported": listed, "left_out": found.left_out})
-    folder.note("session", digest=found.plan.digest, testbed=IMPORTED)
-    trials = _trials(found)
-    for source in found.sources:
+    folder.write_provenance({"host": {}, "imported": listed, "left_out": imported.left_out})
+    folder.note("session", digest=imported.plan.digest, testbed=IMPORTED)
+    trials = _trials(imported)
+    for source in imported.sources:
         trial = trials[source.name]
         # The command, its time and its exit code are unknown.
         execution = Execution(trial.runner, (), source.text, "", None, math.nan, math.nan)
@@ -318,13 +324,13 @@ def keep(found: Import, out: Path) -> Path:
     return folder.path
 
 
-def _move_aside(out: Path, found: Import, digests: set[str], kept: Path) -> None:
-    for other in sorted(out.glob(f"{found.plan.name}-{IMPORTED}-*")):
-        if other == kept:
+def _move_aside(out: Path, imported: Import, digests: set[str], folder: Path) -> None:
+    for other in sorted(out.glob(f"{imported.plan.name}-{IMPORTED}-*")):
+        if other == folder:
             continue
         with suppress(FalloffError, OSError):
             sessions = Folder(other).provenance().get("sessions", [])
-            files = {each["sha256"] for one in sessions for each in one.get("imported", [])}
+            files = {file["sha256"] for session in sessions for file in session.get("imported", [])}
             if files and files == digests:
                 aside = out / ".replaced"
                 aside.mkdir(exist_ok=True)
@@ -342,8 +348,8 @@ def summary(dataset: xr.Dataset) -> str:
         of = f"{len(set(usable))} of {of}"
     lines = [f"{results} in {of}: measured evidence, imported"]
     readings = [_readings(dataset[name]) for name in schema()["variables"]]
-    for file, reason, *found in zip(files, dataset.reason.values.tolist(), *readings):
-        lines.append(f"  {file}: {', '.join(filter(None, found)) or reason}")
+    for file, reason, *values in zip(files, dataset.reason.values.tolist(), *readings):
+        lines.append(f"  {file}: {', '.join(filter(None, values)) or reason}")
     return "\n".join(lines).replace(HARD_SPACE, " ")
 
 
@@ -352,9 +358,9 @@ def _readings(values: xr.DataArray) -> list[str]:
     if values.dtype.kind != "f" or values.name in _NO_READINGS:
         return [""] * values.sizes["trial"]
     unit = f" {values.units}" if values.units != "1" else ""
-    known = [row[np.isfinite(row)] for row in map(np.atleast_1d, values.values)]
-    ends = [dict.fromkeys(row[[0, -1]].tolist()) if len(row) else () for row in known]
-    texts = [" ... ".join(f"{value:.9g}" for value in each) for each in ends]
+    finite = [row[np.isfinite(row)] for row in map(np.atleast_1d, values.values)]
+    ends = [dict.fromkeys(row[[0, -1]].tolist()) if len(row) else () for row in finite]
+    texts = [" ... ".join(f"{value:.9g}" for value in row) for row in ends]
     return [text and f"{values.name} {text}{unit}" for text in texts]
 
 
@@ -378,7 +384,7 @@ def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
     when a file's run began (ISO 8601). An empty cell leaves a setting unknown. Raises FalloffError if the file cannot be read, or
     naming every faulty row.
     """
-    headings, lines = tables.rows(file)
+    headings, lines = csv_tables.rows(file)
     if not lines or "file" not in headings:
         raise FalloffError(
             f"{file} needs a first line with the columns' names, one of them 'file', and rows"
@@ -389,9 +395,9 @@ def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
         if not PurePath(row["file"].strip()).name:
             raise FalloffError(f"{where}: it names no file")
         pattern = row.pop("file").strip()
-        known = {_ALIASES.get(name, name): text for name, text in row.items() if text.strip()}
-        of_run = {name: known.pop(name) for name in _OF_THE_RUN if name in known}
-        table.append((pattern, {**_checked(known, where), **_of_the_run(of_run, where)}))
+        texts = {_ALIASES.get(name, name): text for name, text in row.items() if text.strip()}
+        of_run = {name: texts.pop(name) for name in _OF_THE_RUN if name in texts}
+        table.append((pattern, {**_checked(texts, where), **_of_the_run(of_run, where)}))
     return table
 
 
@@ -407,14 +413,14 @@ def of_file(name: str, common: Mapping, table: Iterable[tuple[str, Mapping]]) ->
 
 def _checked(texts: Mapping[str, str], where: str) -> Settings:
     """The settings with values of the schema's types; raises FalloffError naming every fault."""
-    known = known_settings()
+    rows = known_settings()
     values: Settings = {}
     faults = []
     for name, text in texts.items():
-        if name not in known:
-            faults.append(f"{name!r} is unknown; there are {', '.join(known)}")
+        if name not in rows:
+            faults.append(f"{name!r} is unknown; there are {', '.join(rows)}")
             continue
-        values[name] = text.strip() if known[name]["type"] == "text" else _number(text)
+        values[name] = text.strip() if rows[name]["type"] == "text" else _number(text)
         if name == "rpeak":
             values[name] = _product(text)
         if fault := _fault(name, values[name]):
@@ -426,19 +432,19 @@ def _checked(texts: Mapping[str, str], where: str) -> Settings:
 
 def _of_the_run(cells: Mapping[str, str], where: str) -> Settings:
     """Block and date of a row of the table; raises FalloffError if one is none."""
-    found: Settings = {}
+    settings: Settings = {}
     if "block" in cells:
         block = _number(cells["block"])
         if not isinstance(block, int) or block < 1:
             raise FalloffError(f"{where}: block = {cells['block']!r} is no whole number from 1")
-        found["block"] = block
+        settings["block"] = block
     if "date" in cells:
         try:
-            found["date"] = datetime.fromisoformat(cells["date"].strip()).isoformat()
+            settings["date"] = datetime.fromisoformat(cells["date"].strip()).isoformat()
         except ValueError:
             like = "write it as 2026-11-26T09:30:00"
             raise FalloffError(f"{where}: date = {cells['date']!r} is no date: {like}") from None
-    return found
+    return settings
 
 
 def _product(text: str) -> float | int | None:
@@ -475,10 +481,10 @@ def _number(text: str) -> float | int | None:
 def expanded(given: Sequence[Path]) -> list[tuple[Path, str]]:
     """The files, and all files in the folders, in order and without hidden ones, each with the part
     of its path that the user wrote; raises FalloffError if one is missing or is no file."""
-    found: dict[Path, str] = {}
+    files: dict[Path, str] = {}
     for path in _matching(given):
         if path.is_file():
-            found.setdefault(path, _text(PurePath(path.parent.name, path.name)))
+            files.setdefault(path, _text(PurePath(path.parent.name, path.name)))
         elif not path.is_dir():
             raise FalloffError(
                 f"{path} is no file, but a pipe or a device: write its output to a file"
@@ -486,31 +492,33 @@ def expanded(given: Sequence[Path]) -> list[tuple[Path, str]]:
         for file in sorted(path.rglob("*")):
             below = file.relative_to(path)
             if file.is_file() and not any(part.startswith(".") for part in below.parts):
-                found.setdefault(file, _text(PurePath(path.name, below)))
-    return list(found.items())
+                files.setdefault(file, _text(PurePath(path.name, below)))
+    return list(files.items())
 
 
 def _matching(given: Sequence[Path]) -> list[Path]:
     """The paths; one that is not there is a pattern, as a shell would expand it."""
     paths_: list[Path] = []
     for path in given:
-        found = (
+        matching = (
             [path]
             if path.exists()
-            else [Path(one) for one in sorted(glob(str(path), recursive=True))]
+            else [Path(match) for match in sorted(glob(str(path), recursive=True))]
         )
-        if not found:
+        if not matching:
             raise FalloffError(f"there is no file or folder {path}")
-        paths_ += found
+        paths_ += matching
     return paths_
 
 
-def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Source], list[str]]:
+def _sources(
+    runner: Tool, files: Sequence[tuple[Path, str]]
+) -> tuple[list[ImportedFile], list[str]]:
     """The tool's outputs among the files, and why the others are left out."""
-    found = [file for file, _ in files]
-    shared = os.path.commonpath([file.absolute().parent for file in found]) if found else ""
+    given = [file for file, _ in files]
+    shared = os.path.commonpath([file.absolute().parent for file in given]) if given else ""
     sources, outputs_seen, left_out = [], [], []
-    for file, said in files:
+    for file, path in files:
         try:
             text = outputs.read(file)
             results, notes, is_collective = _results(runner, text)
@@ -520,10 +528,12 @@ def _sources(runner: Tool, files: Sequence[tuple[Path, str]]) -> tuple[list[Sour
             left_out.append(f"{file}: {reason}")
         else:
             name = _text(file.absolute().relative_to(shared))
-            sources.append(Source(file, name, text, results, notes=notes))
-            outputs_seen.append(Seen(said, text, results, is_collective))
-    told = facts(outputs_seen, is_pair=runner.name not in _OVER_NODES)
-    return [replace(source, facts=one) for source, one in zip(sources, told)], left_out
+            sources.append(ImportedFile(file, name, text, results, notes=notes))
+            outputs_seen.append(OutputFile(path, text, results, is_collective))
+    facts_of_files = facts(outputs_seen, is_pair=runner.name not in _OVER_NODES)
+    return [
+        replace(source, facts=facts_) for source, facts_ in zip(sources, facts_of_files)
+    ], left_out
 
 
 def _text(path: Path) -> str:
@@ -535,21 +545,21 @@ def _results(runner: Tool, text: str) -> tuple[tuple[Settings, ...], tuple[str, 
     """The settings of a file's usable results, all notes, each once, and whether it has an operation of several
     processes; raises Unreadable when it is no output of the tool."""
     try:
-        found = runner.results(text)
+        results = runner.results(text)
     except Unreadable as reason:
         if outputs.is_output_of(runner.name, text):
             return (), (), False
         raise outputs.refusal(runner.name, text, reason) from None
-    notes = tuple(dict.fromkeys(one.note for one in found if one.note))
-    names = {reading.name for one in found for reading in one.readings}
-    settings = tuple(dict(one.settings) for one in found if one.readings)
+    notes = tuple(dict.fromkeys(result.note for result in results if result.note))
+    names = {reading.name for result in results for reading in result.readings}
+    settings = tuple(dict(result.settings) for result in results if result.readings)
     return settings, notes, "collective_time" in names
 
 
 def _plan(
     tool: str,
     points: Sequence[Settings],
-    sources: Sequence[Source],
+    sources: Sequence[ImportedFile],
     numbers: Sequence[int],
     repeats: str,
 ) -> Plan:

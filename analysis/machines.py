@@ -38,12 +38,16 @@ _OF_HOST = {
 
 def section(datasets: Sequence[xr.Dataset], facts: ReportFacts) -> str:
     """The report's section on the cluster (Markdown); what the author says comes first and wins."""
-    known = {name.replace("_", " "): quoted(_in_words(it)) for name, it in facts.cluster.items()}
+    words_by_name = {
+        name.replace("_", " "): quoted(_in_words(it)) for name, it in facts.cluster.items()
+    }
     for dataset in datasets:
-        known |= {name: words for name, words in recorded(dataset).items() if name not in known}
-    if not known:
+        words_by_name |= {
+            name: words for name, words in recorded(dataset).items() if name not in words_by_name
+        }
+    if not words_by_name:
         return f"# The cluster\n\n{_SILENT}"
-    rows = [(quoted(name), value) for name, value in known.items()]
+    rows = [(quoted(name), value) for name, value in words_by_name.items()]
     table = Table("cluster", ("What", "Is"), "ll", rows, "The cluster.", widths=(25, 75))
     return f"# The cluster\n\n{table.markdown}"
 
@@ -66,10 +70,10 @@ def recorded(dataset: xr.Dataset) -> dict[str, str]:
     else:
         turns: dict[str, dict[str, None]] = {}
         for session in attributes.sessions(dataset) or [{}]:
-            for name, said in _of_session(dataset, session):
-                turns.setdefault(name, {})[said] = None
-        words = {name: ", then ".join(filter(None, said)) for name, said in turns.items()}
-    return {name: said for name, said in words.items() if said}
+            for name, text in _of_session(dataset, session):
+                turns.setdefault(name, {})[text] = None
+        words = {name: ", then ".join(filter(None, text)) for name, text in turns.items()}
+    return {name: text for name, text in words.items() if text}
 
 
 def _of_session(dataset: xr.Dataset, session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -77,11 +81,11 @@ def _of_session(dataset: xr.Dataset, session: Mapping[str, Any]) -> Iterator[tup
     states = list(testbed.get("nodes", {}).values())
     yield "nodes", str(len(states) or "")
     for name, key in (_OF_NODES if states else _OF_HOST).items():
-        known = [state[key] for state in states or [host] if state.get(key)]
+        values = [state[key] for state in states or [host] if state.get(key)]
         is_memory = key == "memory_bytes"
         yield (
             name,
-            _counts([f"{number(it / 2**30, 3)} GiB" if is_memory else str(it) for it in known]),
+            _counts([f"{number(it / 2**30, 3)} GiB" if is_memory else str(it) for it in values]),
         )
     tools = host.get("tools") or {}
     yield "MPI", str((testbed.get("mpirun") or {}).get("version") or tools.get("mpirun") or "")
@@ -106,7 +110,7 @@ def _network(name: str, about: Mapping[str, Any], states: Sequence[Mapping]) -> 
 
 def _counts(words: Sequence[str]) -> str:
     """The only word, or each with how many nodes say it."""
-    found = Counter(words)
-    if len(found) < 2:
-        return "".join(found)
-    return "; ".join(f"{word} ({counted(n, 'node')})" for word, n in found.most_common())
+    counts = Counter(words)
+    if len(counts) < 2:
+        return "".join(counts)
+    return "; ".join(f"{word} ({counted(n, 'node')})" for word, n in counts.most_common())

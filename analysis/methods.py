@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import xarray as xr
 
 from analysis import attributes
-from analysis.own_data import HPL, MESSAGES, STREAMS, TWIN
+from analysis.dataset_sections import HPL, MESSAGES, STREAMS, TWIN
 from analysis.publish import TEMPLATES
 from analysis.statements import evidence_of
 from analysis.subjects.hpl_points import MARGIN

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from analysis.descriptions import campaigns
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign
-from analysis.descriptions.testbeds import Cluster, Emulated, Testbed
+from analysis.descriptions.testbeds import Cluster, EmulatedTestbed, Testbed
 from runners.record import FalloffError
 
 SESSION = "nightly"  # what `falloff run` calls it
@@ -32,7 +32,7 @@ def campaigns_of(testbed: Testbed, minutes: float = MINUTES) -> list[Campaign]:
     Raises FalloffError where the nodes are too few or the minutes too short.
     """
     nodes = testbed.nodes or 0
-    if nodes < 4 or not isinstance(testbed, (Cluster, Emulated)):
+    if nodes < 4 or not isinstance(testbed, (Cluster, EmulatedTestbed)):
         raise FalloffError(
             f"testbed {testbed.name}: a night's session needs real or emulated nodes, at least 4"
         )
@@ -75,7 +75,7 @@ def _pairs(nodes: int) -> Mapping[str, int | str]:
     return {"pairs": half, "producers": ends[0], "consumers": ends[1]}
 
 
-def _sized(hpl: Campaign, testbed: Cluster | Emulated, seconds: float) -> Campaign:
+def _sized(hpl: Campaign, testbed: Cluster | EmulatedTestbed, seconds: float) -> Campaign:
     """HPL with an order that takes its share of the seconds at half of the nodes' rate, from 2/3 N^3 operations."""
     nodes, ranks_per_node = testbed.nodes or 0, 1
     if isinstance(testbed, Cluster):
@@ -92,16 +92,16 @@ def _sized(hpl: Campaign, testbed: Cluster | Emulated, seconds: float) -> Campai
     )
 
 
-def _flop_s(testbed: Cluster | Emulated) -> float:
+def _flop_s(testbed: Cluster | EmulatedTestbed) -> float:
     """The rate of a node [flop/s], as it runs: slowed down where time is."""
-    if isinstance(testbed, Emulated):
+    if isinstance(testbed, EmulatedTestbed):
         return testbed.node.flop_s or _CORE_FLOP_S
     cores = testbed.ranks_per_node * testbed.threads
-    peak = testbed.rpeak.known() or {}
+    peak = testbed.rpeak.resolved() or {}
     return peak.get("value") or cores * _CORE_FLOP_S
 
 
-def _memory(testbed: Cluster | Emulated) -> float:
+def _memory(testbed: Cluster | EmulatedTestbed) -> float:
     """The bytes of a node that a matrix may take."""
     if isinstance(testbed, Cluster) and testbed.memory_bytes:
         return testbed.memory_bytes * (testbed.matrix_share or 0.5)

@@ -21,7 +21,7 @@ import xarray as xr
 
 from analysis import paths
 from analysis.exhibit import Exhibit, Table
-from analysis.statements import Said, Statement
+from analysis.statements import Statement, Text
 from runners.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
@@ -34,7 +34,6 @@ REPORT, SUPPLEMENT, FRAME, OWN_FILES, READER = (
     "own files",
     "reader",
 )
-LESSON = "02_lesson"
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces
@@ -44,8 +43,8 @@ _given: ContextVar[Mapping[str, xr.Dataset] | None] = ContextVar("given", defaul
 
 
 @dataclass(frozen=True)
-class Executed:
-    """What a notebook showed, in order, and the campaigns that it read."""
+class NotebookRun:
+    """The outputs of a notebook in order, and the campaigns that it read."""
 
     shown: tuple[Any, ...]
     read: tuple[str, ...] = ()
@@ -54,16 +53,16 @@ class Executed:
     @property
     def statements(self) -> tuple[Statement, ...]:
         """Every statement, in the order in which they were made; those that judge claims are `quantities`."""
-        return tuple(one for one in self._stated if not one.name)
+        return tuple(statement for statement in self._stated if not statement.name)
 
     @property
     def quantities(self) -> tuple[Statement, ...]:
         """The named quantities that claims of the sources are judged by."""
-        return tuple(one for one in self._stated if one.name)
+        return tuple(statement for statement in self._stated if statement.name)
 
     @property
     def _stated(self) -> list[Statement]:
-        return [one for said in self._of(Said) for one in said.statements]
+        return [statement for text in self._of(Text) for statement in text.statements]
 
     @property
     def figures(self) -> dict[str, Exhibit]:
@@ -77,11 +76,11 @@ class Executed:
 
     @property
     def text(self) -> str:
-        """All text that was said, as Markdown."""
-        return "\n\n".join(said.text for said in self._of(Said) if said.text)
+        """All text that it showed, as Markdown."""
+        return "\n\n".join(text.text for text in self._of(Text) if text.text)
 
     def _of(self, kind: type) -> Iterator:
-        return (one for one in self.shown if isinstance(one, kind))
+        return (item for item in self.shown if isinstance(item, kind))
 
 
 def run(
@@ -90,7 +89,7 @@ def run(
     /,
     about: Collection[str] = (),
     **parameters: Any,
-) -> Executed:
+) -> NotebookRun:
     """Run all cells of a notebook; with `data`, datasets by campaign, it reads these and nothing else.
 
     With `about` it runs no further than its first result if it has read none of these campaigns by then. Raises
@@ -108,8 +107,8 @@ def run(
             if PARAMETERS in tags:
                 names.update(parameters)
             if about and shown and not read.keys() & set(about):
-                return Executed((), tuple(read), names)
-    return Executed(tuple(shown), tuple(read), names)
+                return NotebookRun((), tuple(read), names)
+    return NotebookRun(tuple(shown), tuple(read), names)
 
 
 def _code(file: Path) -> Iterator[tuple[str, list[str]]]:
@@ -120,7 +119,7 @@ def _code(file: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _run_cell(source: str, names: dict[str, Any], file: Path) -> Iterator[Any]:
-    """Run a cell; what its last line shows, as in Jupyter, comes back."""
+    """Run a cell and return the value of its last line, as Jupyter does."""
     tree = ast.parse(source, str(file))
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or source.rstrip().endswith(";"):
@@ -206,13 +205,13 @@ def campaign_of(file: Path) -> str:
 
 
 def _matches(pattern: str, file: Path) -> list[str]:
-    """What a pattern finds in a notebook's code; running it would take a while."""
+    """The matches of a pattern in a notebook's code, which is quicker than running it."""
     return re.findall(pattern, "\n".join(source for source, _ in _code(file)), re.M)
 
 
 def stated(
     data: Mapping[str, xr.Dataset], beside: Mapping[str, xr.Dataset] = MappingProxyType({})
-) -> dict[Path, Executed]:
+) -> dict[Path, NotebookRun]:
     """The notebooks that state something on datasets by campaign, each run on them; what else they need they read from the
     datasets `beside` them, such as the references."""
     executed = {}
@@ -220,9 +219,9 @@ def stated(
         with suppress(*INSUFFICIENT):
             executed[file] = run(file, ChainMap(dict(data), beside), about=data.keys())
     return {
-        file: one
-        for file, one in executed.items()
-        if any(each.campaign in data for each in one.statements)
+        file: notebook
+        for file, notebook in executed.items()
+        if any(statement.campaign in data for statement in notebook.statements)
     }
 
 
@@ -248,7 +247,7 @@ def _figures(file: Path) -> list[str]:
 
 
 def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:
-    """What a notebook states on datasets by campaign; if it states nothing, the reason.
+    """A notebook's statements on datasets by campaign; the reason if it has none.
 
     Too few points are no error here: the notebook's refusal becomes the reason.
     """

@@ -11,7 +11,7 @@ from statistics import mean
 import numpy as np
 
 from analysis import contrasts, derive, paths, store
-from analysis.statistics import design as designs
+from analysis.statistics import design
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, PlannedFall
 from runners import renamed, scale
@@ -36,13 +36,13 @@ def text(plan: Plan) -> str:
     """
     testbed = plan.testbed["name"]
     looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
-    design = designs.of({**plan.design, "looks": looks})
-    if plan.repeats_itself or not design.judges_falls:
+    rules = design.of({**plan.design, "looks": looks})
+    if plan.repeats_itself or not rules.judges_falls:
         why = "repeats itself" if plan.repeats_itself else "judges no fall over nodes"
         raise FalloffError(f"campaign {plan.name} on {testbed} {why}: there is nothing to plan")
-    falls = [_simulated_fall(statement, plan) for statement in design.primary]
-    lines = [f"{plan.name} on {testbed}: margin {100 * design.margin:g} %"]
-    for statement, fall in zip(design.primary, falls):
+    falls = [_simulated_fall(statement, plan) for statement in rules.primary]
+    lines = [f"{plan.name} on {testbed}: margin {100 * rules.margin:g} %"]
+    for statement, fall in zip(rules.primary, falls):
         origin = "not simulated" if fall is None else "as simulated"
         lines.append(f"{statement}: fall of {100 * (fall or 0):.1f} % assumed, {origin}")
     before_s, block_s = _planned(plan)
@@ -60,14 +60,14 @@ def text(plan: Plan) -> str:
             source = f"those in {folder}"
             break
     sds = RUN_SDS if scatter is None else (scatter,)
-    by_sd = [decided(design, [fall or 0.0 for fall in falls], sd) for sd in sds]
+    by_sd = [decided(rules, [fall or 0.0 for fall in falls], sd) for sd in sds]
     lines += [
         f"times and scatter of blocks: {source}",
         "blocks  minutes  probability that all are decided, by a run's scatter of",
         " " * 15 + "".join(f"  {100 * sd:5.2f} %" for sd in sds),
     ]
-    minutes = (before_s + block_s * np.array(design.looks)) / 60
-    for look, cost, probabilities in zip(design.looks, minutes, zip(*by_sd)):
+    minutes = (before_s + block_s * np.array(rules.looks)) / 60
+    for look, cost, probabilities in zip(rules.looks, minutes, zip(*by_sd)):
         time = "?" if np.isnan(cost) else f"{cost:.0f}"
         lines.append(
             f"{look:6} {time:>8}"
@@ -76,10 +76,10 @@ def text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def decided(design: Design, falls: list[float], run_sd: float) -> np.ndarray:
+def decided(rules: Design, falls: list[float], run_sd: float) -> np.ndarray:
     """The probability that all statements are decided by each look, with these true falls and scatter of a run."""
-    drawn = draw(np.random.default_rng(SEED), design, falls, run_sd, CAMPAIGNS)
-    return judge_all(*drawn, design, falls).decided.mean(axis=0)
+    drawn = draw(np.random.default_rng(SEED), rules, falls, run_sd, CAMPAIGNS)
+    return judge_all(*drawn, rules, falls).decided.mean(axis=0)
 
 
 def _simulated_fall(statement: PlannedFall, plan: Plan) -> float | None:

@@ -1,4 +1,4 @@
-"""What makes a point: all that was set. Only runs of one point are repeats of each other."""
+"""A point is a quantity with all its settings; only runs of the same point are repeats."""
 
 import math
 import re
@@ -28,7 +28,7 @@ _NO_SETTINGS = ("rpeak", "in_quota")  # a scale for the efficiency, and how a tr
 
 
 def of_trials(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    """All that was set of each trial, by name, without what is not known.
+    """The known settings of each trial, by name.
 
     Trials that differ in any of it are of different points: no mean, interval or verdict holds both.
     """
@@ -46,10 +46,10 @@ def of_trials(dataset: xr.Dataset) -> list[dict[str, Any]]:
 
 def point(quantity: str, levels: Mapping[str, Any]) -> Point:
     """The point of a quantity at these levels of its settings, without unknown ones."""
-    known = {
-        name: value for name, each in levels.items() if (value := plain(each)) not in ("", None)
+    stated = {
+        name: value for name, level in levels.items() if (value := plain(level)) not in ("", None)
     }
-    return tuple(sorted({QUANTITY: quantity, **known}.items()))
+    return tuple(sorted({QUANTITY: quantity, **stated}.items()))
 
 
 def quantity(point: Point) -> str:
@@ -65,10 +65,10 @@ def setting_columns(table: pd.DataFrame, *used: str) -> list[str]:
 def in_base(unit: str) -> tuple[float, str]:
     """The size of a rate's unit in its base, and the base: that of bytes, of bits or of operations in a second. Any other
     unit is its own base."""
-    found = _RATE.fullmatch(unit)
-    if not found:
+    match = _RATE.fullmatch(unit)
+    if not match:
         return 1.0, unit
-    prefix, binary, data = found.groups()
+    prefix, binary, data = match.groups()
     size = (1024.0 if binary else 1000.0) ** " KMGTP".index(prefix.upper() or " ")
     if data is None:
         return size, "flop/s"
@@ -79,16 +79,16 @@ def varying(points: Sequence[Point] | Sequence[Mapping[str, Any]]) -> list[str]:
     """The settings that differ among points, in the schema's order. A setting that some points lack
     counts as different."""
     levels = [dict(point) for point in points]
-    names = {name for each in levels for name in each if name != QUANTITY}
-    known = list(schema()["coordinates"])
-    differ = [name for name in names if len({each.get(name) for each in levels}) > 1]
-    return sorted(differ, key=lambda name: (known.index(name) if name in known else -1, name))
+    names = {name for point in levels for name in point if name != QUANTITY}
+    order = list(schema()["coordinates"])
+    differ = [name for name in names if len({point.get(name) for point in levels}) > 1]
+    return sorted(differ, key=lambda name: (order.index(name) if name in order else -1, name))
 
 
 def distinguishing(
     points: Sequence[Point] | Sequence[Mapping[str, Any]], first: Sequence[str] = ()
 ) -> list[str]:
-    """The settings `first` and as few others as tell all points apart, in the schema's order."""
+    """The settings `first` and the fewest others that distinguish all points, in the schema's order."""
     levels = [dict(point) for point in points]
     chosen = list(first)
 
@@ -102,7 +102,7 @@ def distinguishing(
 
 
 def labels(points: Sequence[Point], names: Mapping[str, str]) -> Callable[[Point], str]:
-    """A function that labels a point by as few settings as tell all points apart."""
+    """A function that labels a point by the fewest settings that distinguish all points."""
     chosen, several = distinguishing(points), len({quantity(point) for point in points}) > 1
 
     def label(point: Point) -> str:
@@ -160,7 +160,7 @@ def readings(dataset: xr.Dataset, names: Collection[str]) -> pd.DataFrame:
 def by_series(
     dataset: xr.Dataset, names: Collection[str], but: Collection[str] = ()
 ) -> pd.DataFrame:
-    """The `readings`, with what was set: rows of one series differ in no setting but those of `but`.
+    """The `readings` with their settings; rows of one series differ only in the settings `but`.
 
     Further columns: `network`; `series`, it and the other settings that tell its trials from others, in words; `link` [bit/s], the network's rate, and `wire` [bit/s], the most TCP payload that it carries in full frames,
     both NaN where they are not known. Slower networks come first, unknown ones last.
@@ -191,7 +191,7 @@ def by_series(
 
 
 def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The `mean` of the values in each group of rows with its 95 % t interval, `low` to `high`, over so many `runs`.
+    """The `mean` of each group of rows with its 95 % t interval, `low` to `high`, and the number of `runs`.
 
     It is arithmetic for times and harmonic for rates, so that `by` has the column `unit`. Where it has `network`, means of
     an unknown one have no interval: the runs may be of several networks.
@@ -200,7 +200,7 @@ def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     for key, group in table.groupby([*by], dropna=False, sort=False):
         kind = "cost" if group.unit.iloc[0] == "s" else "rate"
         rows.append((*key, *map(float, average(group.value.values, kind)), len(group)))
-    found = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "runs"])
+    averages = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "runs"])
     if "network" in by:
-        found.loc[found.network == "", ["low", "high"]] = np.nan
-    return found
+        averages.loc[averages.network == "", ["low", "high"]] = np.nan
+    return averages

@@ -4,15 +4,17 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, derive, drawing, exhibit, style
+from analysis import attributes, campaign_folders, derive, drawing, exhibit, paths, store, style
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
+from analysis.evidence import verify
 from analysis.importing import UNORDERED
 from analysis.quoting import quoted
 from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
@@ -20,11 +22,13 @@ from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import UNDECIDED
 from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
-from analysis.subjects import twin as twins
-from analysis.subjects.twin import Job, Twin
+from analysis.subjects.twin import HplJob, Twin, what_ifs
 from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
 from runners.record import FalloffError
 
+# What `falloff twin` simulates: points that were run, and networks that are not there.
+HELD_OUT, WHAT_IF = "twin_held_out", "twin_what_if"
+_OF_EXAMPLE = ("twin_tokens", "twin_load", "suspects", "twin_hpl")
 MARGIN = 0.03  # of a held-out rate, decided before the simulation
 # The model as fitted, and with every number at the end that is worse or better for HPL.
 VARIED = (
@@ -40,7 +44,8 @@ _WHAT_IF = (
 
 @dataclass(frozen=True)
 class Rate:
-    """HPL's rate [Gflop/s] on a network and so many nodes as simulated, and at the worse and better ends of the ranges.
+    """HPL's simulated rate [Gflop/s] on a network and a number of nodes, with the rates at the worse and better ends
+    of the ranges.
 
     `fitted` is the twin's network that it is, or a change of.
     """
@@ -56,7 +61,8 @@ class Rate:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A point that was run and not read by the fit: its mean rate [Gflop/s] over blocks, and the `error` of the twin's [1].
+    """A measured point that the fit did not read: its mean rate [Gflop/s] over blocks, and the `error` of the twin's
+    rate [1].
 
     `low` and `high` are the error's 95 % t interval over the blocks, NaN from one; the `answer` compares it with MARGIN.
     """
@@ -104,18 +110,46 @@ class Study:
         return before
 
 
+def datasets(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
+    """The datasets that a twin was fitted to, its simulation of the points that were run, and that of other networks.
+
+    All are read from the folder `data`, or from the shipped example if it is empty. Of several simulations the latest counts.
+
+    Raises FalloffError if the folder holds no twin's simulations.
+    """
+    if not data:
+        stored = {
+            file.parent.name.split("-")[0]: file.parent
+            for file in paths.REFERENCE.glob("*/trials.json")
+        }
+        held_out, what_if = (store.read(stored[name]) for name in (HELD_OUT, WHAT_IF))
+        return [store.read(stored[name]) for name in _OF_EXAMPLE], held_out, what_if
+    folder = Path(data) if Path(data).exists() else paths.ROOT / data
+    simulated: dict[str, list[xr.Dataset]] = {name: [] for name in (HELD_OUT, WHAT_IF)}
+    for dataset in map(store.read, verify.folders([folder])):
+        simulated.get(dataset.attrs["campaign"], []).append(dataset)
+    if not all(simulated.values()):
+        remedy = f"`falloff twin {folder} --name NAME --out {folder}` makes them"
+        raise FalloffError(f"{folder} holds no simulations of a twin: {remedy}")
+    held_out, what_if = (
+        max(runs, key=lambda run: run.attrs["started"]) for runs in simulated.values()
+    )
+    measured = [store.read(Path(name)) for name in campaign_folders.measured(str(folder))]
+    return measured, held_out, what_if
+
+
 def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
     """HPL's points on several nodes and a fitted network; raises FalloffError where there are none, or more is varied."""
     for dataset in datasets:
         if attributes.testbed(dataset).get("kind") == IMPORTED:
             points = _imported(dataset)
-            known = (
+            fitted = (
                 []
                 if points is None
                 else [name for name in points.interconnect.values.tolist() if name in twin.links]
             )
-            if known:
-                return points.sel(interconnect=known, nodes=points.nodes > 1)
+            if fitted:
+                return points.sel(interconnect=fitted, nodes=points.nodes > 1)
             continue
         if not ((dataset.runner == "hpl") & (dataset.role == "point") & (dataset.nodes > 1)).any():
             continue
@@ -126,9 +160,9 @@ def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
                 f"hpl_scaling does (differs: {', '.join(varied)})"
             )
         points = derive.points(dataset)
-        known = [name for name in points.interconnect.values.tolist() if name in twin.links]
-        if known:
-            return points.sel(interconnect=known, nodes=points.nodes > 1)
+        fitted = [name for name in points.interconnect.values.tolist() if name in twin.links]
+        if fitted:
+            return points.sel(interconnect=fitted, nodes=points.nodes > 1)
     raise FalloffError(
         "no campaign has HPL on several nodes of a fitted network: add `hpl_scaling`, or give --fit-only"
     )
@@ -143,49 +177,49 @@ def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
         return None
     if points.nodes.attrs["long_name"] != "nodes":
         return None
-    each = points.P * points.Q / points.nodes
-    whole = (each % 1 == 0) | each.isnull()
+    ranks = points.P * points.Q / points.nodes
+    whole = (ranks % 1 == 0) | ranks.isnull()
     if not whole.all():
         odd = points.where(~whole).to_dataframe().dropna(subset="P").reset_index().iloc[0]
         raise FalloffError(
             f"HPL ran on {odd.P:g} x {odd.Q:g} processes and {odd.nodes:g} nodes: of such a job the twin cannot place the "
             "processes. Import without it, or say `--set nodes=N`"
         )
-    return points.assign(ranks_per_node=each)
+    return points.assign(ranks_per_node=ranks)
 
 
-def job(points: xr.Dataset) -> Job:
+def job(points: xr.Dataset) -> HplJob:
     """How HPL ran on the most nodes of the held-out points."""
     most = points.isel(nodes=-1).max(["block", "interconnect"])
     of_node = _BYTES * float(most.N) ** 2 / int(most.nodes)
-    return Job(int(points.ranks_per_node.max()), of_node, int(points.NB.max()))
+    return HplJob(int(points.ranks_per_node.max()), of_node, int(points.NB.max()))
 
 
 def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> Iterator[Campaign]:
     """The campaigns to simulate: the held-out points, then the what-ifs. `defaults` are HPL's settings where the run
     recorded none."""
     shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
-    each = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
+    per_node = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
     ran, block = _settings(points), int(shape.NB.max())
     settings = {key: ran.get(key, value) for key, value in defaults.items()} | {"NB": block}
     levels = {
-        str(nodes): _as_run(shape.sel(nodes=nodes), int(each.sel(nodes=nodes)))
+        str(nodes): _as_run(shape.sel(nodes=nodes), int(per_node.sel(nodes=nodes)))
         for nodes in points.nodes.values.tolist()
     }
     most, networks = int(points.nodes.max()), points.interconnect.values.tolist()
-    of_node, ranks = _BYTES * levels[str(most)]["N"] ** 2 / most, int(each.sel(nodes=most))
+    of_node, ranks = _BYTES * levels[str(most)]["N"] ** 2 / most, int(per_node.sel(nodes=most))
     larger = problem(2 * most, ranks, of_node, block) | _ranks(ranks)
     twice = {str(most): levels[str(most)], str(2 * most): larger}
     others = [
         other
         for name in networks
-        for other in twins.what_ifs(twin.links[name], name, name, most, twin.faster)
+        for other in what_ifs(twin.links[name], name, name, most, twin.faster)
     ]
     # Faster Ethernets are asked of the nodes that are there.
     asked = levels if twin.faster else twice
     for name, between, sizes in (
-        ("twin_held_out", networks, levels),
-        ("twin_what_if", [*networks, *others], asked),
+        (HELD_OUT, networks, levels),
+        (WHAT_IF, [*networks, *others], asked),
     ):
         yield checked(
             {
@@ -206,17 +240,18 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
         )
 
 
-def _as_run(shape: xr.Dataset, each: int) -> dict[str, int]:
-    """HPL's order and grid as it ran with so many processes a node; where networks had several grids, the squarest."""
+def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
+    """HPL's order and grid as it ran with this number of processes a node; the squarest grid where networks had
+    several."""
     ran = {name: int(shape[name]) for name in ("N", "P", "Q")}
-    if ran["P"] * ran["Q"] != int(shape.nodes) * each:
-        ran |= problem(int(shape.nodes), each, _BYTES, 1) | {"N": ran["N"]}
-    return ran | _ranks(each)
+    if ran["P"] * ran["Q"] != int(shape.nodes) * ranks:
+        ran |= problem(int(shape.nodes), ranks, _BYTES, 1) | {"N": ran["N"]}
+    return ran | _ranks(ranks)
 
 
-def _ranks(each: int) -> dict[str, int]:
-    """The setting of so many processes a node; none for one."""
-    return {"ranks_per_node": each} if each > 1 else {}
+def _ranks(ranks: int) -> dict[str, int]:
+    """The setting for this number of processes a node; empty for one."""
+    return {"ranks_per_node": ranks} if ranks > 1 else {}
 
 
 def _settings(points: xr.Dataset) -> Mapping[str, Any]:
@@ -225,15 +260,17 @@ def _settings(points: xr.Dataset) -> Mapping[str, Any]:
 
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:
     """Compare the simulated campaigns with the points held out; raises FalloffError where a simulation failed."""
-    found = []
+    points_held_out = []
     for rate in _rates(held_out, twin):
         ran = points.rate.sel(interconnect=rate.network, nodes=rate.nodes).dropna("block")
         if ran.size:
             mean = float(mean_over(ran, "block", "rate"))
             _, low, high = map(float, average(rate.rate / ran.values, "ratio"))
-            found.append(HeldOut(rate, mean, ran.size, rate.rate / mean - 1, low - 1, high - 1))
+            points_held_out.append(
+                HeldOut(rate, mean, ran.size, rate.rate / mean - 1, low - 1, high - 1)
+            )
     unit = "run" if points.attrs.get("repeats") == UNORDERED else "block"
-    return Study(held_out, twin, tuple(found), tuple(_rates(what_if, twin)), unit)
+    return Study(held_out, twin, tuple(points_held_out), tuple(_rates(what_if, twin)), unit)
 
 
 def _rates(dataset: xr.Dataset, twin: Twin) -> Iterator[Rate]:
@@ -276,8 +313,8 @@ def is_right(study: Study) -> list[Statement]:
         statement = f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {rate.words}, {rate.nodes} nodes"
         about = {"answer": point.answer, "primary": point is largest[rate.network]}
         n_of = f"{study.twin.evidence} {study.unit}"  # the twin itself has no scatter
-        one = value(study.dataset, statement, "error", error, point.blocks, n_of=n_of, **about)
-        statements.append(one)
+        judged = value(study.dataset, statement, "error", error, point.blocks, n_of=n_of, **about)
+        statements.append(judged)
     return statements
 
 
@@ -307,7 +344,7 @@ def text(study: Study) -> str:
         gain = "" if rate.network == rate.fitted else _signed(study.gain(rate))
         rows.append((rate.words, str(rate.nodes), estimate(rate.rate, rate.low, rate.high), gain))
     lines = [accuracy(study).replace("**", ""), "", "HPL on several nodes, held out [Gflop/s]"]
-    lines += [*_aligned([[one.lower() for one in errors.columns], *errors.rows]), ""]
+    lines += [*_aligned([[column.lower() for column in errors.columns], *errors.rows]), ""]
     if study.twin.faster:
         asked = gains_table(study)
         lines += [asked.caption, *_aligned([asked.columns, *asked.rows])]
@@ -320,35 +357,35 @@ def text(study: Study) -> str:
 
 
 def gains(study: Study) -> list[Statement]:
-    """What HPL's rate gains [1] on each network that is not there, on the most nodes that were asked for, with the range that
-    the fitted numbers leave it. The largest for each fitted network is primary."""
-    found = []
+    """HPL's simulated gain [1] on each hypothetical network, on the most nodes, with the range that the fitted
+    numbers allow. The largest gain for each fitted network is primary."""
+    statements = []
     most = max((rate.nodes for rate in study.what_if), default=0)
-    changed = [one for one in study.what_if if one.nodes == most and one.network != one.fitted]
-    largest = {one.fitted: one for one in sorted(changed, key=study.gain)}
+    changed = [rate for rate in study.what_if if rate.nodes == most and rate.network != rate.fitted]
+    largest = {rate.fitted: rate for rate in sorted(changed, key=study.gain)}
     # The fitted network that gains most comes first.
-    for one in sorted(changed, key=lambda one: -study.gain(largest[one.fitted])):
+    for rate in sorted(changed, key=lambda rate: -study.gain(largest[rate.fitted])):
         kind, on = "range of the fitted numbers", counted(most, "node")
         made = value(
             study.dataset,
-            f"{one.words}: what HPL's rate gains on {on}",
+            f"{rate.words}: what HPL's rate gains on {on}",
             "gain",
-            study.gain_range(one),
+            study.gain_range(rate),
             1,
             kind,
             n_of="simulation",
-            primary=one is largest[one.fitted],
+            primary=rate is largest[rate.fitted],
         )
         gain, low, high = map(_signed, (made.estimate, *(made.interval or ())))
         sentence = (
-            f"**{one.words}**: HPL's rate on {on} changes by {gain} ({kind} {low} to {high})."
+            f"**{rate.words}**: HPL's rate on {on} changes by {gain} ({kind} {low} to {high})."
         )
-        found.append(replace(made, sentence=sentence))
-    return found
+        statements.append(replace(made, sentence=sentence))
+    return statements
 
 
 def gains_table(study: Study) -> exhibit.Table:
-    """HPL's rate on each network, there or not, and its change against the network as it is, by nodes."""
+    """HPL's rate on each measured or hypothetical network, and its change against the measured one, by nodes."""
     nodes, rows = sorted({rate.nodes for rate in study.what_if}), []
     by_network: dict[str, dict[int, Rate]] = {}
     for rate in study.what_if:

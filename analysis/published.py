@@ -60,5 +60,5 @@ def sources() -> dict[str, dict[str, Any]]:
     """Every source, by its file's name in data/published: author, title, kind, year, short name and
     more."""
     files = [file.stem for file in sorted(PUBLISHED.glob("*.toml"))]
-    found = {name: facts(name).get("source", {}) for name in files}
-    return {name: source for name, source in found.items() if "short" in source}
+    by_name = {name: facts(name).get("source", {}) for name in files}
+    return {name: source for name, source in by_name.items() if "short" in source}

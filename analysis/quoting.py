@@ -18,7 +18,6 @@ MOST = 1000  # characters of a text that are shown
 _FIRST = 0xE000
 _STAND_INS = {ord(letter): chr(_FIRST + ord(letter)) for letter in string.punctuation}
 _LETTERS = {ord(stand_in): chr(letter) for letter, stand_in in _STAND_INS.items()}
-STAND_INS = "".join(_STAND_INS.values())
 _ESCAPED = {stand_in: f"\\{letter}" for stand_in, letter in _LETTERS.items()}
 # What no Markdown takes for a command: these letters anywhere, and those behind a digit or between letters.
 _HARMLESS = re.compile(
@@ -46,7 +45,7 @@ def as_markdown(text: str) -> str:
     """Markdown in which quoted parts are escaped instead. In code, where a backslash would be visible, harmless letters stay
     unescaped, as those do that mean nothing to any Markdown."""
     for harmless in (_CODE, _HARMLESS):
-        text = harmless.sub(lambda found: found[0].translate(_LETTERS), text)
+        text = harmless.sub(lambda match: match[0].translate(_LETTERS), text)
     return text.translate(_ESCAPED)
 
 
@@ -55,9 +54,9 @@ def as_data(value: Any) -> Any:
     if isinstance(value, str):
         return as_written(value)
     if isinstance(value, dict):
-        return {name: as_data(one) for name, one in value.items()}
+        return {name: as_data(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_data(one) for one in value]
+        return [as_data(item) for item in value]
     return value
 
 

@@ -136,20 +136,20 @@ def build(
             if part.book.stem != SUMMARY  # it says again what others state
         ]
         (folder / "summary.json").write_text(statements.text(stated), encoding="utf-8")
-        for each in documents:
-            text = markdown(each, datasets, facts, left_out)
+        for variant in documents:
+            text = markdown(variant, datasets, facts, left_out)
             text = with_decimal_comma(text) if facts.numbers == "de" else text
-            page = folder / f"{each.name}.html"
-            framed = {"campaign": "Falloff", "columns": str(each.columns)}
-            about = front | framed if each.columns else front
+            page = folder / f"{variant.name}.html"
+            framed = {"campaign": "Falloff", "columns": str(variant.columns)}
+            about = front | framed if variant.columns else front
             page.write_text(publish.to_html(text, about, folder), encoding="utf-8")
             page.with_suffix(".pdf").write_bytes(publish.to_pdf(text, about, folder, dated))
-        kept = [] if most.columns else _write_sources(text, front, folder, out, dated)
+        sources = [] if most.columns else _write_sources(text, front, folder, out, dated)
         for file in sorted(filter(Path.is_file, folder.rglob("*"))):
             place = out / file.relative_to(folder)
             place.parent.mkdir(parents=True, exist_ok=True)
             write_whole(place, file.read_bytes())
-    return out / f"{documents[0].name}.html", kept
+    return out / f"{documents[0].name}.html", sources
 
 
 def _documents(parts: Sequence[Part]) -> list[Document]:
@@ -197,7 +197,7 @@ def markdown(
         ending = [_in_supplement(made.further)]
         sections[:0] = [_missing(left_out), "::: floating\n:::"]
     else:
-        own = [*datasets.values()]
+        shown = [*datasets.values()]
         names = {part.book.stem for part, _ in made.shown}
         table = replace(summary.table(made.sections), caption=FINDINGS)
         head = [
@@ -207,8 +207,8 @@ def markdown(
             BESIDE,
         ]
         ending = [
-            _optional("The cluster", lambda: machines.section(own, facts)),
-            methods.sections(names, own),
+            _optional("The cluster", lambda: machines.section(shown, facts)),
+            methods.sections(names, shown),
         ]
     ending += [REFERENCES, _provenance(made, datasets)]
     return "\n\n".join(filter(None, [*head, *sections, *ending]))
@@ -249,9 +249,9 @@ def abstract(sections: Sequence[Section]) -> str:
     for section in sections:
         made = [Statement.from_data(data) for data in section.statements]
         lines = [
-            str(one)
-            for one in made
-            if one.primary and (str(one).startswith("**") or not one.answer)
+            str(statement)
+            for statement in made
+            if statement.primary and (str(statement).startswith("**") or not statement.answer)
         ]
         alone = [line for line in lines if " against " not in line]
         sentences += map(first_sentence, alone or lines)
@@ -287,14 +287,14 @@ def project_facts(parts: Sequence[Part]) -> ReportFacts:
 
 def _machine(datasets: Iterable[xr.Dataset]) -> str:
     """On which machine most campaigns ran, as words that follow the days; empty if none says so."""
-    known = Counter(
+    counts = Counter(
         (host.get("cpu_model"), host.get("cpus")) for host in map(attributes.host, datasets)
     )
-    del known[None, None]
-    if not known:
+    del counts[None, None]
+    if not counts:
         return ""
-    ((processor, count), times), *_ = known.most_common(1)
-    most = "" if times == known.total() else ", most of them"
+    ((processor, count), times), *_ = counts.most_common(1)
+    most = "" if times == counts.total() else ", most of them"
     return f"{most} on {counted(count, f'{as_written(processor)} processor')}"
 
 
@@ -315,8 +315,8 @@ def _front(facts: ReportFacts, datasets: Mapping[str, xr.Dataset]) -> dict[str, 
 
 def _days(datasets: Mapping[str, xr.Dataset]) -> str:
     """The days of the first and the last run, as far as they are known."""
-    known = [day(moment) for moment in _moments(datasets)]
-    return " to ".join(dict.fromkeys(known[:1] + known[-1:]))
+    days = [day(moment) for moment in _moments(datasets)]
+    return " to ".join(dict.fromkeys(days[:1] + days[-1:]))
 
 
 def _datasets(parts: Sequence[Part]) -> dict[str, xr.Dataset]:
@@ -337,13 +337,13 @@ def _moments(datasets: Mapping[str, xr.Dataset]) -> list[str]:
 
 def moments(dataset: xr.Dataset) -> list[str]:
     """When the runs of a dataset began and the last one ended (ISO 8601), as far as that is known, in order."""
-    known = [
+    times = [
         as_written(run["moment"])
         for session in attributes.sessions(dataset)
         for run in session.get("imported", [])
         if run.get("moment")
     ]
-    return sorted([*known, *filter(None, (dataset.attrs["started"], dataset.attrs["ended"]))])
+    return sorted([*times, *filter(None, (dataset.attrs["started"], dataset.attrs["ended"]))])
 
 
 def _with_evidence(made: Document) -> Iterator[str]:
@@ -355,8 +355,8 @@ def _with_evidence(made: Document) -> Iterator[str]:
     """
     seen: set[str] = set()
 
-    def folded(part: Part, section: Section, found: re.Match) -> str:
-        label = found["label"]
+    def folded(part: Part, section: Section, reference: re.Match) -> str:
+        label = reference["label"]
         if label in seen:
             return f"[](#fig:{label.replace('_', '-')}) shows it."
         seen.add(label)
@@ -364,7 +364,7 @@ def _with_evidence(made: Document) -> Iterator[str]:
         lines = [f"- {source}" for source in sources if source]
         trace = f"`falloff evidence trace {label}` prints every command, digest and transcript behind it."
         lines += ["", trace] if made.columns else []
-        return "\n".join([found[0], "", "::: evidence", *lines, ":::"])
+        return "\n".join([reference[0], "", "::: evidence", *lines, ":::"])
 
     titles = Counter(map(_title, made.sections))
     for part, section in made.shown:

@@ -26,7 +26,7 @@ from analysis import attributes, notebooks, paths
 from analysis.evidence import verify
 from analysis.exhibit import WITHOUT_SCATTER
 from analysis.quoting import as_data, quoted
-from analysis.statements import Statement, known
+from analysis.statements import Statement, finite
 from analysis.statistics.reproduction import (
     NOT_REPRODUCED,
     REPRODUCED,
@@ -73,7 +73,7 @@ class StatementVerdict:
 
 def verdicts(
     archived: Mapping[str, xr.Dataset],
-    stated: Mapping[Path, notebooks.Executed],
+    stated: Mapping[Path, notebooks.NotebookRun],
     again: Mapping[str, xr.Dataset],
     today: Mapping[str, xr.Dataset],
     not_run: Mapping[str, tuple[str, str]],
@@ -258,7 +258,7 @@ def as_json(verdicts: Iterable[StatementVerdict], about: Mapping) -> str:
             "notebook": verdict.notebook,
             "statement": verdict.statement.as_data(),
             "today": verdict.today and verdict.today.as_data(),
-            "ratio": verdict.compared and known(verdict.compared.ratio),
+            "ratio": verdict.compared and finite(verdict.compared.ratio),
             "interval_of_ratio": verdict.compared and verdict.compared.interval,
             "interval_level": verdict.compared and verdict.compared.confidence,
         }

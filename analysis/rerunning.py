@@ -21,7 +21,7 @@ import xarray as xr
 
 from analysis import notebooks, paths, reproducing, store
 from analysis.descriptions import campaigns
-from analysis.evidence import archive as archives
+from analysis.evidence import artifact
 from analysis.planning import length
 from analysis.reproducing import CANNOT, StatementVerdict
 from analysis.statistics.reproduction import TOO_SHORT
@@ -60,7 +60,7 @@ def reproduce(
     Raises FalloffError in the cases of `archives.opened`, or if no notebook here states anything on
     what the archive holds.
     """
-    with archives.opened(archive) as archived:
+    with artifact.opened(archive) as archived:
         digest = reproducing.digest(archived)
         folders = _of_experiments(archived)
         published = {name: store.read(folder) for name, folder in folders.items()}

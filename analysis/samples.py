@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, importing, own_data, points, store, tables
+from analysis import attributes, campaign_folders, csv_tables, importing, points, store
 from analysis.derive import counted_in, slowed
 from analysis.points import Point
 from analysis.quoting import quoted
@@ -87,7 +87,7 @@ def read(source: Path, x: str, y: str, block: str, better: str) -> Sample:
     Raises FalloffError, with the reason, if there is nothing to compare.
     """
     if source.is_dir():
-        folder = own_data.campaign(source)
+        folder = campaign_folders.only(source)
         dataset = store.read(folder)
         return replace(of_dataset(dataset, str(folder)), digests=digests(dataset))
     if not source.exists():
@@ -140,9 +140,11 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
 
 
 def digests(dataset: xr.Dataset) -> frozenset[str]:
-    """What tells a dataset's files from others: the SHA-256 of each imported file, else that of all transcripts."""
+    """The identity of a dataset's files: the SHA-256 of each imported file, else that of all transcripts."""
     files = [
-        each["sha256"] for one in attributes.sessions(dataset) for each in one.get("imported", [])
+        file["sha256"]
+        for session in attributes.sessions(dataset)
+        for file in session.get("imported", [])
     ]
     return frozenset(files or [dataset.attrs.get("transcripts_sha256", "")]) - {""}
 
@@ -173,31 +175,33 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
     """
     if len({x, y, block}) < 3:
         raise FalloffError(f"--x, --y and --block name three columns, not {x}, {y} and {block}")
-    table = tables.read(file, x, y, block, whole=True)
+    table = csv_tables.read(file, x, y, block, whole=True)
     of_point = [x, *points.setting_columns(table, x, y, block)]
-    known = table.dropna(subset=[y])
-    if known.empty:
+    rows = table.dropna(subset=[y])
+    if rows.empty:
         raise FalloffError(f"{file} has no value of {y}")
     try:
-        tables.require_numbers(table, y, *table[[x, block]].select_dtypes("number"))
-        tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0")
-        tables.refuse(table, table[[x, block]].isna().any(axis=1), f"{x!r} or {block!r} is missing")
-        tables.refuse_twice(table, x, block, *of_point[1:])
+        csv_tables.require_numbers(table, y, *table[[x, block]].select_dtypes("number"))
+        csv_tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0")
+        csv_tables.refuse(
+            table, table[[x, block]].isna().any(axis=1), f"{x!r} or {block!r} is missing"
+        )
+        csv_tables.refuse_twice(table, x, block, *of_point[1:])
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
-    logs = np.log(known[y].to_numpy(float)) * (1 if better == "higher" else -1)
-    at = [points.point(y, levels) for levels in known[of_point].to_dict("records")]
-    lines = [f"line {row + 2}" for row in known.index]  # the heading is line 1
+    logs = np.log(rows[y].to_numpy(float)) * (1 if better == "higher" else -1)
+    at = [points.point(y, levels) for levels in rows[of_point].to_dict("records")]
+    lines = [f"line {row + 2}" for row in rows.index]  # the heading is line 1
     return Sample(
         source=str(file),
         evidence="measured",
         repeats="block",
-        trials=pd.DataFrame({"point": at, "block": known[block], "log": logs, "trial": lines}),
+        trials=pd.DataFrame({"point": at, "block": rows[block], "log": logs, "trial": lines}),
         units={y: ""},
         lower=[] if better == "higher" else [y],
         names={},
         facts={},
-        left_out=len(table) - len(known),
+        left_out=len(table) - len(rows),
         digests=frozenset([hashlib.sha256(file.read_bytes()).hexdigest()]),
     )
 
@@ -247,23 +251,25 @@ def _rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
 
 
 def facts(dataset: xr.Dataset, number: int | None = None) -> dict[str, str]:
-    """What a session of the campaign recorded about machine, code, testbed, networks and settings, by path; by default
-    what all sessions did, where they differ each in turn."""
+    """What a session of the campaign recorded about machine, code, testbed, networks and settings, by path. By
+    default of all sessions; different values follow each other."""
     recorded = attributes.sessions(dataset)
-    known: dict[str, Any] = {
+    recorded_once: dict[str, Any] = {
         "testbed": attributes.testbed(dataset),
         "network": attributes.interconnects(dataset),
         "setting": attributes.settings(dataset),
     }
     if attributes.testbed(dataset).get("name") == store.IMPORTED:
-        known["setting of HPL"] = _best_settings(dataset)
-    told: dict[str, dict[str, None]] = {}
+        recorded_once["setting of HPL"] = _best_settings(dataset)
+    by_path: dict[str, dict[str, None]] = {}
     for session in recorded if number is None else recorded[number : number + 1] or [{}]:
         of = {"session": session.get("testbed", {}), "slurm": session.get("slurm", {})}
-        for name, text in _flat({**known, **session.get("host", {}), **of}):
-            told.setdefault(name, {})[text] = None
+        for name, text in _flat({**recorded_once, **session.get("host", {}), **of}):
+            by_path.setdefault(name, {})[text] = None
     return {
-        name: ", then ".join(texts) for name, texts in told.items() if not name.endswith(_FLEETING)
+        name: ", then ".join(texts)
+        for name, texts in by_path.items()
+        if not name.endswith(_FLEETING)
     }
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 import xarray as xr
 from pydantic import Field, model_validator
 
-from analysis.descriptions.tables import Name, Table, must_be, parse, read_toml
+from analysis.descriptions.toml_tables import Name, TomlTable, must_be, parse, read_toml
 from analysis.paths import SCHEMA
 from runners.record import FalloffError, Quantity
 from runners.tools import all_tools
@@ -30,7 +30,7 @@ DIMENSIONS = get_args(Dimension)
 KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 
 
-class Row(Table):
+class SchemaEntry(TomlTable):
     """What data/schema.toml says of a coordinate or a variable."""
 
     dims: Annotated[
@@ -48,11 +48,11 @@ class Row(Table):
         return self
 
 
-class Rows(Table):
+class SchemaFile(TomlTable):
     """data/schema.toml."""
 
-    coordinates: dict[str, Row]
-    variables: dict[str, Row]
+    coordinates: dict[str, SchemaEntry]
+    variables: dict[str, SchemaEntry]
     attributes: dict[
         str, Annotated[Name, must_be("a text: rows stand above, in their own sections")]
     ]
@@ -69,7 +69,7 @@ def schema() -> dict:
 
 def read(file: Path) -> dict:
     """As `schema`, of a file."""
-    described = parse(Rows, read_toml(file, "schema"), str(file)).plain()
+    described = parse(SchemaFile, read_toml(file, "schema"), str(file)).plain()
     for tool in all_tools():
         for section, quantities in (("coordinates", tool.factors), ("variables", tool.readings)):
             for name, quantity in quantities.items():

@@ -66,7 +66,6 @@ KEY = "falloff"  # of what an output in an executed notebook says of itself
 NO_INTERVAL = (None, None)
 SIMULATED = "simulated"
 T_INTERVAL = "95 % t interval over the blocks"
-PERCENTILE = "95 % percentile interval over draws"
 # Quantities that are shown in percent.
 FRACTIONS = ("fall", "gain", "loss", "error", "share", "coefficient of variation")
 NOTHING = 0.0005  # a smaller loss counts as none
@@ -191,23 +190,26 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Said:
+class Text:
     """Text (Markdown) that a notebook shows, with the statements that it makes."""
 
     text: str
     statements: tuple[Statement, ...] = ()
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        about = {"markdown": self.text, "statements": [one.as_data() for one in self.statements]}
+        about = {
+            "markdown": self.text,
+            "statements": [statement.as_data() for statement in self.statements],
+        }
         return {"text/markdown": as_markdown(self.text)}, {KEY: about}
 
 
-def say(text: str, *statements: Statement | Iterable[Statement]) -> Said:
+def say(text: str, *statements: Statement | Iterable[Statement]) -> Text:
     """Show a text in Markdown, and keep the statements that it rests on, single ones or lists of them, with the notebook."""
-    kept: list[Statement] = []
-    for one in statements:
-        kept += [one] if isinstance(one, Statement) else one
-    return Said(text.strip(), tuple(kept))
+    shown: list[Statement] = []
+    for item in statements:
+        shown += [item] if isinstance(item, Statement) else item
+    return Text(text.strip(), tuple(shown))
 
 
 def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
@@ -258,18 +260,18 @@ def fall(
 def _falls(
     points: xr.Dataset, judged: Sequence[Contrast], names: dict[str, str]
 ) -> Iterator[Statement]:
-    for order, one in enumerate(judged):
-        name, against = names[one.network], names[one.reference]
-        span = f"from {one.start} to {one.end} nodes"
+    for order, contrast in enumerate(judged):
+        name, against = names[contrast.network], names[contrast.reference]
+        span = f"from {contrast.start} to {contrast.end} nodes"
         yield judged_fall(
             points,
             f"{name} loses rate against {against} {span}",
-            one.verdict,
-            primary=one.primary,
+            contrast.verdict,
+            primary=contrast.primary,
             # The first also states the blocks, the margin and the evidence.
-            sentence=fall_in_words(one.verdict, name, against, span, whole=not order),
-            values=tuple((-np.expm1(one.differences.dropna("block").values)).tolist()),
-            series=one.network,
+            sentence=fall_in_words(contrast.verdict, name, against, span, whole=not order),
+            values=tuple((-np.expm1(contrast.differences.dropna("block").values)).tolist()),
+            series=contrast.network,
         )
 
 
@@ -277,16 +279,20 @@ def _controls(
     points: xr.Dataset, judged: Sequence[Contrast], names: dict[str, str]
 ) -> Iterator[Statement]:
     # A pair's control, on one node, is the same for all of its node counts.
-    pairs = {(one.network, one.reference): one for one in judged if one.primary and one.control}
-    for (network, reference), one in pairs.items():
+    pairs = {
+        (contrast.network, contrast.reference): contrast
+        for contrast in judged
+        if contrast.primary and contrast.control
+    }
+    for (network, reference), contrast in pairs.items():
         subject = f"{names[network]} is as fast as {names[reference]} without a network"
-        yield _same(points, subject, one.control, sessions=one.verdict.sessions)
+        yield _same(points, subject, contrast.control, sessions=contrast.verdict.sessions)
 
 
 def text(statements: Iterable[dict]) -> str:
     """The text of `summary.json`, from statements as dictionaries."""
-    kept = {"version": VERSION, "statements": as_data(list(statements))}
-    return json.dumps(kept, indent=1, allow_nan=False) + "\n"
+    content = {"version": VERSION, "statements": as_data(list(statements))}
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def evidence_of(dataset: xr.Dataset) -> str:
@@ -296,7 +302,7 @@ def evidence_of(dataset: xr.Dataset) -> str:
 
 def by_evidence(*datasets: xr.Dataset | None, **texts: str) -> str:
     """The texts that hold for a kind of evidence, such as `emulated=`, of the kinds that the datasets have."""
-    kinds = {evidence_of(one) for one in datasets if one is not None}
+    kinds = {evidence_of(dataset) for dataset in datasets if dataset is not None}
     return " ".join(text for kind, text in texts.items() if kind in kinds)
 
 
@@ -311,9 +317,11 @@ def interval_in_words(
     return " ".join(filter(None, (f"{level_in_words(level)} interval", of, written)))
 
 
-def judged_in_words(found: Judgement | Control, decimals: int | None = None, of: str = "") -> str:
+def judged_in_words(
+    judgement: Judgement | Control, decimals: int | None = None, of: str = ""
+) -> str:
     """The interval of a judgement, in the form of `interval_in_words`."""
-    return interval_in_words(found.interval, decimals, found.confidence or 0, of)
+    return interval_in_words(judgement.interval, decimals, judgement.confidence or 0, of)
 
 
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
@@ -324,10 +332,14 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
     if not reasons:
         return ""
     ((reason, _),) = reasons.most_common(1)
-    told = next((words for start, words in REASONS.items() if reason.startswith(start)), "")
+    reason_in_words = next(
+        (words for start, words in REASONS.items() if reason.startswith(start)), ""
+    )
     most = ", most often" if len(reasons) > 1 else ""
     total = counted(int(is_point.sum()), noun)
-    return f"{reasons.total()} of {total} gave no reading{most}: {told or quoted(reason)}."
+    return (
+        f"{reasons.total()} of {total} gave no reading{most}: {reason_in_words or quoted(reason)}."
+    )
 
 
 def gave_nothing(dataset: xr.Dataset) -> bool:
@@ -408,7 +420,7 @@ def value(
     from n of what `n_of` says, and `kind` is the kind of its interval. In how many `sessions` these ran is asked of `runs`
     unless it is given. `further` are fields of Statement.
     """
-    middle, *ends = map(known, estimate)
+    middle, *ends = map(finite, estimate)
     is_known = None not in ends
     sessions = further.pop("sessions", None) or session_count(sessions_by_block(runs), n)
     return Statement(
@@ -467,24 +479,24 @@ def named(
     return value(runs, subject, quantity, estimate, len(values), **about)
 
 
-def claimed(*statements: Statement) -> Said:
+def claimed(*statements: Statement) -> Text:
     """Show the named statements; those that were not run are left out."""
-    known = [statement for statement in statements if statement.n or statement.reason]
-    text = f"Claims of the sources are judged by these quantities.\n\n{bullets(known)}"
-    return say(text if known else "", known)
+    with_data = [statement for statement in statements if statement.n or statement.reason]
+    text = f"Claims of the sources are judged by these quantities.\n\n{bullets(with_data)}"
+    return say(text if with_data else "", with_data)
 
 
-def of_every_point(one: Statement, read: xr.DataArray) -> Statement:
+def of_every_point(statement: Statement, read: xr.DataArray) -> Statement:
     """A statement on all points of a design: a yes is open while points are without a reading, which it then names. `read`
     says which points have one, over the factors."""
-    if one.answer != YES or read.all():
-        return one
+    if statement.answer != YES or read.all():
+        return statement
     points = read.stack(point=read.dims)
     places = points.point.values[~points.values].tolist()
     lacking = [", ".join(quoted(str(level)) for level in place) for place in places]
     reason = f"no reading at {few(lacking, 3)}"
-    one = replace(one, answer=UNDECIDED, reason=reason)
-    return replace(one, sentence=f"{str(one).rstrip('.')}; {reason}.")
+    statement = replace(statement, answer=UNDECIDED, reason=reason)
+    return replace(statement, sentence=f"{str(statement).rstrip('.')}; {reason}.")
 
 
 def at_place(means: xr.Dataset, of: str = "ratio") -> tuple[float, float, float]:
@@ -542,7 +554,7 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
 
 
 def order_and_margin(is_unordered: bool, margin: float | None = None) -> Iterator[str]:
-    """Notes on what answers rest on that nobody planned; in parentheses what to tell `falloff import`."""
+    """Notes on assumptions that no campaign planned, with the option of `falloff import` in parentheses."""
     if is_unordered:
         yield (
             "The order of the runs is not known, so runs of a point count as independent repeats: intervals and answers hold "
@@ -558,13 +570,12 @@ def in_sentences(notes: Iterable[str]) -> str:
 
 
 def bullets(statements: Iterable[Statement]) -> str:
-    """A Markdown list of statements, each in its own words. The sessions are told once where the next statements rest on as many
-    blocks of as many."""
-    lines, told = [], None
-    for one in statements:
-        basis = one.n, one.n_of, one.sessions
-        lines.append(f"- {replace(one, sessions=None) if basis == told else one}")
-        told = basis
+    """A Markdown list of statements. The number of sessions is printed only where it differs from the line above."""
+    lines, previous = [], None
+    for statement in statements:
+        basis = statement.n, statement.n_of, statement.sessions
+        lines.append(f"- {replace(statement, sessions=None) if basis == previous else statement}")
+        previous = basis
     return "\n".join(lines)
 
 
@@ -582,6 +593,6 @@ def unless_across(
     return UNDECIDED if is_known and place(*interval, low, high) == ACROSS else answer
 
 
-def known(value) -> float | None:
+def finite(value) -> float | None:
     """The value if it is a finite number, else None."""
     return None if value is None or not math.isfinite(value) else float(value)

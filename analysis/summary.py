@@ -12,7 +12,7 @@ from analysis.document import Section
 from analysis.exhibit import Table
 from analysis.notebooks import FRAME, SUMMARY, in_order, role
 from analysis.quoting import quoted
-from analysis.statements import Said, Statement, say
+from analysis.statements import Statement, Text, say
 from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
 from analysis.todays_run import FAILED
 from analysis.wording import within_words
@@ -58,8 +58,8 @@ def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
     }
 
 
-def abstract(sections: Mapping[str, Section], notebook: str) -> Said:
-    """What a notebook said first with its primary statements, and as many of these as fit into WORDS words.
+def abstract(sections: Mapping[str, Section], notebook: str) -> Text:
+    """A notebook's first text with primary statements, and the statements that fit into WORDS words.
 
     Those that compare with what was not run are left to the section. Raises FalloffError if the notebook was not executed.
     """
@@ -67,30 +67,35 @@ def abstract(sections: Mapping[str, Section], notebook: str) -> Said:
         raise FalloffError(f"{notebook} was not executed, and the first page rests on it")
     section = sections[notebook]
     opening, *_ = section.answer.split("\n\n")
-    made = [Statement.from_data(one) for one in section.statements]
-    told = [f"- {one}" for one in made if one.primary and NOT_RUN not in one.subject]
+    made = [Statement.from_data(statement) for statement in section.statements]
+    primary = [
+        f"- {statement}"
+        for statement in made
+        if statement.primary and NOT_RUN not in statement.subject
+    ]
     opens = [] if opening.startswith("- ") else [opening]
-    first, *others = within_words([*opens, *told], WORDS)
+    first, *others = within_words([*opens, *primary], WORDS)
     return say("\n".join([first, "", *others]))
 
 
 def today(
     sections: Mapping[str, Section], reproductions: Sequence[dict] = (), is_stored: bool = True
-) -> Said:
+) -> Text:
     """Whether today's runs give the references' primary statements again; what `falloff reproduce` said here of all comes
     first, from its records. `is_stored` says that the runs are those that are shipped."""
-    told = [one for section in sections.values() for one in section.today]
-    failed = {one["digest"]: one for one in told if one["failed"]}
+    statements = [statement for section in sections.values() for statement in section.today]
+    failed = {statement["digest"]: statement for statement in statements if statement["failed"]}
     lines = [_failed(run) for run in failed.values()]
     lines += [
-        _compared(one)
-        for one in told
+        _compared(statement)
+        for statement in statements
         # A shorter run has planned statements of its own, which are secondary ones of the reference.
-        if one["verdict"] != FAILED and (one["primary"] or one["today"]["primary"])
+        if statement["verdict"] != FAILED
+        and (statement["primary"] or statement["today"]["primary"])
     ]
     places = dict.fromkeys(
-        f"- {one['run']} of campaign {quoted(one['campaign'])} began on {one['where']}."
-        for one in told
+        f"- {statement['run']} of campaign {quoted(statement['campaign'])} began on {statement['where']}."
+        for statement in statements
     )
     parts = [reproducing.first_page_text(reproductions), "\n".join(lines), "\n".join(places)]
     nothing = (
@@ -117,10 +122,17 @@ def table(sections: Collection[Section]) -> Table:
 
 
 def _rows_of(number: int, section: Section) -> Iterator[tuple[str, ...]]:
-    for one in map(Statement.from_data, section.statements):
-        if one.primary:
-            words = f"**{one.words}**" if one.words else ""
-            yield str(number), one.subject, words, one.value, one.basis, one.evidence
+    for statement in map(Statement.from_data, section.statements):
+        if statement.primary:
+            words = f"**{statement.words}**" if statement.words else ""
+            yield (
+                str(number),
+                statement.subject,
+                words,
+                statement.value,
+                statement.basis,
+                statement.evidence,
+            )
 
 
 def _failed(run: dict) -> str:
@@ -130,11 +142,11 @@ def _failed(run: dict) -> str:
     return f"- {head} {quoted(run['failed'])}"
 
 
-def _compared(one: dict) -> str:
+def _compared(comparison: dict) -> str:
     words, made = (
-        VERDICTS.get(one["verdict"], "is too short to tell"),
-        Statement.from_data(one["today"]),
+        VERDICTS.get(comparison["verdict"], "is too short to tell"),
+        Statement.from_data(comparison["today"]),
     )
     answer = f"**{made.words}**, " if made.words else ""
-    called = f"{one['run']} of campaign {quoted(one['campaign'])} ({made.evidence})"
-    return f"- {called} {words}: {one['subject']}: {answer}{made.value}, {made.basis}."
+    called = f"{comparison['run']} of campaign {quoted(comparison['campaign'])} ({made.evidence})"
+    return f"- {called} {words}: {comparison['subject']}: {answer}{made.value}, {made.basis}."

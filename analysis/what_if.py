@@ -4,16 +4,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from analysis.descriptions.networks import between
-from analysis.descriptions.testbed_tables import Network, Number, SimulatedNetwork
-from analysis.descriptions.testbeds import Simulated
+from analysis.descriptions.testbed_tables import NetworkTable, SimulatedNetwork, SourcedNumber
+from analysis.descriptions.testbeds import SimulatedTestbed
 from runners.record import unknown
 
 # No network: what a program loses without one.
 IDEAL = "unshaped"
 _CHOSEN = "chosen so that messages cost next to nothing"
 FREE = SimulatedNetwork(
-    bandwidth=Number(value=1e12, unit="B/s", source=_CHOSEN),
-    latency=Number(value=1e-9, unit="s", source=_CHOSEN),
+    bandwidth=SourcedNumber(value=1e12, unit="B/s", source=_CHOSEN),
+    latency=SourcedNumber(value=1e-9, unit="s", source=_CHOSEN),
 )
 _FACTORS = {"twice": 2.0, "half": 0.5}
 _QUANTITIES = ("bandwidth", "latency")
@@ -36,15 +36,15 @@ class WhatIf:
 
 
 def changed(
-    machine: Simulated, names: Collection[str], what_ifs: Collection[WhatIf]
-) -> tuple[Simulated, list[str]]:
+    machine: SimulatedTestbed, names: Collection[str], what_ifs: Collection[WhatIf]
+) -> tuple[SimulatedTestbed, list[str]]:
     """The machine with a network for each what-if of each of these, and one without cost; and the names
     of all these networks, each once.
 
     Raises FalloffError for a network that the machine does not describe.
     """
     described = {IDEAL: FREE, **machine.network}
-    shown = {IDEAL: Network(short="no network"), **machine.networks}
+    shown = {IDEAL: NetworkTable(short="no network"), **machine.networks}
     short, levels = between(machine.networks), []
     for name in names:
         if name not in machine.network:
@@ -54,7 +54,7 @@ def changed(
             other, before = f"{name}, {change.words}", getattr(described[name], change.quantity)
             after = before.changed(value=before.value * change.factor)
             described[other] = described[name].changed(**{change.quantity: after})
-            shown[other] = Network(
+            shown[other] = NetworkTable(
                 short=f"{short.get(name, {}).get('short', name)}, {change.words}"
             )
             levels.append(other)

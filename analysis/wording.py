@@ -106,7 +106,7 @@ def byte_range(interval: tuple[float, float] | None) -> str:
 def readable(value: float, unit: str) -> tuple[float, str]:
     """The factor that takes a value into a readable unit, and that unit's name."""
     units = _READABLE.get(unit, ((0, 1, unit),))
-    return next((each[1:] for each in units if value >= each[0]), units[-1][1:])
+    return next((row[1:] for row in units if value >= row[0]), units[-1][1:])
 
 
 def micro(seconds: float | None) -> str:
@@ -161,10 +161,10 @@ def moment(instant: str) -> str:
 
 def with_decimal_comma(markdown: str) -> str:
     """Markdown whose numbers have a comma for a point; code, formulas, links, attributes, versions and what was quoted stay."""
-    kept = re.split(r"(```.*?```|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)|\{[^}]*\}|https?://\S+)", markdown, flags=re.S)  # fmt: skip
-    for place in range(0, len(kept), 2):
-        kept[place] = re.sub(r"(?<![\w.-])(\d+)\.(\d+)(?!\w|\.\d)", r"\1,\2", kept[place])
-    return "".join(kept)
+    parts = re.split(r"(```.*?```|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)|\{[^}]*\}|https?://\S+)", markdown, flags=re.S)  # fmt: skip
+    for place in range(0, len(parts), 2):
+        parts[place] = re.sub(r"(?<![\w.-])(\d+)\.(\d+)(?!\w|\.\d)", r"\1,\2", parts[place])
+    return "".join(parts)
 
 
 def plain(markdown: str) -> str:

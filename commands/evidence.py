@@ -94,7 +94,7 @@ def archive(file) -> None:
     stored data. An unpacked archive can verify itself.
     """
     import experiment
-    from analysis.evidence import archive as archiving
+    from analysis.evidence import artifact
 
     report = paths.REPORT / "falloff.html"
     if file.exists():
@@ -104,7 +104,7 @@ def archive(file) -> None:
     else:
         print("There is no report yet: it is built from the stored data.")
         make_report("stored", paths.REPORT)
-    names, notes = archiving.write(file, experiment.stored_datasets())
+    names, notes = artifact.write(file, experiment.stored_datasets())
     for folder, count in Counter(str(Path(name).parent) for name in names).items():
         print(f"packed: {folder}/, {count} {'file' if count == 1 else 'files'}")
     for line in notes:

@@ -120,7 +120,7 @@ def _print_readings(tool: str, files: Sequence[Path]) -> None:
 
 def _import(tool, files, out, words, table, seen, blocks) -> None:
     """Keep the outputs of one tool as a campaign and say what they show, or only write a map."""
-    from analysis import importing, own_import
+    from analysis import import_report, importing
 
     rows = importing.settings_in_table(table) if table else []
     common = importing.settings_in_words(words)
@@ -135,7 +135,7 @@ def _import(tool, files, out, words, table, seen, blocks) -> None:
             f"{importing.structure(campaign)}\n\nMap: {seen}; edit it, then import with --map {seen}"
         )
         return
-    print(own_import.kept(campaign, out))
+    print(import_report.save(campaign, out))
 
 
 def one_or_two(
@@ -181,7 +181,7 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.
     """
-    from analysis import fit_answers, models, own_data, style
+    from analysis import campaign_folders, fit_answers, models, style
 
     model, file = source
     if file.is_dir() or not file.suffix:
@@ -191,7 +191,7 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
             )
         import experiment
 
-        folder = own_data.campaign(file) if file.is_dir() else file
+        folder = campaign_folders.only(file) if file.is_dir() else file
         answer = fit_answers.of_campaign(*experiment.named([str(folder)]))
     elif not (x and y):
         raise FalloffError("name the columns of a CSV file by --x and --y")

@@ -11,7 +11,7 @@ import click
 from analysis import paths
 
 
-class Command(click.Command):
+class CommandWithExamples(click.Command):
     """A command with `examples`, one a line, at the end of its help.
 
     `mistake` is the exit code of a user's mistake if 1 and 2 are answers, else 0.
@@ -53,7 +53,7 @@ class Commands(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
 
-command = partial(click.command, cls=Command)
+command = partial(click.command, cls=CommandWithExamples)
 argument = click.argument
 option = partial(click.option, show_default=True)
 switch = partial(click.option, is_flag=True)

@@ -65,8 +65,8 @@ def show_history(sources, margin, better, since, as_json) -> int:
     cluster at most one false alarm in a year of nights is expected (two if neighbouring nights
     are alike). The exit code is 0 for no change or faster, 1 for slower, 2 for undecided, 3 for a mistake.
     """
-    from analysis.history import judging, reading, telling
+    from analysis.history import changes, reading, telling
 
-    history = judging.judge(reading.read(sources, better), margin / 100, since)
+    history = changes.judge(reading.read(sources, better), margin / 100, since)
     print(json.dumps(telling.as_data(history), indent=2) if as_json else telling.text(history))
-    return judging.EXIT_CODES[history.answer]
+    return changes.EXIT_CODES[history.answer]

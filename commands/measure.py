@@ -97,14 +97,14 @@ def run(
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
     if argv or kept_as:
-        from analysis import own_program
+        from analysis import program_campaign
 
-        if campaign != own_program.CAMPAIGN:
+        if campaign != program_campaign.CAMPAIGN:
             raise FalloffError(
                 "only `program` takes a command line: "
                 "falloff run program --keep NAME -- mpirun -np 8 ./program"
             )
-        campaign = own_program.described(argv, kept_as or "", Path.cwd())
+        campaign = program_campaign.described(argv, kept_as or "", Path.cwd())
     if campaign == nightly.SESSION:
         if planned or submit or repeats:
             raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")

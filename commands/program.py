@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import click
 
 from commands import names
-from commands.grammar import COUNT, Command, argument, command, option
+from commands.grammar import COUNT, CommandWithExamples, argument, command, option
 from runners.record import FalloffError
 
 SEVERAL = ("--nodes", "--network")
 
 
-class SeveralValues(Command):
+class SeveralValues(CommandWithExamples):
     """Click takes one value after an option. Here some take several, as in `--nodes 32 64`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

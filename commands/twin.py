@@ -10,7 +10,7 @@ from commands.grammar import PATH, argument, command, figure_option, option, swi
 from runners.record import FalloffError
 
 
-class Rates(click.ParamType):
+class RateList(click.ParamType):
     """Rates in Gbit/s with commas between, as a tuple in bit/s."""
 
     name = "rates"
@@ -52,7 +52,7 @@ class Rates(click.ParamType):
 )
 @option(
     "--faster",
-    type=Rates(),
+    type=RateList(),
     default="",
     metavar="GBIT/S,...",
     help="Predict HPL on Ethernets of these rates, such as 10,25,100.",
@@ -76,14 +76,14 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     or IMB and of HPL suffice.
     """
     import experiment
-    from analysis import own_data, prediction, style
-    from analysis.subjects import twin as fitting
+    from analysis import campaign_folders, prediction, style
+    from analysis.subjects.twin import fit, text
     from commands.progress import shown
 
     datasets = experiment.named(
-        [folder for campaign in campaigns for folder in own_data.measured_in(campaign)]
+        [folder for campaign in campaigns for folder in campaign_folders.measured(campaign)]
     )
-    fitted = fitting.fit(datasets, faster)
+    fitted = fit(datasets, faster)
     for network, reason in fitted.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
     points = None
@@ -95,7 +95,7 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     most = int(points.nodes.max()) if points is not None else 16
     job = prediction.job(points) if points is not None else None
     file = experiment.write_twin(name, fitted, 2 * most, datasets, job)
-    print(fitting.text(fitted).replace("\u00a0", " "))
+    print(text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:
         return

@@ -11,7 +11,7 @@ from analysis.capacity import between, carriers
 from analysis.descriptions import campaigns
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.networks import network_paths
-from analysis.descriptions.tables import plain
+from analysis.descriptions.toml_tables import plain
 from analysis.subjects.token_points import pairs_of, token_limit
 from runners.tools import token_exchange
 

@@ -8,7 +8,7 @@ from marks import the_rest_is_long
 import experiment
 from analysis import paths
 from analysis.descriptions import campaigns
-from analysis.statistics import design as designs
+from analysis.statistics import design
 from runners.plan import WITHOUT_MESSAGES
 from runners.testbeds.graph import graph
 from runners.tools import tool_named
@@ -59,12 +59,12 @@ def test_hpl_compares_levels_that_it_has_on_whole_grids(name):
     for point in points(name):
         assert point["P"] * point["Q"] == point["nodes"]
         assert point["N"] % point["NB"] == 0 or name in SIMULATED
-    design, factors = designs.of(plan_of(name).design), plan_of(name).design["factors"]
-    levels, nodes = factors[design.compared if design.primary else "nodes"], factors["nodes"]
-    compared = {level for it in design.primary for level in (it.of, it.against)}
+    rules, factors = design.of(plan_of(name).design), plan_of(name).design["factors"]
+    levels, nodes = factors[rules.compared if rules.primary else "nodes"], factors["nodes"]
+    compared = {level for it in rules.primary for level in (it.of, it.against)}
     assert compared <= {WITHOUT_MESSAGES, *levels}
-    assert {node for it in design.primary for node in (it.start, it.end)} <= set(nodes)
-    assert design.control is None or design.control in levels
+    assert {node for it in rules.primary for node in (it.start, it.end)} <= set(nodes)
+    assert rules.control is None or rules.control in levels
 
 
 def test_the_hpl_campaigns_run_the_same_hpl():

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 import experiment
 from analysis import paths, schema
 from analysis.claims import ledger
-from analysis.descriptions import campaigns, networks, schemas, switch_designs, tables, testbeds
+from analysis.descriptions import (
+    campaigns,
+    networks,
+    schemas,
+    switch_designs,
+    testbeds,
+    toml_tables,
+)
 from analysis.descriptions.resolution import resolve
 from runners.record import FalloffError
 
@@ -31,7 +38,7 @@ def same(one, other):
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_a_campaign_is_what_its_file_says(name):
     """Nothing is lost, added or turned into another kind of number on the way through the class."""
-    file = tables.extended(paths.CAMPAIGNS, name, "campaign", campaigns.joined)
+    file = toml_tables.extended(paths.CAMPAIGNS, name, "campaign", campaigns.joined)
     found = campaigns.read(name)
     assert found.name == name and same(found.plain(), file)
 
@@ -39,7 +46,7 @@ def test_a_campaign_is_what_its_file_says(name):
 @pytest.mark.parametrize("name", TESTBEDS)
 def test_a_testbed_is_what_its_file_says(name):
     """All of it travels in a plan, and decides which campaign it is."""
-    file = tables.extended(paths.TESTBEDS, name, "testbed", lambda base, own: {**base, **own})
+    file = toml_tables.extended(paths.TESTBEDS, name, "testbed", lambda base, own: {**base, **own})
     found = testbeds.checked(file, name)
     assert found.name == name and same(found.plain(), file)
 
@@ -210,7 +217,7 @@ JSON = st.recursive(
 @given(st.sampled_from(sorted(HPL)), JSON)
 def test_whatever_a_campaign_says_is_answered_in_words(key, value):
     """Each value of each key is taken as it is, or refused with its place."""
-    found = tables.faults(campaigns.Campaign, {**HPL, key: value})
+    found = toml_tables.faults(campaigns.Campaign, {**HPL, key: value})
     assert all(key in fault for fault in found)
     if not found:
         assert same(campaigns.checked({**HPL, key: value}).plain(), {**HPL, key: value})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import experiment
 from analysis import paths
-from analysis.descriptions import tables, testbeds
+from analysis.descriptions import testbeds, toml_tables
 from analysis.descriptions.testbeds import Cluster, Peak
 
 CAMPAIGN = paths.CAMPAIGNS / "hpl_size.toml"
@@ -144,7 +144,7 @@ KNOWN = {"cores": 16, "flop_per_cycle": 16, "clock_hz": 2.1e9, "clock": "base"}
 
 def faults(description):
     """What is wrong with the description of a cluster."""
-    return tables.faults(Cluster, description)
+    return toml_tables.faults(Cluster, description)
 
 
 def complete(description):
@@ -245,16 +245,16 @@ def test_no_word_for_mpirun_means_anything_to_a_shell(edited, word):
 
 def test_rpeak_is_the_product_and_says_how():
     """Cores x flop per cycle x clock, with the clock that is meant; unknown when a part is; a stated one holds."""
-    peak = Peak(**KNOWN).known()
+    peak = Peak(**KNOWN).resolved()
     assert (peak["value"], peak["unit"]) == (pytest.approx(16 * 16 * 2.1e9), "flop/s")
     whole = complete(changed("rpeak", to=KNOWN))
     assert "base clock" in peak["source"] and whole["rpeak"]["value"] == peak["value"]
     assert (whole["nodes"], whole["interconnects"]) == (2, ["gige"])
     for part in KNOWN:
         assert "value" not in complete(changed("rpeak", to={**KNOWN, part: "unknown"}))["rpeak"]
-        assert Peak(**{key: KNOWN[key] for key in KNOWN if key != part}).known() is None
+        assert Peak(**{key: KNOWN[key] for key in KNOWN if key != part}).resolved() is None
     sheet = {"value": 1e12, "unit": "flop/s", "source": "the vendor's sheet"}
-    assert Peak(**KNOWN, **sheet).known() == sheet
+    assert Peak(**KNOWN, **sheet).resolved() == sheet
 
 
 ANYTHING = st.recursive(

@@ -20,8 +20,7 @@ from rocrate_validator.models import ValidationSettings
 from rocrate_validator.utils import http
 
 from analysis import paths
-from analysis.evidence import archive as archiving
-from analysis.evidence import chain, crate
+from analysis.evidence import artifact, chain, crate
 from analysis.quoting import as_written
 from runners import archive, manifest
 from runners.record import FalloffError
@@ -171,10 +170,10 @@ def test_only_a_report_of_what_is_packed_is_packed(tmp_path, monkeypatch):
     plan.write_text('{"digest": "of the packed runs"}')
     one = {"campaign": "hpl_scaling", "digest": "of other runs"}
     stated.write_text(json.dumps({"statements": [one]}))
-    files = {"data/raw/own/trials.json": plan, archiving.STATEMENTS: stated}
-    monkeypatch.setattr(archiving, "_files", lambda: files)
+    files = {"data/raw/own/trials.json": plan, artifact.STATEMENTS: stated}
+    monkeypatch.setattr(artifact, "_files", lambda: files)
     with pytest.raises(FalloffError, match="other runs of hpl_scaling.*make report"):
-        archiving.write(tmp_path / "a.zip", {})
+        artifact.write(tmp_path / "a.zip", {})
     assert not (tmp_path / "a.zip").exists()
 
 
@@ -191,14 +190,14 @@ def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
 
 def test_the_description_follows_the_campaigns(archived):
     """Artifacts, figures, hosts, minutes: all from the chains."""
-    text = (archived[0] / archiving.DESCRIPTION).read_text().replace("\\", "")
+    text = (archived[0] / artifact.DESCRIPTION).read_text().replace("\\", "")
     assert "commit 0123456789abcdef with changes" in text and not re.search(r"\b(nan|None)\b", text)
     chains = [chain.of(paths.REFERENCE / name) for name in FOLDERS]
     for number, (one, (figure, notebook)) in enumerate(zip(chains, SHOWN), 1):
-        artifact = text[text.index(f"### A{number}:") :].partition("\n### ")[0]
+        section = text[text.index(f"### A{number}:") :].partition("\n### ")[0]
         for part in (one.about, one.raw_sha256, figure):
-            assert part in artifact
-        assert f"**Substantiates**: the statements of {notebook}" in artifact
-        (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", artifact)
+            assert part in section
+        assert f"**Substantiates**: the statements of {notebook}" in section
+        (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", section)
         assert float(minutes) == pytest.approx(float(one.dataset.wall_time.sum()) / 60, rel=0.01)
     assert as_written(chains[1].sessions[0]["cpu_model"]) in text and "mpirun (Open MPI)" in text

@@ -27,7 +27,7 @@ from analysis.derive import points
 from analysis.explorer import data, pieces, plot, server, static
 from analysis.explorer.page import Page
 from analysis.explorer.view import (
-    Shown,
+    PageContent,
     address,
     again,
     at_address,
@@ -56,7 +56,7 @@ def stored(name):
 
 def of(trials, **changes):
     """The first view of trials, with changes."""
-    return Shown(settled(replace(opening("x", trials), **changes), trials), trials)
+    return PageContent(settled(replace(opening("x", trials), **changes), trials), trials)
 
 
 @pytest.mark.parametrize("step", the_rest_is_long([6, 1], [6]))
@@ -164,7 +164,7 @@ def test_what_is_no_view_is_the_first_one(text):
 def test_the_exported_code_shows_the_same_again(tmp_path, monkeypatch, capsys):
     """Run by itself, it prints the page's sentence and writes the same data and a figure; a dataset that is gone is named."""
     first = stored("hpl_scaling")
-    shown = Shown(replace(first.view, without_blocks=(2, 5)), first.trials)
+    shown = PageContent(replace(first.view, without_blocks=(2, 5)), first.trials)
     (tmp_path / "view.py").write_text(shown.code)
     monkeypatch.chdir(tmp_path)
     runpy.run_path("view.py")

@@ -18,7 +18,7 @@ from browser import ANSWER, VIEW, column, opened, outside, point, sentence
 
 from analysis import paths, store
 from analysis.explorer import data, server, static
-from analysis.explorer.view import Shown, first_of
+from analysis.explorer.view import PageContent, first_of
 
 pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
 # The marked line of an output is within what is seen of that, and on the screen.
@@ -339,7 +339,7 @@ def test_the_static_page_works_from_a_file(chromium, tmp_path):
     page.get_by_text("Left out by hand: 1 trial").wait_for()
     left = shown.summary.copy()
     at = (left.series == trial.interconnect) & (left.x == trial.nodes)
-    without = Shown(replace(shown.view, without_blocks=(trial.block,)), shown.trials).summary
+    without = PageContent(replace(shown.view, without_blocks=(trial.block,)), shown.trials).summary
     left.loc[at] = without[at]
     for name in ("low", "high"):
         np.testing.assert_allclose(

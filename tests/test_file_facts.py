@@ -3,13 +3,13 @@
 import pytest
 import recorded
 
-from analysis.file_facts import Facts, Seen, blocks_by_date, described, facts, network_named
+from analysis.file_facts import Facts, OutputFile, blocks_by_date, described, facts, network_named
 
 HPL = [{"N": 40000, "P": 4, "Q": 8}]
 
 
 def alone(name, text="", results=HPL, is_pair=False) -> Facts:
-    (found,) = facts([Seen(name, text, results)], is_pair)
+    (found,) = facts([OutputFile(name, text, results)], is_pair)
     return found
 
 
@@ -53,7 +53,7 @@ def test_bare_numbers_are_nodes_only_if_the_processes_grow_with_them():
     """4 processes a node in every file; with another grid in one of them nothing is known."""
 
     def seen(nodes, run, processes):
-        return Seen(f"{nodes}-{run}.out", "", [{"N": 1000, "P": 1, "Q": processes}])
+        return OutputFile(f"{nodes}-{run}.out", "", [{"N": 1000, "P": 1, "Q": processes}])
 
     outputs = [seen(n, run, 4 * n) for n in (1, 2, 4) for run in (0, 1)]
     assert [(one.nodes, one.repeat) for one in facts(outputs)] == [
@@ -64,12 +64,14 @@ def test_bare_numbers_are_nodes_only_if_the_processes_grow_with_them():
 
 
 def test_names_of_hosts_are_no_numbers_of_nodes():
-    outputs = [Seen(f"node{n:02d}/HPL.out", "", HPL) for n in range(1, 9)]
+    outputs = [OutputFile(f"node{n:02d}/HPL.out", "", HPL) for n in range(1, 9)]
     assert {one.nodes for one in facts(outputs)} == {None}
 
 
 def test_the_only_folders_that_differ_are_networks():
-    outputs = [Seen(f"{name}/n{n}/HPL.out", "", HPL) for name in ("blue", "red") for n in (1, 2)]
+    outputs = [
+        OutputFile(f"{name}/n{n}/HPL.out", "", HPL) for name in ("blue", "red") for n in (1, 2)
+    ]
     assert [one.network for one in facts(outputs)] == ["blue", "blue", "red", "red"]
     assert described("blue")["short"] == "blue" and network_named("blue/n1/x") == ""
 

@@ -14,8 +14,8 @@ from statsmodels.regression.linear_model import OLS
 
 from analysis.fitting.adequacy import LEVEL, follows
 from analysis.fitting.block_fit import fit_blocks
-from analysis.fitting.compare import HELD_OUT, PARAMETERS, compare, ranked_by
 from analysis.fitting.fit import fit
+from analysis.fitting.model_comparison import HELD_OUT, PARAMETERS, compare, ranked_by
 from analysis.fitting.scaling_laws import LAWS, fit_each
 from analysis.models import find, names
 from runners.record import FalloffError

@@ -26,8 +26,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-from analysis.evidence import archive as evidence
-from analysis.evidence import content
+from analysis.evidence import artifact, content
 from runners import archive, manifest, recording
 from runners.record import FalloffError
 
@@ -379,7 +378,7 @@ def test_zip_files_are_unpacked_as_they_were_written(tmp_path, packed, counts, m
         file.write_bytes(data)
 
         def read():
-            with evidence.opened(file) as folders:
+            with artifact.opened(file) as folders:
                 unpacked = sum(
                     one.lstat().st_size for one in temporary.rglob("*") if not one.is_dir()
                 )

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.descriptions.networks import network_paths
-from analysis.descriptions.tables import plain
+from analysis.descriptions.toml_tables import plain
 from runners.record import FalloffError
 from runners.testbeds import graph as graphs
 from runners.testbeds.graph import EACH_LINK, ONE_LINK, End, Link, graph, star

@@ -10,8 +10,8 @@ from calibration import alarms
 from command_line import run
 from history_years import BEGIN, year
 
-from analysis.history import judging, reading, telling
-from analysis.statistics import sessions as rule
+from analysis.history import changes, reading, telling
+from analysis.statistics import course_changes
 from analysis.statistics.calibration import load, table
 from runners.record import FalloffError
 
@@ -30,7 +30,7 @@ def kernel(night):
 @pytest.mark.more
 def test_a_year_with_two_changes_and_a_bad_night():
     """Exactly these are told, with their dates, sizes, places and the kernel."""
-    found = judging.judge(year(3, plant=planted, kernel=kernel))
+    found = changes.judge(year(3, plant=planted, kernel=kernel))
     kernels, cable = found.changes
     assert kernels.shift.low <= 74 <= kernels.shift.high and not kernels.nodes
     assert kernels.facts == (("kernel", "6.1.0-31", "6.1.0-32"),)
@@ -43,13 +43,13 @@ def test_a_year_with_two_changes_and_a_bad_night():
     )
     (bad,) = found.bad_nights
     assert bad.session == 150 and not bad.nodes and bad.size == pytest.approx(-0.18, abs=0.03)
-    assert found.answer == "slower" and judging.EXIT_CODES[found.answer] == 1
+    assert found.answer == "slower" and changes.EXIT_CODES[found.answer] == 1
 
 
 @pytest.mark.long
 def test_ten_unchanged_years_stay_quiet():
     """At most ten alarms are allowed in ten years; nothing else is said of a night either, or rarely."""
-    years = [judging.judge(year(seed, whats=("sends",))) for seed in range(10)]
+    years = [changes.judge(year(seed, whats=("sends",))) for seed in range(10)]
     assert sum(len(one.changes) for one in years) <= 10
     assert sum(len(one.bad_nights) for one in years) <= 10
     assert {one.answer for one in years if not one.changes} == {"no change"}
@@ -83,9 +83,9 @@ def test_the_promise_holds_for_the_correlation_that_was_learnt(correlation, node
     """In ten unchanged years there are no more false alarms than are promised at that correlation."""
     random = np.random.default_rng(49)
     years = [
-        judging.judge(history_of(wandering(random, correlation, 365, nodes))) for _ in range(10)
+        changes.judge(history_of(wandering(random, correlation, 365, nodes))) for _ in range(10)
     ]
-    promised = [rule.promised(one.alike) for one in years]
+    promised = [course_changes.promised(one.alike) for one in years]
     assert None not in promised
     assert sum(len(one.changes) for one in years) <= sum(promised)
     assert np.median([one.alike for one in years]) == pytest.approx(correlation, abs=0.15)
@@ -94,8 +94,8 @@ def test_the_promise_holds_for_the_correlation_that_was_learnt(correlation, node
 def test_no_promise_is_made_where_none_holds():
     """A random walk raises alarms; it is said that no limit holds."""
     walk = np.random.default_rng(3).normal(0, 0.005, (365, 1)).cumsum(axis=0)
-    found = judging.judge(history_of(walk))
-    assert rule.promised(found.alike) is None and "no limit" in telling.rule(found)
+    found = changes.judge(history_of(walk))
+    assert course_changes.promised(found.alike) is None and "no limit" in telling.rule(found)
     assert telling.as_data(found)["false_alarms_a_year"] is None
 
 
@@ -107,7 +107,7 @@ def test_a_step_is_not_taken_for_correlation(before, after, loss):
     for seed in range(40):
         values = np.random.default_rng(seed).normal(0, 0.005, before + after)
         values[before:] += np.log1p(-loss)
-        found = rule.course(values, alike=rule.correlation(values[None]))
+        found = course_changes.course(values, alike=course_changes.correlation(values[None]))
         useless += (
             len(found) != 1 or np.ptp(found[0].ends) > 0.02 or abs(found[0].first - before) > 1
         )
@@ -118,7 +118,7 @@ def test_a_drift_is_not_taken_for_correlation():
     """A course that loses 0.05 % each night from the middle on has no more correlation than one that does not."""
     values = np.random.default_rng(1).normal(0, 0.005, (20, 200))
     values[:, 100:] -= 0.0005 * np.arange(100)
-    assert rule.correlation(values) < 0.15
+    assert course_changes.correlation(values) < 0.15
 
 
 @pytest.mark.filterwarnings("error")
@@ -144,7 +144,7 @@ def test_who_returns_slow_is_named_and_nobody_else(nodes, slow, away, loss):
     values[away[1] :, slow] += np.log1p(-loss)
     values[slice(*away), slow] = np.nan
     switches = {f"n{node:02}": f"s{node // 4}" for node in range(nodes)} if nodes > 4 else {}
-    found = judging.judge(history_of(values, switches))
+    found = changes.judge(history_of(values, switches))
     named = {node for one in found.changes for node in one.nodes}
     assert named == ({f"n{node:02}" for node in slow} if loss else set())
     assert found.answer == ("slower" if loss else "no change")
@@ -158,17 +158,17 @@ def test_the_rule_is_the_same_at_any_scale(scatter):
     """What is named does not depend on the unit: all values times ten are named on the same nights."""
     values = np.random.default_rng(8).normal(0, scatter, (40, 120))
     values[:, 60:] -= 2 * scatter
-    threshold, weights = rule.log_threshold(40), np.ones(120)
-    named = rule.alarms(values, weights, threshold)
-    assert (named == rule.alarms(10 * values + 3, weights, threshold)).all()
+    threshold, weights = course_changes.log_threshold(40), np.ones(120)
+    named = course_changes.alarms(values, weights, threshold)
+    assert (named == course_changes.alarms(10 * values + 3, weights, threshold)).all()
     assert (named >= 60).mean() > 0.9
 
 
 def test_the_evidence_is_a_martingale():
     """Without a change the expected sum of all Bayes factors is at most the number of sessions: the bound of false alarms."""
     values = np.random.default_rng(2).normal(0, 1, (8000, 24))
-    sums = np.exp(rule.log_evidence(values, np.ones(24))[:, -1])
-    beginnings = 24 - rule.LEAST_BEFORE - rule.LEAST_AFTER + 1
+    sums = np.exp(course_changes.log_evidence(values, np.ones(24))[:, -1])
+    beginnings = 24 - course_changes.LEAST_BEFORE - course_changes.LEAST_AFTER + 1
     assert np.median(sums) < beginnings
     assert np.clip(sums, 0, 1e4).mean() == pytest.approx(beginnings, rel=0.35)
 
@@ -179,10 +179,10 @@ def test_one_night_alone_is_no_change():
     for bad in ([60], [89], [20, 70]):
         night = values.copy()
         night[bad] -= 1.0
-        assert rule.course(night) == []
-        assert rule.outlying(night, 90).tolist() == bad
+        assert course_changes.course(night) == []
+        assert course_changes.outlying(night, 90).tolist() == bad
     values[60:] -= 0.1
-    (shift,) = rule.course(values)
+    (shift,) = course_changes.course(values)
     assert shift.first == shift.low == shift.high == 60 and shift.named <= 63
     assert shift.ends[0] < -0.1 < shift.ends[1]
 
@@ -192,11 +192,11 @@ def test_sessions_with_more_blocks_weigh_more():
     random = np.random.default_rng(1)
     session = np.repeat(np.arange(400), 4)
     values = np.repeat(random.normal(0, 0.01, 400), 4) + random.normal(0, 0.02, 1600)
-    between, within = rule.variances(values, session)
+    between, within = course_changes.variances(values, session)
     assert between**0.5 == pytest.approx(0.01, rel=0.15) and within**0.5 == pytest.approx(
         0.02, rel=0.1
     )
-    weights = rule.session_weights(np.array([1, 4, 4, 400]), 1e-4, 4e-4)
+    weights = course_changes.session_weights(np.array([1, 4, 4, 400]), 1e-4, 4e-4)
     assert weights == pytest.approx([0.4, 1, 1, 2 / 1.01])
 
 
@@ -206,24 +206,24 @@ def test_a_change_is_placed_behind_a_switch_or_on_nodes():
     def behind(what, change):
         change[100:, 4:8] -= 0.04
 
-    (found,) = judging.judge(year(5, plant=behind, whats=("sends",), nights=160)).changes
+    (found,) = changes.judge(year(5, plant=behind, whats=("sends",), nights=160)).changes
     assert found.place == "behind switch s2" and found.nodes == ("n5", "n6", "n7", "n8")
 
     def two(what, change):
         change[100:, [2, 12]] += 0.04
 
-    found = judging.judge(year(6, plant=two, whats=("sends",), nights=160))
+    found = changes.judge(year(6, plant=two, whats=("sends",), nights=160))
     assert {node for one in found.changes for node in one.nodes} == {"n3", "n13"}
     assert found.answer == "faster"
 
 
 def test_undecided_until_enough_is_learnt():
     """A few nights decide nothing, and it is said how many more are needed; they then suffice."""
-    found = judging.judge(year(1, whats=("sends",), nights=6))
+    found = changes.judge(year(1, whats=("sends",), nights=6))
     assert found.answer == "undecided" and found.needed and found.needed < 20
     assert f"{found.needed} more session" in telling.text(found)
-    assert judging.judge(year(1, whats=("sends",), nights=2)).needed == judging.LEAST_KNOWN - 2
-    later = judging.judge(year(1, whats=("sends",), nights=6 + found.needed + 3))
+    assert changes.judge(year(1, whats=("sends",), nights=2)).needed == changes.LEAST_KNOWN - 2
+    later = changes.judge(year(1, whats=("sends",), nights=6 + found.needed + 3))
     assert later.answer == "no change" and later.to_name
 
 
@@ -318,4 +318,6 @@ def test_a_strange_distribution_raises_no_more_alarms():
     random = np.random.default_rng(5)
     for kind in (alarms.HEAVY, alarms.BAD):
         values = alarms.scatter(random, (128, 365), kind)
-        assert (rule.alarms(values, np.ones(365), rule.log_threshold(256)) >= 0).sum() <= 2
+        assert (
+            course_changes.alarms(values, np.ones(365), course_changes.log_threshold(256)) >= 0
+        ).sum() <= 2

@@ -19,10 +19,10 @@ from nbformat.v4 import new_markdown_cell
 from test_report import notebook, ran
 
 from analysis import document, notebooks, paths, publish, report, store, summary, wording
-from analysis.evidence import archive, chain
+from analysis.evidence import artifact, chain
 from analysis.explorer import data, static
 from analysis.quoting import as_written, quoted
-from analysis.statements import Said
+from analysis.statements import Text
 from runners import provenance
 from runners.journal import Folder
 from runners.record import FalloffError
@@ -293,7 +293,7 @@ def told(folder):
     """The dataset of a folder's campaign, and what its notebook shows of it, what it says first."""
     dataset = store.assemble(folder)
     made = notebooks.run(paths.NOTEBOOKS / "41_hpl_size.ipynb", {"hpl_size": dataset})
-    said = [one for one in made.shown if isinstance(one, Said)]
+    said = [one for one in made.shown if isinstance(one, Text)]
     return dataset, [*said, *made.figures.values(), *made.tables]
 
 
@@ -327,7 +327,7 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
         bundle = one._repr_mimebundle_()[0]
         live += in_markdown(bundle.get("text/markdown", "")) + in_page(bundle.get("text/html", ""))
     live += in_terminal(as_written(wording.plain(shown[0].text)))
-    live += in_markdown(archive.described([chain.of(folder)], provenance.code(), {}))
+    live += in_markdown(artifact.described([chain.of(folder)], provenance.code(), {}))
     cells = [new_markdown_cell("# Before"), *map(ran, shown)]
     books = [notebook(tmp_path, name, cells) for name in (summary.SUMMARY, "41_hpl_size")]
     store.save(dataset, books[1].with_name("hpl_size.nc"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.laws import hpl_prediction
-from analysis.laws.hpl_prediction import Network
+from analysis.laws.hpl_prediction import NetworkParameters
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,10 @@ def test_on_simulated_networks_the_prediction_is_the_simulation(basis):
 @pytest.mark.parametrize(("bandwidth", "latency"), [(1e7, 2e-4), (1.2e8, 5e-5), (2e10, 1e-6)])
 def test_a_faster_network_never_costs_efficiency(basis, bandwidth, latency):
     """Whatever is asked, and an efficiency stays one."""
-    slow, fast = Network(bandwidth, latency), Network(2 * bandwidth, latency / 2)
+    slow, fast = (
+        NetworkParameters(bandwidth, latency),
+        NetworkParameters(2 * bandwidth, latency / 2),
+    )
     efficiency, higher = (hpl_prediction.predicted(basis, network) for network in (slow, fast))
     assert ((efficiency > 0) & (efficiency < 1.1)).all() and (higher >= efficiency).all()
 

@@ -12,7 +12,7 @@ import recorded
 from command_line import run
 from test_hpl import DECK
 
-from analysis import derive, importing, own_import, paths, schema, store
+from analysis import derive, import_report, importing, paths, schema, store
 from analysis.subjects import hpl_points
 from runners import hpl_dat, payload
 from runners.journal import Folder
@@ -95,7 +95,7 @@ def test_a_folder_of_outputs_becomes_an_efficiency_figure(outputs, tmp_path, fal
 )
 def test_what_is_not_known_is_not_made_up(outputs, tmp_path, common, table, of, note):
     dataset = dataset_of(tmp_path, "hpl", [outputs], common, table)
-    texts, figures = own_import.shown(dataset)
+    texts, figures = import_report.shown(dataset)
     (figure,) = figures.values()
     assert f"% of {of}]" in figure.axes[0].get_ylabel()
     points = hpl_points.points(dataset)
@@ -118,7 +118,7 @@ def test_outputs_without_names_are_over_ranks(outputs, tmp_path):
     assert not hpl_points.falls(points)
     assert "number of nodes is not known" in notes and "no verdict" in notes
     assert points.share.sel(nodes=4).mean().item() == pytest.approx(1, rel=1e-3)
-    texts, _ = own_import.shown(dataset_of(tmp_path, "hpl", [bare], {}))
+    texts, _ = import_report.shown(dataset_of(tmp_path, "hpl", [bare], {}))
     assert "network not known" in texts[0] and "Ranks" in texts[0]
 
 
@@ -132,7 +132,7 @@ def test_only_equal_settings_are_repeats(tmp_path):
     assert rates == pytest.approx([60, 61, 62], rel=1e-3) and results.best.NB.item() == 128
     assert len(results.runs) == 5 and "best of up to 2 settings" in notes
     dataset = dataset_of(tmp_path, "hpl", [tmp_path / "128-0.out"], {"nodes": 2})
-    (text,), figures = own_import.shown(dataset)
+    (text,), figures = import_report.shown(dataset)
     assert "HPL's rate on 2 nodes, network not known: 60.0 Gflop/s, 1 run" in text
     assert "a single run, without an interval: 1 of 1" in text and "no efficiency" in text
     assert [figure.axes[0].get_ylabel() for figure in figures.values()] == ["HPL rate [Gflop/s]"]

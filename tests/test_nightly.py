@@ -38,7 +38,7 @@ def test_every_node_is_seen(nodes):
 def test_hpl_takes_its_share_of_the_minutes(nodes, minutes):
     """At half of the peak, from its 2/3 N^3 operations; never more than the matrix's share of the memory."""
     hpl = session(nodes, minutes)["nightly_hpl"]
-    (order,), rate = hpl.factors["N"], 0.5 * nodes * CLUSTER.rpeak.known()["value"]
+    (order,), rate = hpl.factors["N"], 0.5 * nodes * CLUSTER.rpeak.resolved()["value"]
     assert 0.1 * minutes < 2 * (2 / 3 * order**3 / rate) / 60 < 0.3 * minutes
     little = session(nodes, minutes, memory_bytes=1e8)["nightly_hpl"]
     assert 0.7 * 0.8e8 * nodes < 8 * little.factors["N"][0] ** 2 <= 0.8e8 * nodes

@@ -233,7 +233,7 @@ def test_an_unknown_figure_is_answered_with_those_that_are():
 
 def test_the_lesson_shows_what_its_answers_say():
     """A slow hour that blocks remove, three runs that mislead, flat and open, bandwidth or latency: with the numbers of the answers."""
-    made = notebooks.run(paths.NOTEBOOKS / f"{notebooks.LESSON}.ipynb")
+    made = notebooks.run(paths.NOTEBOOKS / "02_lesson.ipynb")
     loss, often = made.names["loss"], made.names["often"]
     error, held = loss["largest error"], loss["intervals that hold the true loss"]
     assert error.iloc[1] < 0.5 * error.iloc[0] and held.iloc[1] > 0.95 > 0.8 > held.iloc[0]

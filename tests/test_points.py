@@ -8,16 +8,16 @@ import recorded
 
 from analysis import (
     comparison,
+    dataset_sections,
     file_facts,
     importing,
     notebooks,
-    own_data,
     paths,
     points,
     samples,
 )
-from analysis.history import judging, reading, telling
-from analysis.own_import import kept
+from analysis.history import changes, reading, telling
+from analysis.import_report import save
 from analysis.quoting import as_written
 from analysis.schema import schema, settings
 from analysis.store import laid_out
@@ -96,21 +96,21 @@ def test_no_mean_mixes_two_values_of_a_setting(tool, setting):
     dataset = trials(tool, setting, halves)
     sample = samples.of_dataset(dataset, "here")
     assert all(np.ptp(logs) < 0.01 for logs in sample.log_speeds().values())
-    if own_data.has(dataset, own_data.COLLECTIVES):
+    if dataset_sections.has(dataset, dataset_sections.COLLECTIVES):
         found = points.means(collectives.values(dataset), COLUMNS)
         assert found.groupby(["what", "size"], dropna=False).size().min() == 2
         assert (found.high / found.low < 1.01).all()
-    if own_data.has(dataset, own_data.MESSAGES):
+    if dataset_sections.has(dataset, dataset_sections.MESSAGES):
         found = messages.tables(dataset)
         assert found.sizes["series"] == 2
         ends = [
             (row.mean, row.low, row.high) for row in messages.best_bandwidths(found).itertuples()
         ]
         ends += [line.short for line in messages.lines(found).values()]
-        assert len(shown(dataset, own_data.MESSAGES)) >= 2
+        assert len(shown(dataset, dataset_sections.MESSAGES)) >= 2
         assert ends and all(high / low < 1.01 for _, low, high in ends)
-    if own_data.has(dataset, own_data.STREAMS):
-        values = points.by_series(dataset, own_data.NOTEBOOKS[own_data.STREAMS])
+    if dataset_sections.has(dataset, dataset_sections.STREAMS):
+        values = points.by_series(dataset, dataset_sections.NOTEBOOKS[dataset_sections.STREAMS])
         found = points.means(values, ["quantity", "unit", "series", "network"])
         assert len(found) == 2 * found.quantity.nunique()
         assert (found.high / found.low < 1.01).all()
@@ -166,7 +166,7 @@ def test_a_copied_source_adds_no_session(tmp_path):
     first, second = (write(tmp_path, name, "time,rate\n" + rows) for name in ("a.csv", "b.csv"))
     alone, twice = reading.read([first]), reading.read([first, second, first])
     assert len(alone.sessions) == len(twice.sessions) and len(alone.values) == len(twice.values)
-    assert len(twice.copies) == 2 and "b.csv" in telling.text(judging.judge(twice))
+    assert len(twice.copies) == 2 and "b.csv" in telling.text(changes.judge(twice))
     with pytest.raises(FalloffError, match="copy of"):
         comparison.compare(
             *(samples.read(each, "time", "rate", "block", "higher") for each in _blocks(tmp_path))
@@ -201,7 +201,7 @@ def test_each_figure_and_parameter_of_a_log_is_a_course(tmp_path):
             * (1 + 0.002 * np.sin(7 * night + size))
         )
 
-    found = judging.judge(reading.read([write(tmp_path, "a.log", nightly(30, value))]))
+    found = changes.judge(reading.read([write(tmp_path, "a.log", nightly(30, value))]))
     text = telling.text(found)
     assert len(found.history.sessions) == 30 and found.history.values.what.nunique() == 4
     (only,) = found.changes
@@ -254,10 +254,10 @@ def test_runs_of_unknown_networks_have_no_interval(tmp_path):
     """As of HPL: where no network is known, runs may be of several."""
     for run in (1, 2):
         write(tmp_path, f"run{run}.txt", recorded.text("iperf3/3.12-text") + "\n" * run)
-    (level,) = shown(importing.dataset_of("iperf3", [tmp_path]), own_data.STREAMS)
+    (level,) = shown(importing.dataset_of("iperf3", [tmp_path]), dataset_sections.STREAMS)
     assert level.n == 2 and level.estimate and level.interval is None
     for common in ({}, {"interconnect": "gige"}):  # the remedy stands beside it
-        said = kept(importing.read("iperf3", [tmp_path], common), tmp_path.parent / "out")
+        said = save(importing.read("iperf3", [tmp_path], common), tmp_path.parent / "out")
         assert ("--set interconnect=NAME" in said) is not bool(common)
 
 
@@ -323,8 +323,13 @@ def test_processes_that_a_path_or_header_tells_are_of_the_point(name, tmp_path):
     assert {point["processes"] for point in known} == {4, 16}
     assert {point["interconnect"] for point in known} == {"gige"}
     printed = [{"processes": 2}]
-    assert file_facts.facts([file_facts.Seen("np16/a", "", printed)], True)[0].processes is None
-    assert file_facts.facts([file_facts.Seen("4_ranks_per_node/a", "")], True)[0].processes is None
+    assert (
+        file_facts.facts([file_facts.OutputFile("np16/a", "", printed)], True)[0].processes is None
+    )
+    assert (
+        file_facts.facts([file_facts.OutputFile("4_ranks_per_node/a", "")], True)[0].processes
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -361,7 +366,7 @@ def test_directions_are_apart_on_an_imports_page(tmp_path):
                 f"{case}.txt",
                 recorded.text(case := f"iperf3/{case}") + "\n" * run,
             )
-    said = kept(imported("iperf3", tmp_path), tmp_path / "out")
+    said = save(imported("iperf3", tmp_path), tmp_path / "out")
     assert len(re.findall(r"\nTCP payload received on 10GE \((?:forward|reverse)\): ", said)) == 2
 
 

@@ -19,18 +19,18 @@ from marks import the_rest_is_long
 import experiment
 import reporting
 from analysis import (
+    dataset_sections,
     machines,
     methods,
     notebooks,
-    own_data,
-    own_program,
     paths,
+    program_campaign,
     publish,
     report,
     store,
 )
 from analysis.descriptions.report_facts import ReportFacts
-from analysis.evidence import archive, verify
+from analysis.evidence import artifact, verify
 from analysis.explorer import server
 from runners import lock, payload, recording, status
 from runners.journal import Folder, read_transcript, write_whole
@@ -86,7 +86,7 @@ def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
         parts, lines = reported(tmp_path / "mine", monkeypatch, tmp_path)
     except FalloffError as reason:
         assert "no section shows its readings" in str(reason)
-        assert not own_data.sections(dataset)
+        assert not dataset_sections.of(dataset)
         return
     assert {one.attrs["campaign"] for part in parts for one in part.datasets} == {
         dataset.attrs["campaign"]
@@ -273,13 +273,13 @@ def test_another_program_of_the_same_name_makes_other_runs(monkeypatch, tmp_path
     monkeypatch.setattr(
         paths, "CAMPAIGNS", shutil.copytree(paths.CAMPAIGNS, tmp_path / "campaigns")
     )
-    monkeypatch.setattr(own_program.executables, "users_folder", lambda folder: folder)
+    monkeypatch.setattr(program_campaign.executables, "users_folder", lambda folder: folder)
     for file in ("program", "input"):
         (tmp_path / file).write_text("1")
     words = ["mpirun", "-np", "2", "./program", "input", "3"]
     digests = []
     for content in ("1", "2", "1"):
-        name = own_program.described(words, "mine", tmp_path)
+        name = program_campaign.described(words, "mine", tmp_path)
         digests.append(experiment.plan_campaign(name).digest)
         (tmp_path / "program").write_text("1" if content == "2" else "2")
     (tmp_path / "input").write_text("2")
@@ -342,10 +342,10 @@ def test_an_archive_names_nobodys_hosts(text, is_left_out, tmp_path):
     """Descriptions of own clusters stay here, the shipped examples and twins are packed."""
     file = tmp_path / "mine.toml"
     file.write_text(text)
-    assert archive._names_a_cluster("data/testbeds/mine.toml", file) is is_left_out
-    assert not archive._names_a_cluster("data/campaigns/mine.toml", file)
+    assert artifact._names_a_cluster("data/testbeds/mine.toml", file) is is_left_out
+    assert not artifact._names_a_cluster("data/campaigns/mine.toml", file)
     example = paths.TESTBEDS / "example_slurm.toml"
-    assert not archive._names_a_cluster(f"data/testbeds/{example.name}", example)
+    assert not artifact._names_a_cluster(f"data/testbeds/{example.name}", example)
 
 
 def test_an_introduction_is_text_in_every_form_of_the_report():

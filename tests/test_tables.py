@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from analysis import fit_answers, samples, tables
+from analysis import csv_tables, fit_answers, samples
 from analysis.history import reading
 from runners.record import FalloffError
 
@@ -36,7 +36,7 @@ result:
 def test_a_column_is_read(tmp_path, text, column, values):
     file = tmp_path / "table"
     file.write_text(text)
-    assert tables.read(file, column)[column].tolist() == values
+    assert csv_tables.read(file, column)[column].tolist() == values
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_a_wrong_value_is_named_by_its_line(tmp_path, text, line):
     file = tmp_path / "table"
     file.write_text(text)
     column = "result" if "result" in text else "rate"
-    table = tables.read(file, column)
+    table = csv_tables.read(file, column)
     with pytest.raises(FalloffError, match=f"in line {line}$"):
-        tables.require_numbers(table, column)
+        csv_tables.require_numbers(table, column)
     with pytest.raises(FalloffError, match="it has: "):
-        tables.read(file, "bandwidth")
+        csv_tables.read(file, "bandwidth")
 
 
 WANTED = pd.DataFrame({"nodes": [1, 2, 4], "rate": [3.01, 5.52, 9.87], "watts": [7, 14, 28]})
@@ -74,7 +74,7 @@ def test_every_programs_csv_has_the_same_numbers(tmp_path, form, encoding):
     for end in ("\n", "\r\n"):
         (tmp_path / "table.csv").write_bytes((end.join(FORMS[form]) + end).encode(encoding))
         pd.testing.assert_frame_equal(
-            tables.read(tmp_path / "table.csv", *WANTED).reset_index(drop=True), WANTED
+            csv_tables.read(tmp_path / "table.csv", *WANTED).reset_index(drop=True), WANTED
         )
 
 
@@ -98,7 +98,7 @@ def test_a_line_that_is_wrong_is_named(tmp_path, fault):
     file = tmp_path / "table.csv"
     file.write_text("\n".join(WRONG[fault]) + "\n")
     with pytest.raises(FalloffError, match=r"line 3\b") as refusal:
-        tables.require_numbers(tables.read(file, *WANTED), *WANTED)
+        csv_tables.require_numbers(csv_tables.read(file, *WANTED), *WANTED)
     assert len(str(refusal.value)) < 300
 
 

@@ -170,7 +170,7 @@ def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
     own_results.write_hpl(tmp_path / "results", laws=laws, nodes=(1, 2, 4))
     kept = importing.keep(importing.read("hpl", [tmp_path / "results"], {}), tmp_path / "mine")
     points = prediction.held_out_points([store.read(kept)], found)
-    assert prediction.job(points) == twin.Job(16, 8 * 80000**2 / 4, 192)
+    assert prediction.job(points) == twin.HplJob(16, 8 * 80000**2 / 4, 192)
     held_out, what_if = prediction.campaigns(found, points, {})
     assert held_out.levels["nodes"] == {
         "2": {"N": 50000, "P": 4, "Q": 8, "ranks_per_node": 16},

@@ -12,7 +12,7 @@ from executed import words
 
 import experiment
 import reporting
-from analysis import importing, notebooks, own_data, own_import, paths, samples, store
+from analysis import dataset_sections, import_report, importing, notebooks, paths, samples, store
 from analysis.attributes import UNLIMITED
 from analysis.descriptions import testbeds
 from analysis.quoting import as_markdown, quoted
@@ -136,7 +136,7 @@ def test_an_import_promises_a_report_exactly_where_a_section_shows_it(tool, name
     """What a section says of imported files has no word of emulation or simulation."""
     output = tmp_path / "output.txt"
     output.write_text(recorded.text(f"{tool}/{name}"))
-    said = own_import.kept(importing.read(tool, [output], {}), tmp_path / "mine")
+    said = import_report.save(importing.read(tool, [output], {}), tmp_path / "mine")
     (folder,) = [file.parent for file in (tmp_path / "mine").rglob("trials.json")]
     wanted = reporting.planned_sections({folder: store.read(folder)})
     assert [section.notebook for section in wanted] == shown
@@ -149,7 +149,7 @@ def test_an_import_promises_a_report_exactly_where_a_section_shows_it(tool, name
 
 def test_every_reading_that_is_compared_has_a_section_or_an_experiment():
     """A tool's main reading is never imported without being shown."""
-    shown = {reading for readings in own_data.NOTEBOOKS.values() for reading in readings}
+    shown = {reading for readings in dataset_sections.NOTEBOOKS.values() for reading in readings}
     # Runs of campaigns, which their notebooks show.
     own = {
         "aggregate_goodput",
@@ -180,7 +180,7 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path):
                 rows.append((name, {"nodes": nodes, "interconnect": "gige"}))
     found = importing.read("osu", sorted(tmp_path.glob("*.txt")), {}, rows)
     folder = importing.keep(found, tmp_path / "mine")
-    file = paths.NOTEBOOKS / f"{own_data.COLLECTIVES}.ipynb"
+    file = paths.NOTEBOOKS / f"{dataset_sections.COLLECTIVES}.ipynb"
     made = notebooks.run(file, {"osu": store.read(folder)}, campaign="osu")
     falls = {one.subject: one for one in made.statements if one.quantity == "fall"}
     assert len(falls) == 4 and {one.n for one in made.statements} == {3}

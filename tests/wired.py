@@ -14,7 +14,7 @@ from undisturbed import repeated
 
 import experiment
 from analysis.descriptions.networks import interconnects, network_paths
-from analysis.descriptions.tables import plain
+from analysis.descriptions.toml_tables import plain
 from runners.record import Command, Trial
 from runners.testbeds import netns
 from runners.testbeds.graph import address

@@ -9,10 +9,10 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from analysis import paths
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Limit,
     Name,
-    Table,
+    TomlTable,
     fault,
     must_be,
     parse,
@@ -27,7 +27,7 @@ EVIDENCE = get_args(_Kind)
 Kind = Annotated[_Kind, must_be(f"one of {', '.join(EVIDENCE)}")]
 
 
-class Confound(Table):
+class Confound(TomlTable):
     """Another difference between the things that a source compares or counts, in a sentence."""
 
     id: Name
@@ -35,7 +35,7 @@ class Confound(Table):
     meaning: Name
 
 
-class Claim(Table):
+class Claim(TomlTable):
     """One claim of a source about one quantity; all numbers are in `unit`.
 
     `source` names its file in data/published, and `where` the place in the source. The quantity is
@@ -77,7 +77,7 @@ class Claim(Table):
         return math.isfinite(self.at_least) or math.isfinite(self.at_most)
 
 
-class Rows(Table):
+class ClaimsFile(TomlTable):
     """data/published/claims.toml."""
 
     claim: Annotated[list[Claim], Field(min_length=1)]
@@ -110,7 +110,7 @@ class Ledger:
 def load(source: str = "", file: Path = FILE) -> Ledger:
     """The claims of one source, or of all if it is ""; raises FalloffError if there are none or the
     file is invalid."""
-    rows = parse(Rows, read_toml(file, "claims"), str(file))
+    rows = parse(ClaimsFile, read_toml(file, "claims"), str(file))
     chosen = tuple(claim for claim in rows.claim if source in ("", claim.source))
     if not chosen:
         raise unknown("source", source, {claim.source for claim in rows.claim})

@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.descriptions.campaigns import ALL_NODES, Campaign, Design, Statement
-from analysis.descriptions.testbeds import Cluster, Emulated, Simulated, Testbed
+from analysis.descriptions.campaigns import ALL_NODES, Campaign, PlannedDesign, PlannedStatement
+from analysis.descriptions.testbeds import Cluster, EmulatedTestbed, SimulatedTestbed, Testbed
 from runners import scale
 from runners.description_rules import COUNT
 from runners.record import FalloffError
@@ -57,9 +57,14 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     )
     if isinstance(testbed, Cluster):
         return _for_cluster(fitted, testbed)
-    if isinstance(testbed, Simulated) and testbed.matrix_bytes and campaign.runner == "hpl":
+    if isinstance(testbed, SimulatedTestbed) and testbed.matrix_bytes and campaign.runner == "hpl":
         return _filled(fitted, testbed)
-    if isinstance(testbed, Emulated) and testbed.scale and campaign.runner == "hpl" and networks:
+    if (
+        isinstance(testbed, EmulatedTestbed)
+        and testbed.scale
+        and campaign.runner == "hpl"
+        and networks
+    ):
         return fitted.changed(levels=_slowed(fitted, testbed))
     return fitted
 
@@ -68,7 +73,7 @@ def _without_dilation(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name != "dilation"}
 
 
-def _slowed(campaign: Campaign, testbed: Emulated) -> dict[str, Any]:
+def _slowed(campaign: Campaign, testbed: EmulatedTestbed) -> dict[str, Any]:
     """The campaign's levels, with the dilation that the scale model's rule gives each network and
     node count.
 
@@ -132,7 +137,7 @@ def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
     )
 
 
-def _filled(campaign: Campaign, testbed: Simulated) -> Campaign:
+def _filled(campaign: Campaign, testbed: SimulatedTestbed) -> Campaign:
     """The campaign of HPL on a simulated cluster, on no more nodes than it has and with matrices that
     fill `matrix_bytes` of each."""
     factors, ranks_per_node = dict(campaign.factors), testbed.ranks_per_node
@@ -156,8 +161,8 @@ def _filled(campaign: Campaign, testbed: Simulated) -> Campaign:
 
 
 def _cluster_design(
-    design: Design, factors: dict[str, list], rates: Mapping[str, float | None]
-) -> Design:
+    design: PlannedDesign, factors: dict[str, list], rates: Mapping[str, float | None]
+) -> PlannedDesign:
     """What the analysis compares, among the available networks, with their rates as far as known,
     and node counts."""
     names = factors["interconnect"]
@@ -181,8 +186,8 @@ def _cluster_design(
 
 
 def _cluster_statements(
-    primary: list[Statement], factors: dict[str, list], extremes: list[str]
-) -> list[Statement]:
+    primary: list[PlannedStatement], factors: dict[str, list], extremes: list[str]
+) -> list[PlannedStatement]:
     """The statements on available networks, limited to the available nodes; else the first
     statement, on the slowest network against the fastest."""
     available = [
@@ -190,7 +195,7 @@ def _cluster_statements(
     ]
     if not available and extremes:
         available = [primary[0].changed(networks=extremes)]
-    cut: list[Statement] = []
+    cut: list[PlannedStatement] = []
     for planned in available:
         most = max((nodes for nodes in factors["nodes"] if nodes <= planned.to), default=0)
         statement = planned.changed(to=most)

@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from analysis import paths
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     MEMBERS,
     Blocks,
     Count,
@@ -38,7 +38,7 @@ from analysis.descriptions.tables import (
     Setting,
     Settings,
     Share,
-    Table,
+    TomlTable,
     Whole,
     extended,
     extending,
@@ -94,7 +94,7 @@ Looks = Annotated[
 Level = Annotated[float, Field(gt=0, lt=0.5), must_be("a level above 0 and below 0.5")]
 
 
-class Statement(Table):
+class PlannedStatement(TomlTable):
     """A statement about the change of a rate from few nodes to many."""
 
     networks: Annotated[list[Name], _Two, must_be("two networks")]
@@ -113,18 +113,18 @@ class Statement(Table):
 
 
 def _of_primary(value: Any) -> str:
-    return MEMBERS[0] if isinstance(value, (Mapping, Statement)) else MEMBERS[1]
+    return MEMBERS[0] if isinstance(value, (Mapping, PlannedStatement)) else MEMBERS[1]
 
 
 Compared = list[
     Annotated[
-        Annotated[Statement, Tag(MEMBERS[0])] | Annotated[Setting, Tag(MEMBERS[1])],
+        Annotated[PlannedStatement, Tag(MEMBERS[0])] | Annotated[Setting, Tag(MEMBERS[1])],
         Discriminator(_of_primary),
     ]
 ]
 
 
-class Design(Table):
+class PlannedDesign(TomlTable):
     """What is decided before the run: what is compared, and how."""
 
     compared: Name = "interconnect"
@@ -160,12 +160,12 @@ class Design(Table):
     """the paths of each topology"""
 
     @property
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[PlannedStatement]:
         """The primary statements; empty if `primary` is a pair of levels."""
-        return [compared for compared in self.primary if isinstance(compared, Statement)]
+        return [compared for compared in self.primary if isinstance(compared, PlannedStatement)]
 
 
-class Rules(Table):
+class Rules(TomlTable):
     """Rules that end a campaign, as far as a table states them; `runners.plan.Stopping` says what they
     mean."""
 
@@ -205,10 +205,10 @@ class Preset(Rules):
 
     factors: Factors = {}
     settings: Settings = {}
-    design: Design = Design()
+    design: PlannedDesign = PlannedDesign()
 
 
-class Survey(Table, extra="allow"):
+class Survey(TomlTable, extra="allow"):
     """A tool that measures links before the first block; further keys are its settings."""
 
     __pydantic_extra__: dict[str, Setting]
@@ -230,7 +230,7 @@ class Survey(Table, extra="allow"):
         return self.changed(links=[link for link in self.links if max(link) <= nodes])
 
 
-class Campaign(Table):
+class Campaign(TomlTable):
     """A campaign: what is varied, with which settings, how it is designed and when it ends."""
 
     extends: Name | None = None
@@ -255,7 +255,7 @@ class Campaign(Table):
     survey: list[Survey] = []
     warm_up: list[Settings] = []
     """for each, the first point with these settings is run once and discarded"""
-    design: Design
+    design: PlannedDesign
     stopping: Rules
     """when the campaign ends, unless the preset says otherwise"""
     presets: dict[str, Preset] = {}
@@ -292,13 +292,13 @@ class Campaign(Table):
         return self
 
 
-def _stated(table: Table) -> dict[str, Any]:
+def _stated(table: TomlTable) -> dict[str, Any]:
     """The fields that a table states, with their values."""
     return {name: getattr(table, name) for name in table.model_fields_set}
 
 
 def _misfits(
-    design: Design, rules: Rules, place: tuple[str, ...], levels: Mapping[str, list]
+    design: PlannedDesign, rules: Rules, place: tuple[str, ...], levels: Mapping[str, list]
 ) -> Iterator[Any]:
     """The faults of a design and its rules; `levels` are those of each factor, in the campaign or a preset."""
     if rules.blocks is None:

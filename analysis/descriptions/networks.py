@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from analysis import paths
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Count,
     Name,
     NotNegative,
     Positive,
-    Table,
+    TomlTable,
     Word,
     YesOrNo,
     must_be,
@@ -28,7 +28,7 @@ Node = Count
 End = Annotated[Node | Place, must_be("a node or a device")]
 
 
-class Interconnect(Table):
+class Interconnect(TomlTable):
     """An interconnect: its rate on the wire, and the largest packet."""
 
     name: Name
@@ -41,7 +41,7 @@ class Interconnect(Table):
     source: Name
 
 
-class Link(Table):
+class PathLink(TomlTable):
     """A link of a path."""
 
     start: Annotated[Node | Place | list[Node], must_be("a node, a list of nodes or a device")] = (
@@ -62,7 +62,7 @@ class Link(Table):
 class Path(Interconnect):
     """A network between nodes: a graph of nodes, hubs, switches and routers."""
 
-    links: list[Link] = []
+    links: list[PathLink] = []
     switches: dict[Place, Count] = {}
     """each with its MTU [B]"""
     routers: dict[Place, Count] = {}
@@ -86,7 +86,7 @@ def network_paths() -> dict[str, Path]:
     return parse_all(Path, read_toml(paths.PATHS, "paths"), str(paths.PATHS))
 
 
-def between(of_testbed: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
+def between(of_testbed: Mapping[str, TomlTable]) -> dict[str, dict[str, Any]]:
     """All described interconnects and paths as plain tables, and those of a testbed's `networks`."""
     described = plain(interconnects() | network_paths())
     for name, network in of_testbed.items():

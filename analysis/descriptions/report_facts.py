@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from analysis.descriptions.tables import Setting, Table, must_be, parse, read_toml
+from analysis.descriptions.toml_tables import Setting, TomlTable, must_be, parse, read_toml
 
 NAME = "report.toml"
 Text = Annotated[str, must_be("a text in quotes")]
@@ -15,7 +15,7 @@ Facts = Annotated[
 ]
 
 
-class ReportFacts(Table):
+class ReportFacts(TomlTable):
     """The title matter of a report; facts about the `cluster`; the campaigns that are its `sections`, in this order (none given:
     all); and whether its `numbers` have a decimal point (en) or a decimal comma (de)."""
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis.descriptions.campaigns import ALL_NODES, Campaign
-from analysis.descriptions.testbeds import Simulated, Testbed
+from analysis.descriptions.testbeds import SimulatedTestbed, Testbed
 from runners.description_rules import BLOCKS
 from runners.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Plan, Stopping, invalid_names
 from runners.record import FalloffError, Settings, Trial, faulty, unknown_key
@@ -203,7 +203,7 @@ def _unlike_testbed(campaign: Campaign, testbed: Testbed, networks: Collection[s
     if both and testbed.links_a_node < 2:
         lacking.append(f"aggregation {both[0]} needs two links a node, testbed {name} has one")
     varied = [level for level in factors.get("vary", []) if level != "none"]
-    if varied and not isinstance(testbed, Simulated):
+    if varied and not isinstance(testbed, SimulatedTestbed):
         lacking.append(
             f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one"
         )

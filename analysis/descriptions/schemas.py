@@ -24,7 +24,7 @@ from analysis.descriptions import (
     testbed_tables,
     testbeds,
 )
-from analysis.schema import Rows
+from analysis.schema import SchemaFile
 from runners.journal import write_whole
 from runners.tools import all_tools
 
@@ -35,13 +35,13 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "campaign": ("data/campaigns/*.toml", campaigns.Campaign),
     "testbed": (
         "data/testbeds/*.toml",
-        testbeds.Cluster | testbeds.Emulated | testbeds.Simulated,
+        testbeds.Cluster | testbeds.EmulatedTestbed | testbeds.SimulatedTestbed,
     ),
     "interconnects": ("data/interconnects.toml", dict[str, networks.Interconnect]),
     "paths": ("data/paths.toml", dict[str, networks.Path]),
     "designs": ("data/designs/*.toml", switch_designs.Designs),
-    "claims": ("data/published/claims.toml", ledger.Rows),
-    "schema": ("data/schema.toml", Rows),
+    "claims": ("data/published/claims.toml", ledger.ClaimsFile),
+    "schema": ("data/schema.toml", SchemaFile),
 }
 
 

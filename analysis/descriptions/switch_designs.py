@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, create_model, model_validator
 
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Count,
     Name,
     Positive,
-    Table,
+    TomlTable,
     fault,
     must_be,
     parse,
@@ -26,7 +26,11 @@ CROSSBAR = "crossbar"  # the network without oversubscription, beside the design
 def _sourced(value: Any, words: str, unit: str) -> Any:
     """The type of a number in a unit, with its source."""
     table = create_model(
-        "Sourced", __base__=Table, value=(value, ...), unit=(Literal[unit], ...), source=(Name, ...)
+        "Sourced",
+        __base__=TomlTable,
+        value=(value, ...),
+        unit=(Literal[unit], ...),
+        source=(Name, ...),
     )
     return Annotated[table, must_be(f'{{ value = {words}, unit = "{unit}", source = a text }}')]
 
@@ -37,7 +41,7 @@ Seconds = _sourced(Positive, "a number above 0", "s")
 Price = _sourced(Positive, "a number above 0", "USD")
 
 
-class Size(Table):
+class Size(TomlTable):
     """The cluster that the designs are for."""
 
     nodes: Number
@@ -49,7 +53,7 @@ class Size(Table):
     """what no oversubscription would cost more, by the source"""
 
 
-class Edge(Table):
+class Edge(TomlTable):
     """An edge switch."""
 
     name: Name
@@ -60,7 +64,7 @@ class Edge(Table):
     price: Price
 
 
-class Core(Table):
+class Core(TomlTable):
     """A core switch. Without a bandwidth it never blocks."""
 
     name: Name
@@ -83,7 +87,7 @@ class Core(Table):
         return self.slots.value - (self.supervisor_slots.value if self.supervisor_slots else 0)
 
 
-class SwitchDesign(Table):
+class SwitchDesign(TomlTable):
     """A design: an edge switch with so many nodes, below a core switch."""
 
     edge: Name
@@ -91,7 +95,7 @@ class SwitchDesign(Table):
     nodes_per_edge: Number
 
 
-class Designs(Table):
+class Designs(TomlTable):
     """A design file. Rates are of payload [B/s], each way."""
 
     name: Name
@@ -193,7 +197,7 @@ class Designs(Table):
     def assumed(self) -> dict[str, Any]:
         """Every assumed number with its unit and source, by its place, such as
         `cores.cisco_6509e.card_bandwidth`, in the file's order of tables."""
-        rows: dict[str, Table] = {"cluster": self.cluster}
+        rows: dict[str, TomlTable] = {"cluster": self.cluster}
         for group in ("edges", "cores", "designs"):
             rows |= {f"{group}.{name}": row for name, row in getattr(self, group).items()}
         return {

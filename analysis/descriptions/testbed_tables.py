@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from analysis.descriptions.networks import Rate
-from analysis.descriptions.tables import (
+from analysis.descriptions.toml_tables import (
     Count,
     Limit,
     Line,
@@ -15,7 +15,7 @@ from analysis.descriptions.tables import (
     NotNegative,
     Positive,
     Real,
-    Table,
+    TomlTable,
     Word,
     YesOrNo,
     must_be,
@@ -59,7 +59,7 @@ def _is_subnet(value: str) -> str:
 Subnet = Annotated[str, AfterValidator(_is_subnet), must_be("a subnet as 10.1.0.0/24")]
 
 
-class Number(Table):
+class SourcedNumber(TomlTable):
     """A number with its unit and source, and perhaps the ends of its plausible range. Infinite: no
     limit."""
 
@@ -70,7 +70,7 @@ class Number(Table):
     source: Name
 
 
-class Peak(Table):
+class Peak(TomlTable):
     """Rpeak of a node: its value, or cores x flop per cycle x clock."""
 
     value: PositiveOrUnknown | None = None
@@ -93,7 +93,7 @@ class Peak(Table):
             raise ValueError("value needs unit, source")
         return self
 
-    def known(self) -> dict[str, Any] | None:
+    def resolved(self) -> dict[str, Any] | None:
         """Rpeak as {value [flop/s], unit, source}: the stated one, or that of its parts; None if one of
         these is unknown."""
         if self.value not in (None, UNKNOWN):
@@ -106,7 +106,7 @@ class Peak(Table):
         return {"value": cores * per_cycle * clock_hz, "unit": "flop/s", "source": how}
 
 
-class Network(Table):
+class NetworkTable(TomlTable):
     """What a testbed says of one network itself, instead of data/interconnects.toml."""
 
     name: Line | None = None
@@ -121,7 +121,7 @@ class Network(Table):
     """of a message on the modelled cluster [s]; nodes that stretch need `machine_message_s`"""
 
 
-class ClusterNetwork(Table):
+class ClusterNetwork(TomlTable):
     """A network of a real cluster, found by its subnet or its interface."""
 
     name: Line | None = None
@@ -151,7 +151,7 @@ class ClusterNetwork(Table):
         return self
 
 
-class Tcp(Table):
+class Tcp(TomlTable):
     """TCP's settings on the nodes."""
 
     congestion_control: Host | None = None
@@ -161,7 +161,7 @@ class Tcp(Table):
     wmem: Buffer | None = None
 
 
-class Node(Table):
+class Node(TomlTable):
     """A node that is paced: it computes, then sleeps until a node of this rate would have finished, or as
     many times as long as `dilation` says."""
 
@@ -175,7 +175,7 @@ class Node(Table):
     keep_awake: YesOrNo = False
 
 
-class Scale(Table):
+class Scale(TomlTable):
     """The rule that gives each point of a scale model its dilation: runners/scale.py."""
 
     smaller: Positive
@@ -187,7 +187,7 @@ class Scale(Table):
     least: Positive
 
 
-class Buffers(Table):
+class Buffers(TomlTable):
     """The rule for the sizes of socket buffers: runners/scale.py."""
 
     hold_s: Positive
@@ -196,7 +196,7 @@ class Buffers(Table):
     most_bytes: Positive
 
 
-class Switch(Table):
+class Switch(TomlTable):
     """The switch of points with `buffer_bytes`."""
 
     delay_s: NotNegative = 0
@@ -204,7 +204,7 @@ class Switch(Table):
     slowed as described"""
 
 
-class Shaper(Table):
+class ShaperTable(TomlTable):
     """What leaves at once after a pause: as much as passes in `burst_s`, or `burst_bytes`."""
 
     burst_s: Positive | None = None
@@ -218,7 +218,7 @@ class Shaper(Table):
         return self
 
 
-class Offloads(Table):
+class Offloads(TomlTable):
     """Whether interfaces cut packets into frames, and put frames together."""
 
     tso: YesOrNo
@@ -226,21 +226,21 @@ class Offloads(Table):
     gro: YesOrNo
 
 
-class Slow(Table):
+class Slow(TomlTable):
     """Planted faults by node: shares of the rates of the others."""
 
     links: dict[str, PartOf1] = {}
     nodes: dict[str, PartOf1] = {}
 
 
-class Cpu(Table):
+class Cpu(TomlTable):
     """Accounting of the machine's CPU time."""
 
     baseline_s: Positive
     """how long the machine's own load is measured before each trial [s]"""
 
 
-class Tree(Table):
+class Tree(TomlTable):
     """A network of two levels: `runners.two_level.TwoLevel` says what its numbers are."""
 
     nodes: Nodes | None = None
@@ -255,14 +255,14 @@ class Tree(Table):
     core_bandwidth: Positive | None = None
 
 
-class SimulatedNetwork(Table):
+class SimulatedNetwork(TomlTable):
     """A network as the simulation models it, from one node to another."""
 
-    bandwidth: Number
+    bandwidth: SourcedNumber
     """payload of long messages [B/s]"""
-    latency: Number
+    latency: SourcedNumber
     """of a short message [s]"""
-    eager_bytes: Number | None = None
+    eager_bytes: SourcedNumber | None = None
     by_size: list[list[Real]] | None = None
     """from a size [B] on: factors of latency and bandwidth"""
     load: list[list[Real]] | None = None
@@ -270,26 +270,26 @@ class SimulatedNetwork(Table):
     tree: Tree | None = None
 
 
-class Rates(Table):
+class Rates(TomlTable):
     """The rates of a simulated node; docs/experiments.md says what each is."""
 
-    dgemm_flop_s: Number
-    dgemm_k_half: Number
-    dgemm_mn_half: Number
-    dtrsm_share: Number
-    node_byte_s: Number
-    core_byte_s: Number
-    strided_s: Number
+    dgemm_flop_s: SourcedNumber
+    dgemm_k_half: SourcedNumber
+    dgemm_mn_half: SourcedNumber
+    dtrsm_share: SourcedNumber
+    node_byte_s: SourcedNumber
+    core_byte_s: SourcedNumber
+    strided_s: SourcedNumber
 
 
-class Ssh(Table):
+class Ssh(TomlTable):
     """How ssh reaches the nodes."""
 
     config: FilePath
     """for ssh -F, instead of the usual files"""
 
 
-class Slurm(Table):
+class Slurm(TomlTable):
     """How Slurm is asked for nodes."""
 
     partition: Host | None = None

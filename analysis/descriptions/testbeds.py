@@ -7,7 +7,30 @@ from pydantic import Field, model_validator
 
 from analysis import paths
 from analysis.descriptions import switch_designs
-from analysis.descriptions.tables import (
+from analysis.descriptions.testbed_tables import (
+    Arguments,
+    Buffers,
+    ClusterNetwork,
+    Cpu,
+    FilePath,
+    Host,
+    NetworkTable,
+    Node,
+    Offloads,
+    Parameter,
+    Peak,
+    Program,
+    Rates,
+    Scale,
+    ShaperTable,
+    SimulatedNetwork,
+    Slow,
+    Slurm,
+    Ssh,
+    Switch,
+    Tcp,
+)
+from analysis.descriptions.toml_tables import (
     Blocks,
     Count,
     Name,
@@ -16,7 +39,7 @@ from analysis.descriptions.tables import (
     Ranks,
     Settings,
     Share,
-    Table,
+    TomlTable,
     Word,
     extended,
     extending,
@@ -27,33 +50,10 @@ from analysis.descriptions.tables import (
     refuse,
     text,
 )
-from analysis.descriptions.testbed_tables import (
-    Arguments,
-    Buffers,
-    ClusterNetwork,
-    Cpu,
-    FilePath,
-    Host,
-    Network,
-    Node,
-    Offloads,
-    Parameter,
-    Peak,
-    Program,
-    Rates,
-    Scale,
-    Shaper,
-    SimulatedNetwork,
-    Slow,
-    Slurm,
-    Ssh,
-    Switch,
-    Tcp,
-)
 from runners.record import faulty, nearest, unknown_key
 
 
-class Testbed(Table):
+class Testbed(TomlTable):
     """What every kind of testbed has."""
 
     __test__ = False  # pytest would collect it
@@ -75,7 +75,7 @@ class Testbed(Table):
     """for every campaign, instead of its own"""
     tools: dict[Word, FilePath] = {}
     """paths of tools; by default PATH and build/tools/bin are searched"""
-    networks: dict[Word, Network] = {}
+    networks: dict[Word, NetworkTable] = {}
 
     @property
     def slows_time(self) -> bool:
@@ -93,7 +93,7 @@ class Testbed(Table):
         return 1
 
 
-class Emulated(Testbed):
+class EmulatedTestbed(Testbed):
     """A cluster of network namespaces on this machine."""
 
     kind: Literal["emulated"]
@@ -103,7 +103,7 @@ class Emulated(Testbed):
     tcp: Tcp
     offloads: Offloads | None = None
     node: Node = Node()
-    shaper: Shaper = Shaper()
+    shaper: ShaperTable = ShaperTable()
     switch: Switch = Switch()
     scale: Scale | None = None
     buffers: Buffers | None = None
@@ -155,7 +155,7 @@ class Emulated(Testbed):
                 yield ("networks", name, "latency_s"), network.latency_s, words
 
 
-class Simulated(Testbed):
+class SimulatedTestbed(Testbed):
     """A cluster that SimGrid models."""
 
     kind: Literal["simulated"]
@@ -224,15 +224,15 @@ class Cluster(Testbed):
         further: dict[str, Any] = {"interconnects": list(self.networks)}
         if self.launcher == "ssh":
             further["nodes"] = len(self.hosts)
-        if peak := self.rpeak.known():
+        if peak := self.rpeak.resolved():
             further["rpeak"] = self.rpeak.changed(**peak)
         return self.changed(**further)
 
 
 KINDS: dict[str, type[Testbed]] = {
     "cluster": Cluster,
-    "emulated": Emulated,
-    "simulated": Simulated,
+    "emulated": EmulatedTestbed,
+    "simulated": SimulatedTestbed,
 }
 
 

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import paths, store
-from analysis.attributes import design, interconnects, names_by_rate, testbed
+from analysis import attributes, paths, store
+from analysis.attributes import interconnects, names_by_rate, testbed
 from analysis.derive import PEAK, counted_in, over_factors, points
 from analysis.efficiency import efficiency
 from analysis.quoting import as_written
 from analysis.schema import schema
-from analysis.statistics import design as designs
+from analysis.statistics import design
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
 from analysis.subjects.hpl_points import results_if_any
@@ -200,12 +200,12 @@ class Trials:
     @cached_property
     def design(self) -> Design:
         """What was fixed before the run."""
-        return designs.read(self.dataset)
+        return design.read(self.dataset)
 
     @property
     def control(self) -> Hashable:
         """The level with which the others are compared; None if there is none."""
-        return self.design.control or design(self.dataset).get("baseline")
+        return self.design.control or attributes.design(self.dataset).get("baseline")
 
     @property
     def evidence(self) -> str:
@@ -224,7 +224,9 @@ class Trials:
 
     def is_switch(self, factor: str) -> bool:
         """Whether the factor is on or off: its levels are 1 and 0."""
-        return isinstance(design(self.dataset).get("factors", {}).get(factor, [""])[0], bool)
+        return isinstance(
+            attributes.design(self.dataset).get("factors", {}).get(factor, [""])[0], bool
+        )
 
     def is_number(self, factor: str) -> bool:
         """Whether the factor's levels can be placed on an axis by their size."""
@@ -296,8 +298,8 @@ def trials(dataset: xr.Dataset) -> Trials:
     repeats = str(chosen.testbed.values[0]) == store.IMPORTED
     hpl = results_if_any(dataset) if repeats else None
     if hpl is not None and counted_in(hpl.points) == "nodes":
-        known = chosen.trial_id.to_series().map(hpl.runs.set_index("trial_id").nodes)
-        nodes = known.fillna(chosen.nodes.to_series()).values
+        nodes_of_trial = chosen.trial_id.to_series().map(hpl.runs.set_index("trial_id").nodes)
+        nodes = nodes_of_trial.fillna(chosen.nodes.to_series()).values
         chosen = chosen.assign_coords(nodes=("trial", nodes, chosen.nodes.attrs))
     factors = _factors(chosen)
     frame = pd.DataFrame({name: chosen[name].values for name in (*ABOUT_A_TRIAL, *factors)})
@@ -325,7 +327,7 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     columns = {name: chosen.variables[name] for name in schema()["coordinates"]}
     names = [name for name, column in columns.items() if column.dims == ("trial",)]
     run = {name: pd.unique(pd.Series(columns[name].values).dropna()).tolist() for name in names}
-    if planned := design(chosen).get("factors", {}):
+    if planned := attributes.design(chosen).get("factors", {}):
         return {
             # No and yes are 0 and 1 in the table.
             name: [
@@ -397,7 +399,7 @@ def _one_value(array: xr.DataArray) -> xr.DataArray:
 def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, PlottedQuantity]:
     """Add to the table HPL's share of its nodes' known rate and of Rpeak [%], and mark what the
     design leaves out."""
-    planned = design(dataset)
+    planned = attributes.design(dataset)
     if not {"interconnect", "nodes"} <= set(planned.get("factors", {})) or "margin" not in planned:
         return {}
     derived = points(dataset)

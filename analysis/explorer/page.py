@@ -13,7 +13,7 @@ from bokeh.models import ColumnDataSource, CustomJS, Div, TextInput
 
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import draw
-from analysis.explorer.view import Shown, View, address, at_address, opening, settled
+from analysis.explorer.view import PageContent, View, address, at_address, opening, settled
 from runners.record import FalloffError
 
 MOST_AT_ONCE = 5  # transcripts shown for trials that overlap in the plot
@@ -37,7 +37,7 @@ class Page:
 
     def __init__(self, folder: Path | None, asked: Iterable[tuple[str, str]] = ()) -> None:
         self.experiments = data.experiments(folder)
-        self.shown: Shown | None = None
+        self.shown: PageContent | None = None
         self.chosen: tuple[str, ...] = ()
         self.views: dict[str, View] = {}
         self._filling = False
@@ -175,7 +175,7 @@ class Page:
     def _show(self, view: View) -> None:
         source = self._source()
         trials = data.opened(source)
-        self.shown = shown = Shown(settled(view, trials), trials)
+        self.shown = shown = PageContent(settled(view, trials), trials)
         view = shown.view
         self.views[self.experiment.value] = view
         self._offer()

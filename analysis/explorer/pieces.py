@@ -1,17 +1,17 @@
 """The page's text as HTML; every text from a dataset is escaped."""
 
+import html
 import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from html import escape as html_escape
 from math import isnan
 from pathlib import Path
 
 from analysis.explorer.data import factor_name
-from analysis.explorer.view import Shown
+from analysis.explorer.view import PageContent
 from analysis.quoting import as_written
-from analysis.statistics.intervals import NAMES
+from analysis.statistics.intervals import AVERAGES
 from analysis.wording import UNKNOWN, counted, day, number
 from runners.record import Execution, FalloffError, Transcript
 from runners.tools import tool_named
@@ -34,7 +34,7 @@ WHAT = {
 
 def escape(text: str) -> str:
     """A text as HTML that displays exactly as written."""
-    return html_escape(as_written(text))
+    return html.escape(as_written(text))
 
 
 @cache
@@ -43,7 +43,7 @@ def asset(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def question(title: str, shown: Shown) -> str:
+def question(title: str, shown: PageContent) -> str:
     """The experiment's title, with the date and kind of evidence of its data."""
     dataset, evidence = shown.trials.dataset, shown.trials.evidence
     testbed = str(dataset.testbed.values[0]).replace("_", " ")
@@ -74,7 +74,7 @@ def trouble(title: str, reason: str) -> str:
     return f'<div class="card trouble" role="alert">{heading}<p>{escape(reason)}</p></div>'
 
 
-def verdict(shown: Shown) -> str:
+def verdict(shown: PageContent) -> str:
     """The judgement as a card: the sentence with the answer in bold, and further notes."""
     judgement, trials, notes = shown.judgement, shown.trials, list(shown.judgement.notes)
     if out := int((~shown.points.valid).sum()):
@@ -92,10 +92,10 @@ def verdict(shown: Shown) -> str:
     )
 
 
-def numbers(shown: Shown) -> str:
+def numbers(shown: PageContent) -> str:
     """Mean, interval and n of every point as a table, below the laws whose curves are drawn."""
     view, quantity, trials = shown.view, shown.quantity, shown.trials
-    mean = f"{NAMES[quantity.kind]} mean"
+    mean = f"{AVERAGES[quantity.kind]} mean"
     values = map(quantity.with_unit, (mean, "95 % t interval from", "to"))
     head = (factor_name(view.series), factor_name(view.x), *values, "n")
     rows = [

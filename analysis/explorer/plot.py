@@ -25,9 +25,9 @@ from bokeh.resources import INLINE
 
 from analysis import style
 from analysis.explorer.data import axis_label
-from analysis.explorer.view import MOST_SERIES, Shown
+from analysis.explorer.view import MOST_SERIES, PageContent
 from analysis.quoting import as_written
-from analysis.statistics.intervals import NAMES as AVERAGES
+from analysis.statistics.intervals import AVERAGES
 from runners.journal import write_whole
 
 # Bokeh's names of matplotlib's markers.
@@ -80,7 +80,7 @@ CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -
  max-width: 340px; font-size: 13px"><b>$name</b> · @level<br><span style="font-size:1.15em">{}</span><br>{}</div>"""
 
 
-def looks(shown: Shown) -> dict[Hashable, style.Look]:
+def looks(shown: PageContent) -> dict[Hashable, style.Look]:
     """The look of each series: that of the report's figures, else one in a colour that no other
     level has."""
     levels = shown.trials.factors_of(shown.view.y)[shown.view.series]
@@ -95,7 +95,7 @@ class Axis:
     """The places of levels on the horizontal axis: doublings are equal steps, and levels without a
     number stand in a row."""
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: PageContent) -> None:
         view, trials = shown.view, shown.trials
         levels = trials.factors_of(view.y)[view.x]
         self.numeric = trials.is_number(view.x)
@@ -124,7 +124,7 @@ class Axis:
         return places.to_numpy() + self.aside[series]
 
 
-def draw(shown: Shown, before: figure | None = None) -> figure:
+def draw(shown: PageContent, before: figure | None = None) -> figure:
     """The figure of a view. Each series has a source `points`, whose selection holds the clicked
     trials, and a source `means` if there are several blocks. A click on the legend hides both.
 
@@ -141,7 +141,7 @@ def draw(shown: Shown, before: figure | None = None) -> figure:
     return drawn
 
 
-def _framed(shown: Shown, levels: Iterable[Hashable], several: bool) -> figure:
+def _framed(shown: PageContent, levels: Iterable[Hashable], several: bool) -> figure:
     """Axes, legend and the marks of each series, still without data and not yet visible."""
     view, trials = shown.view, shown.trials
     drawn = figure(
@@ -181,7 +181,7 @@ def _framed(shown: Shown, levels: Iterable[Hashable], several: bool) -> figure:
     return drawn
 
 
-def _fill(drawn: figure, shown: Shown, several: bool) -> None:
+def _fill(drawn: figure, shown: PageContent, several: bool) -> None:
     """Put a view's data into its figure, with their description."""
     view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
     drawn.yaxis.axis_label = quantity.with_unit(quantity.label)

@@ -36,13 +36,13 @@ logging.getLogger("asyncio").addFilter(
 )
 
 
-class Served(NamedTuple):
+class PageServer(NamedTuple):
     """A server's thread. Anyone with the address can open the page; each tab has its own view."""
 
     thread: StoppableThread
     address: str
 
-    def __enter__(self) -> "Served":
+    def __enter__(self) -> "PageServer":
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -105,7 +105,7 @@ def _free_port(port: int | None) -> int:
     raise FalloffError(f"port {wanted}: {reason}; choose another, or any free one with --port 0")
 
 
-def serve(folder: Path | None, port: int | None = 0) -> Served:
+def serve(folder: Path | None, port: int | None = 0) -> PageServer:
     """Start the server in its own thread on a port, any free one for 0, PORT if that is free for
     None; it answers when this returns.
 
@@ -129,7 +129,7 @@ def serve(folder: Path | None, port: int | None = 0) -> Served:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
-            return Served(thread, f"http://{HOST}:{port}/{key}/")
+            return PageServer(thread, f"http://{HOST}:{port}/{key}/")
         time.sleep(0.05)
     thread.stop()  # otherwise it would keep the program alive
     raise FalloffError(f"no server started on port {port}: try again, or another --port")

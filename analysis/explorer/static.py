@@ -15,7 +15,7 @@ from scipy import stats
 
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import LEFT_OUT, draw
-from analysis.explorer.view import Shown, first_of
+from analysis.explorer.view import PageContent, first_of
 from runners.journal import write_whole
 from runners.record import FalloffError
 
@@ -63,7 +63,7 @@ def _page(source: data.Source) -> dict:
         return {"question": pieces.trouble(source.title, str(error))}
 
 
-def _whole(source: data.Source, shown: Shown) -> dict:
+def _whole(source: data.Source, shown: PageContent) -> dict:
     transcripts = {}
     with suppress(FalloffError):  # they are not beside the dataset
         for name in shown.points.trial_id:

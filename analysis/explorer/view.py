@@ -172,7 +172,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageContent:
     """A view with its trials, and everything that the page shows of them."""
 
     view: View
@@ -376,16 +376,16 @@ class Shown:
         )
 
 
-def first_of(source: data.Source) -> Shown:
+def first_of(source: data.Source) -> PageContent:
     """The first view of a dataset; raises FalloffError if it cannot be read."""
     trials = data.opened(source)
-    return Shown(opening(source.name, trials), trials)
+    return PageContent(opening(source.name, trials), trials)
 
 
-def again(view: View) -> Shown:
+def again(view: View) -> PageContent:
     """A view from its source's name alone; raises FalloffError if that is gone or cannot be
     read."""
-    return Shown(view, data.opened(data.source(paths.ROOT / view.source)))
+    return PageContent(view, data.opened(data.source(paths.ROOT / view.source)))
 
 
 @lru_cache(maxsize=8)  # one for each open dataset

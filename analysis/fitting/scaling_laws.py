@@ -11,8 +11,8 @@ import xarray as xr
 
 from analysis.fitting.adequacy import follows, misfit
 from analysis.fitting.block_fit import BlockFit, fit_blocks
-from analysis.fitting.compare import held_out_last, intervals_of
 from analysis.fitting.fit import IS_EXACT, Fit, fit_known
+from analysis.fitting.model_comparison import held_out_last, intervals_of
 from analysis.models import Model, find
 from runners.record import FalloffError
 
@@ -36,7 +36,7 @@ class Law:
     """
 
     model: Model
-    known: xr.DataArray
+    measured: xr.DataArray
     pooled: Fit | None = None
     blocks: BlockFit | None = None
     weight: float = np.nan
@@ -77,7 +77,7 @@ class Law:
         if self.blocks is None:
             raise FalloffError(f"{self.model.title} has no curve: {self.refused}")
         if at is None:
-            at = self.known
+            at = self.measured
         elif not isinstance(at, (xr.DataArray, xr.Dataset)):
             at = xr.Dataset(coords={"nodes": np.asarray(at, float)})
         curve = self.blocks.band(_x(self.model, at), "cost")

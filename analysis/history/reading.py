@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, importing, samples, store, tables
+from analysis import attributes, csv_tables, importing, samples, store
 from analysis.evidence import verify
 from analysis.points import labels, point, quantity, setting_columns
 from analysis.quoting import quoted
@@ -102,17 +102,17 @@ def of_csv(file: Path, better: str) -> _SourceValues:
     a fact about the session, such as its kernel. Raises FalloffError, with
     the line, if a time or a rate cannot be read, or a value stands twice.
     """
-    table = tables.read(file, "time", "rate", whole=True)
+    table = csv_tables.read(file, "time", "rate", whole=True)
     table = table[table.rate.notna()]
     if table.empty:
         raise FalloffError(f"{file} has no rate")
     try:
-        tables.require_numbers(table, "rate")
-        tables.refuse(table, table.rate <= 0, "column 'rate' has to be above 0")
+        csv_tables.require_numbers(table, "rate")
+        csv_tables.refuse(table, table.rate <= 0, "column 'rate' has to be above 0")
         times = pd.to_datetime(table.time, format="ISO8601", utc=True, errors="coerce")
         is_none = times.isna() | (times.dt.year < _FIRST_YEAR)
         reason = "column 'time' is no date and time in ISO 8601, such as 2026-11-26T09:30,"
-        tables.refuse(table, is_none, reason)
+        csv_tables.refuse(table, is_none, reason)
     except FalloffError as error:
         raise FalloffError(f"{file}: {error}") from None
     node = table.node.astype(str) if "node" in table else pd.Series("", table.index)
@@ -130,7 +130,7 @@ def of_csv(file: Path, better: str) -> _SourceValues:
         }
     )
     twice = rows.duplicated(["session", "what", "node", "block"])
-    tables.refuse(table, twice, f"{file}: a node's block stands twice at one time")
+    csv_tables.refuse(table, twice, f"{file}: a node's block stands twice at one time")
     session = rows.session
     first = table.groupby(session)[[name for name in table if name not in _NO_FACTS]].first()
     facts = {

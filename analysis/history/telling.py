@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from analysis import quoting
-from analysis.history.judging import (
+from analysis.history.changes import (
     EXIT_CODES,
     IN_TIME,
     NO_CHANGE,
@@ -13,8 +13,8 @@ from analysis.history.judging import (
     ClusterChange,
     HistoryVerdict,
 )
-from analysis.statements import known
-from analysis.statistics import sessions
+from analysis.statements import finite
+from analysis.statistics import course_changes
 from analysis.statistics.change import SLOWER
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import counted, few, fixed, listed, number, percent, percent_range
@@ -124,10 +124,12 @@ def _courses(verdict: HistoryVerdict) -> Iterator[str]:
 def promise(verdict: HistoryVerdict) -> str:
     """The most false alarms to expect on an unchanged cluster, as measured at this correlation."""
     among = f" among all {counted(verdict.tests, 'course')} together" if verdict.tests > 1 else ""
-    most = sessions.promised(verdict.alike)
+    most = course_changes.promised(verdict.alike)
     if most is None:
         return f"At such a correlation no limit on false alarms holds{among}."
-    return f"Expect at most {counted(most, 'false alarm')} in {sessions.YEAR} sessions{among}."
+    return (
+        f"Expect at most {counted(most, 'false alarm')} in {course_changes.YEAR} sessions{among}."
+    )
 
 
 def rule(verdict: HistoryVerdict) -> str:
@@ -184,9 +186,9 @@ def as_data(verdict: HistoryVerdict) -> dict:
             "what": course.what,
             "unit": course.unit,
             "nodes": len(course.nodes),
-            "typical": known(course.typical),
-            "sd_between_sessions": known(course.between),
-            "sd_within_a_session": known(course.within),
+            "typical": finite(course.typical),
+            "sd_between_sessions": finite(course.between),
+            "sd_within_a_session": finite(course.within),
         }
         for course in verdict.courses
     ]
@@ -201,7 +203,7 @@ def as_data(verdict: HistoryVerdict) -> dict:
         "sessions_to_name_the_margin": verdict.to_name,
         "sessions_needed": verdict.needed,
         "correlation_of_neighbours": verdict.alike,
-        "false_alarms_a_year": sessions.promised(verdict.alike),
+        "false_alarms_a_year": course_changes.promised(verdict.alike),
         "courses_tested": verdict.tests,
         "changes": changes,
         "bad_nights": bad_nights,

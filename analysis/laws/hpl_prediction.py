@@ -33,33 +33,33 @@ PANELS = 60  # of a case; the correction makes up for the steps of HPL that so f
 DOUBLE = 8  # bytes of a matrix element
 
 
-class Network(NamedTuple):
+class NetworkParameters(NamedTuple):
     """A network as a node sees it: payload bandwidth [B/s] and latency [s]."""
 
     bandwidth: float
     latency: float
 
 
-class Node(NamedTuple):
+class NodeParameters(NamedTuple):
     """A node: its DGEMM `rate` [flop/s], and the `memory` that HPL's matrix fills [B]."""
 
     rate: float
     memory: float
 
 
-class Basis(NamedTuple):
+class PaperCases(NamedTuple):
     """The paper's cases: HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over
     (nodes), and the simulated `efficiency` [1] over (interconnect, nodes); a node's `peak` [flop/s];
     the paper's `node`; and the simulated networks by name."""
 
     cases: xr.Dataset
     peak: float
-    node: Node
-    networks: dict[str, Network]
+    node: NodeParameters
+    networks: dict[str, NetworkParameters]
 
 
 @cache
-def basis() -> Basis:
+def basis() -> PaperCases:
     """The stored cases of the paper's cluster; raises FalloffError if they are missing."""
     runs = [at_only_level(points(store.read(paths.REFERENCE / name)), "block") for name in CASES]
     columns = []
@@ -70,27 +70,31 @@ def basis() -> Basis:
     cases = xr.concat(columns, "nodes", coords="minimal", compat="override", join="outer")
     # Both campaigns contain the paper's largest case.
     cases = cases.drop_duplicates("nodes").sortby("nodes")
-    known = {
-        name: Network(about["bandwidth"]["value"], about["latency"]["value"])
+    networks = {
+        name: NetworkParameters(about["bandwidth"]["value"], about["latency"]["value"])
         for name, about in testbed(runs[0])["network"].items()
         if name in runs[1].interconnect
     }
     largest = cases.sel(nodes=LARGEST)
-    node = Node(float(1e9 * largest.known_rate / LARGEST), float(DOUBLE * largest.N**2 / LARGEST))
-    return Basis(cases, rpeak(runs[0]), node, known)
+    node = NodeParameters(
+        float(1e9 * largest.known_rate / LARGEST), float(DOUBLE * largest.N**2 / LARGEST)
+    )
+    return PaperCases(cases, rpeak(runs[0]), node, networks)
 
 
-def predicted(basis: Basis, network: Network, node: Node | None = None) -> xr.DataArray:
+def predicted(
+    basis: PaperCases, network: NetworkParameters, node: NodeParameters | None = None
+) -> xr.DataArray:
     """HPL's efficiency by the law of its messages over (nodes) [1]: over the peak of the paper's
     nodes, corrected from the simulated networks, or over the DGEMM rate of other nodes."""
     if node is not None and not is_papers(basis, node):
         return _law(on_nodes(basis, node), [network])[0]
     simulated = basis.cases.efficiency
-    known = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
-    *models, model = _law(basis.cases, [*known, network]) * (basis.node.rate / basis.peak)
+    networks = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
+    *models, model = _law(basis.cases, [*networks, network]) * (basis.node.rate / basis.peak)
     models = xr.concat(models, simulated.interconnect)
     distances = sum(
-        np.log([getattr(each, part) / getattr(network, part) for each in known]) ** 2
+        np.log([getattr(other, part) / getattr(network, part) for other in networks]) ** 2
         for part in ("bandwidth", "latency")
     )
     weights = xr.DataArray(1 / np.maximum(distances, SAME), dims="interconnect")
@@ -99,12 +103,12 @@ def predicted(basis: Basis, network: Network, node: Node | None = None) -> xr.Da
     return model * np.exp(correction)
 
 
-def is_papers(basis: Basis, node: Node) -> bool:
+def is_papers(basis: PaperCases, node: NodeParameters) -> bool:
     """Whether a node computes as the paper's."""
     return np.allclose(node, basis.node, rtol=1e-3)
 
 
-def on_nodes(basis: Basis, node: Node) -> xr.Dataset:
+def on_nodes(basis: PaperCases, node: NodeParameters) -> xr.Dataset:
     """The paper's cases on other nodes: each order N grows with the root of a node's memory, and
     `known_rate` with its rate."""
     cases = basis.cases
@@ -113,7 +117,7 @@ def on_nodes(basis: Basis, node: Node) -> xr.Dataset:
     return cases.assign(N=order, known_rate=cases.known_rate * node.rate / basis.node.rate)
 
 
-def _law(cases: xr.Dataset, networks: list[Network]) -> xr.DataArray:
+def _law(cases: xr.Dataset, networks: list[NetworkParameters]) -> xr.DataArray:
     """HPL's rate over the nodes' known rate [1] by the law of its messages, over (interconnect,
     nodes)."""
     bandwidth, latency = np.array(networks).T
@@ -128,10 +132,10 @@ def _law(cases: xr.Dataset, networks: list[Network]) -> xr.DataArray:
 def largest_error() -> float:
     """The largest error [1] in the efficiency of a simulated network when it is predicted from the
     others."""
-    known, errors = basis(), []
-    for name, network in known.networks.items():
-        others = known._replace(cases=known.cases.drop_sel(interconnect=name))
-        truth = known.cases.efficiency.sel(interconnect=name, drop=True)
+    cases, errors = basis(), []
+    for name, network in cases.networks.items():
+        others = cases._replace(cases=cases.cases.drop_sel(interconnect=name))
+        truth = cases.cases.efficiency.sel(interconnect=name, drop=True)
         errors.append(float(np.abs(predicted(others, network) - truth).max()))
     return max(errors)
 
@@ -145,7 +149,7 @@ def error_on_other_nodes() -> float:
     ran = ran.isel(vary=0, drop=True)  # every number of the model at its value
     for name in ran.interconnect.values.tolist():
         cases = ran.sel(interconnect=name, drop=True)
-        network = Network(twin[name].bandwidth.value, twin[name].latency.value)
+        network = NetworkParameters(twin[name].bandwidth.value, twin[name].latency.value)
         law = _law(cases, [network])[0]
         errors.append(float(np.abs(law * cases.known_rate / cases.rate - 1).max()))
     return max(errors)

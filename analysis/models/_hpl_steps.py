@@ -68,8 +68,8 @@ def rows_of_u(pivots: np.ndarray, first: int, block: int, P: int) -> np.ndarray:
     own gives the rest.
     """
     owner = first // block % P
-    found = np.unique(pivots) // block % P
-    rows = np.bincount(found[found != owner], minlength=P)
+    owners = np.unique(pivots) // block % P
+    rows = np.bincount(owners[owners != owner], minlength=P)
     rows[owner] = len(pivots) - rows.sum()
     return rows
 
@@ -390,15 +390,15 @@ def _steps(N: int, NB: int, P: int, Q: int, panels: int) -> list[tuple[Panel, _E
     ranks with the larger message of each meeting in them."""
     blocks = -(-N // NB)
     stride = -(-blocks // panels) // 2 * 2 + 1 if blocks > panels else 1
-    pivots, found = drawn_pivots(N), []
+    pivots, steps = drawn_pivots(N), []
     for turn, first in enumerate(range(stride // 2 * NB, N, stride * NB)):
         step = panel(N, NB, P, Q, first, turn)
         exchanges = [
             (columns, [(a, b, max(there, back)) for a, b, there, back in met])
             for columns, met in swaps(step, P, NB, first, pivots)
         ]
-        found.append((step, exchanges))
-    return found
+        steps.append((step, exchanges))
+    return steps
 
 
 def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANELS) -> np.ndarray:
@@ -469,10 +469,10 @@ def paths(N: int, NB: int, P: int, Q: int, panels: int = PANELS) -> np.ndarray:
     paths. `time` is the largest of many sums, and these are the sums that are largest somewhere on
     a grid of costs. Between the grid's points the time is too short by less than 0.2 %.
     """
-    run, (one, two, three) = (N, NB, P, Q), np.eye(3)
-    each = time(*run, one, two, three, panels)
-    unit = np.divide(each[2], each[:2], out=np.zeros(2), where=each[:2] > 0)
-    alpha, beta = (part.ravel() * one for part, one in zip(np.meshgrid(*_PARTS), unit))
+    run, (alpha_unit, beta_unit, flop_unit) = (N, NB, P, Q), np.eye(3)
+    costs = time(*run, alpha_unit, beta_unit, flop_unit, panels)
+    unit = np.divide(costs[2], costs[:2], out=np.zeros(2), where=costs[:2] > 0)
+    alpha, beta = (part.ravel() * size for part, size in zip(np.meshgrid(*_PARTS), unit))
     steps = _BESIDE * unit
     alphas, betas = [alpha, alpha + steps[0], alpha], [beta, beta, beta + steps[1]]
     here, *beside = time(*run, np.stack(alphas), np.stack(betas), 1.0, panels)

@@ -54,12 +54,12 @@ def _paths(N: int, NB: int, P: int, Q: int, panels: int) -> np.ndarray:
     file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
     with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged
         return np.load(file, allow_pickle=False)
-    found, kept = _hpl_steps.paths(N, NB, P, Q, panels), io.BytesIO()
-    np.save(kept, found)
+    paths, content = _hpl_steps.paths(N, NB, P, Q, panels), io.BytesIO()
+    np.save(content, paths)
     with suppress(OSError):  # it is only quicker
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, kept.getvalue())
-    return found
+        write_whole(file, content.getvalue())
+    return paths
 
 
 @cache

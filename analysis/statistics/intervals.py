@@ -15,7 +15,7 @@ import xarray as xr
 from scipy import stats
 
 Kind = Literal["cost", "rate", "ratio"]
-NAMES: dict[Kind, str] = {"cost": "arithmetic", "rate": "harmonic", "ratio": "geometric"}
+AVERAGES: dict[Kind, str] = {"cost": "arithmetic", "rate": "harmonic", "ratio": "geometric"}
 
 # To the scale on which values of the kind add, and back.
 _SCALES: dict[Kind, tuple[Callable, Callable]] = {

@@ -32,10 +32,10 @@ def judge_repeats(values, margin: float) -> Repeats:
     The answer is no if the whole interval of the variation lies above the margin, and yes if it lies below and there are
     FEWEST values or more. Fewer values can easily miss a rare state.
     """
-    known = finite(values)
-    n, variation = len(known), math.nan
-    if n > 1 and known.mean():
-        variation = float(known.std(ddof=1) / abs(known.mean()))
+    measured = finite(values)
+    n, variation = len(measured), math.nan
+    if n > 1 and measured.mean():
+        variation = float(measured.std(ddof=1) / abs(measured.mean()))
     low, high = variation_interval(variation, n)
     answer = "undecided"
     if low > margin:

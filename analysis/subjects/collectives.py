@@ -4,7 +4,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import points
-from analysis.own_data import COLLECTIVES, NOTEBOOKS
+from analysis.dataset_sections import COLLECTIVES, NOTEBOOKS
 
 _COUNTS = ("nodes", "processes", "ranks_per_node")
 

@@ -104,11 +104,11 @@ def results(dataset: xr.Dataset) -> HplResults:
     cost = (1 / runs.rate).groupby([runs[name] for name in [*ALIKE, "x"]], dropna=False).mean()
     best = cost.reset_index().sort_values("rate").drop_duplicates(PLACE).drop(columns="rate")
     laid_out = _laid_out(dataset, runs.merge(best, on=[*ALIKE, "x"]), count)
-    known = mean_over(
+    known_rate = mean_over(
         laid_out.known_rate, {*laid_out.known_rate.dims} - {"interconnect", "nodes"}, "cost"
     )
     at = {"nodes": runs.x.to_xarray(), "interconnect": runs.interconnect.to_xarray()}
-    runs["share"] = runs.rate / known.sel({name: at[name] for name in known.dims})
+    runs["share"] = runs.rate / known_rate.sel({name: at[name] for name in known_rate.dims})
     notes = [*left_out, *_missing(distinct, runs, laid_out)]
     return HplResults(runs, best, laid_out.assign_attrs(notes=notes))
 
@@ -203,7 +203,7 @@ def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Sta
         if unit(points) == "run":
             verdicts.append(judge_unordered(signed, MARGIN, evidence))
         else:
-            verdicts.append(judge(sum(sign * each for sign, each in signed), MARGIN, evidence))
+            verdicts.append(judge(sum(sign * values for sign, values in signed), MARGIN, evidence))
         places.append((network, against, start, end))
     for place, verdict in zip(places, within_campaign(verdicts)):
         yield _fall(points, *place, verdict)
@@ -295,7 +295,7 @@ def _table(dataset: xr.Dataset) -> pd.DataFrame:
     table = pd.DataFrame({name: chosen[name].values for name in about})
     settings = of_trials(chosen)
     further = [name for name in varying(settings) if name not in (*ALIKE, *_NO_OTHER)]
-    table["settings"] = [", ".join(in_words(each, further)) for each in settings]
+    table["settings"] = [", ".join(in_words(levels, further)) for levels in settings]
     # A campaign's own runs may be on several scales of time.
     table["rate"] = (chosen.hpl_rate * derive.slowed(chosen)).values
     table["time"] = chosen.hpl_time.values
@@ -320,11 +320,11 @@ def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset
         interconnect=[*attributes.names_by_rate(dataset, best.interconnect)]
     )
     laid_out.nodes.attrs = {"units": "1", "long_name": count}
-    known = derive.known_rate(attributes.testbed(dataset), laid_out.rate, laid_out.rpeak)
-    share = laid_out.rate / known
-    if known.attrs["of"].startswith("n times") and laid_out.sizes["nodes"] == 1:
+    known_rate = derive.known_rate(attributes.testbed(dataset), laid_out.rate, laid_out.rpeak)
+    share = laid_out.rate / known_rate
+    if known_rate.attrs["of"].startswith("n times") and laid_out.sizes["nodes"] == 1:
         share = np.nan * share
-    laid_out = laid_out.assign(known_rate=known, share=share.assign_attrs(known.attrs))
+    laid_out = laid_out.assign(known_rate=known_rate, share=share.assign_attrs(known_rate.attrs))
     described = attributes.with_unknown_network(dataset)
     return laid_out.assign_coords(evidence=str(dataset.evidence.values[0])).assign_attrs(
         {**dataset.attrs, "interconnects": described, "repeats": repeats}

@@ -61,14 +61,14 @@ def predictions(points: xr.Dataset) -> pd.DataFrame:
     `seen` and `most` nodes, by (interconnect, law); empty where there are too few node counts."""
     columns = ["interconnect", "law", "error", "low", "high", "blocks", "seen", "most"]
     efficiency = _efficiency(points)
-    known = efficiency.dropna("nodes", how="all").nodes.values
-    most = int(max(known, default=0))
-    seen = int(max((n for n in known if n <= SEEN * most), default=0))
+    counts = efficiency.dropna("nodes", how="all").nodes.values
+    most = int(max(counts, default=0))
+    seen = int(max((n for n in counts if n <= SEEN * most), default=0))
     try:
-        found = held_out(efficiency, seen, most).assign(seen=seen, most=most)
+        errors = held_out(efficiency, seen, most).assign(seen=seen, most=most)
     except FalloffError:
-        found = pd.DataFrame(columns=columns)
-    return found.set_index(columns[:2])
+        errors = pd.DataFrame(columns=columns)
+    return errors.set_index(columns[:2])
 
 
 def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
@@ -113,15 +113,15 @@ def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
         networks.setdefault(CALLED[law.model.name], []).append(names[network])
     if not networks:
         return f"**Which law the efficiency follows cannot be said**: {NO_LAW}."
-    told = "; ".join(f"{law} for {listed(who)}" for law, who in networks.items())
-    return f"**The law that the points support best**: {told}."
+    laws = "; ".join(f"{law} for {listed(who)}" for law, who in networks.items())
+    return f"**The law that the points support best**: {laws}."
 
 
 def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhibit.Table:
     """Every law of every network: its weight, its parameters, how far it misses, and what it predicts."""
     names, rows, count = names_in_text(points), [], derive.counted_in(points)
-    for network, each in laws.by_level.items():
-        for law in each:
+    for network, fits in laws.by_level.items():
+        for law in fits:
             error = predicted.error.get((network, law.model.name), np.nan)
             rows.append(
                 (

@@ -73,12 +73,12 @@ def mean_collapse(collapse: xr.DataArray) -> tuple[float, float, float]:
 
     Infinite where it does in no block; unknown (NaN) where some blocks collapse and others do not, or no trial decides.
     """
-    known = collapse.dropna("block")
-    if not known.size or np.isinf(known).any() and not np.isinf(known).all():
+    decided = collapse.dropna("block")
+    if not decided.size or np.isinf(decided).any() and not np.isinf(decided).all():
         return np.nan, np.nan, np.nan
-    if np.isinf(known).all():
+    if np.isinf(decided).all():
         return np.inf, np.nan, np.nan
-    means = over_blocks(known, "ratio")
+    means = over_blocks(decided, "ratio")
     return float(means["mean"]), float(means.low), float(means.high)
 
 
@@ -91,10 +91,10 @@ def growth_with_buffer(collapse: xr.DataArray) -> tuple[float, float, float]:
     """
     slopes = []
     for block in collapse.transpose("block", "buffer_bytes").values:
-        known = np.isfinite(block)
-        if known.sum() >= 2:
-            buffers = np.log2(collapse.buffer_bytes.values[known])
-            slopes.append(np.polyfit(buffers, np.log2(block[known]), 1)[0])
+        is_finite = np.isfinite(block)
+        if is_finite.sum() >= 2:
+            buffers = np.log2(collapse.buffer_bytes.values[is_finite])
+            slopes.append(np.polyfit(buffers, np.log2(block[is_finite]), 1)[0])
     if not slopes:
         return np.nan, np.nan, np.nan
     mean, low, high = t_interval(slopes)

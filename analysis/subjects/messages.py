@@ -7,8 +7,8 @@ import pandas as pd
 import xarray as xr
 
 from analysis import points
-from analysis.fitting.pieces import FLOOR, Piece, Value, split
-from analysis.own_data import MESSAGES, NOTEBOOKS
+from analysis.dataset_sections import MESSAGES, NOTEBOOKS
+from analysis.fitting.piecewise import FLOOR, Piece, Value, split
 from analysis.statistics.intervals import average, over_blocks
 from analysis.statistics.reversals import reversals
 
@@ -19,7 +19,7 @@ _NONE = (np.nan,) * 3
 
 
 @dataclass(frozen=True)
-class Line:
+class MessageTimes:
     """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change their protocol with the size.
 
     `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1] is
@@ -49,14 +49,14 @@ def tables(dataset: xr.Dataset) -> xr.Dataset:
     trials = table.drop_duplicates("trial").set_index("trial")
     table["run"] = table.trial.map(trials.groupby("series").cumcount() + 1)
     wide = table.pivot(index=["run", "series", "size"], columns="quantity", values="value")
-    found = wide.reindex(columns=list(NOTEBOOKS[MESSAGES])).to_xarray()
-    found = found.rename(message_time="time", message_bandwidth="bandwidth")
+    messages = wide.reindex(columns=list(NOTEBOOKS[MESSAGES])).to_xarray()
+    messages = messages.rename(message_time="time", message_bandwidth="bandwidth")
     about = table.drop_duplicates("series").set_index("series")
-    found = found.sel(series=about.index.values)
-    return found.assign_coords(network=("series", about.network.values))
+    messages = messages.sel(series=about.index.values)
+    return messages.assign_coords(network=("series", about.network.values))
 
 
-def lines(messages: xr.Dataset) -> dict[str, Line]:
+def lines(messages: xr.Dataset) -> dict[str, MessageTimes]:
     """The line by size of each series with times, from messages as `tables` returns them."""
     times = {
         series: messages.time.sel(series=series).dropna("size", how="all").dropna("run", how="all")
@@ -71,11 +71,11 @@ def best_bandwidths(messages: xr.Dataset) -> pd.DataFrame:
     """The highest mean bandwidth [B/s] of each series that has any, with the 95 % t interval over its tables: columns
     `series`, `size` [B], `mean`, `low`, `high`, `runs`. On a network that is not known there is no interval."""
     rates = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block")
-    found = over_blocks(rates, "rate").rename(blocks="runs")
+    means = over_blocks(rates, "rate").rename(blocks="runs")
     for end in ("low", "high"):
-        found[end] = found[end].where(found.network != "")
-    found = found.isel(series=np.flatnonzero(found["mean"].notnull().any("size")))
-    best = found.isel(size=found["mean"].fillna(0).argmax("size"))
+        means[end] = means[end].where(means.network != "")
+    means = means.isel(series=np.flatnonzero(means["mean"].notnull().any("size")))
+    best = means.isel(size=means["mean"].fillna(0).argmax("size"))
     return best.to_dataframe().reset_index()[["series", "size", "mean", "low", "high", "runs"]]
 
 
@@ -94,7 +94,7 @@ def dips(messages: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["series", "start", "end", "fall", "runs"])
 
 
-def _line(time: xr.DataArray) -> Line:
+def _line(time: xr.DataArray) -> MessageTimes:
     """The line of one series' times over (run, size)."""
     size, table = time["size"].values.astype(float), time.values
     table = np.where(table > 0, table, np.nan)
@@ -105,7 +105,7 @@ def _line(time: xr.DataArray) -> Line:
     is_known = bool(time.network.item())
     short = short if is_known else (short[0], np.nan, np.nan)
     if len(size) < 2:
-        return Line((), short, _NONE, np.inf, short, len(table))
+        return MessageTimes((), short, _NONE, np.inf, short, len(table))
     times = {at: column[column > 0].tolist() for at, column in zip(size.tolist(), table.T)}
     pieces = tuple(split(times))
     off = np.array(
@@ -116,7 +116,7 @@ def _line(time: xr.DataArray) -> Line:
     per_byte = _ends(pieces[-1].per_byte, is_known)
     misses = float(np.abs(off).max()) if min(latency[0], per_byte[0]) > 0 else np.inf
     value, low, high = 1 / np.array(per_byte)
-    return Line(pieces, latency, (value, high, low), misses, short, len(table))
+    return MessageTimes(pieces, latency, (value, high, low), misses, short, len(table))
 
 
 def _ends(value: Value, is_known: bool) -> tuple[float, float, float]:

@@ -87,9 +87,9 @@ def stamps(points: xr.Dataset) -> xr.DataArray:
     limit, so the shaper counts wrongly. Empty if there is no limit or no reading.
     """
     mean = mean_over(points.total, "block", "rate")
-    known = mean.notnull() & points.limit.notnull()
+    is_known = mean.notnull() & points.limit.notnull()
     bound = xr.where(mean >= FULL * points.full, LINK_BOUND, HOST_BOUND)
-    return xr.where(mean > EXCESS * points.limit, SHAPER, bound).where(known, "")
+    return xr.where(mean > EXCESS * points.limit, SHAPER, bound).where(is_known, "")
 
 
 def goodput_over_mtu(

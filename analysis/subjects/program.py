@@ -24,7 +24,7 @@ from analysis.statements import (
     of_every_point,
     value,
 )
-from analysis.statistics import design as designs
+from analysis.statistics import design
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import judge
 from analysis.what_if import IDEAL
@@ -77,14 +77,14 @@ def replayed(emulated: xr.Dataset, replays: xr.Dataset | None) -> xr.Dataset:
 def slower(times: xr.Dataset, recorded: Mapping[int, Recording]) -> dict[str, float]:
     """How many times as long as in the recordings, by number of ranks, a program's ranks computed on each network, as
     "gige 8": processor time varies with what else a machine does."""
-    means, found = times["mean"].mean("block"), {}
+    means, ratios = times["mean"].mean("block"), {}
     for nodes, ranks in recorded.items():
-        own = sum(call.seconds for calls in ranks for call in calls) / len(ranks)
+        computed = sum(call.seconds for calls in ranks for call in calls) / len(ranks)
         for network in times.interconnect.values.tolist():
             took = means.sel(interconnect=network, nodes=nodes).item()
-            if np.isfinite(took) and own > 0:
-                found[f"{network} {nodes}"] = round(took / own, 3)
-    return found
+            if np.isfinite(took) and computed > 0:
+                ratios[f"{network} {nodes}"] = round(took / computed, 3)
+    return ratios
 
 
 def factors(means: xr.Dataset) -> xr.Dataset:
@@ -94,13 +94,13 @@ def factors(means: xr.Dataset) -> xr.Dataset:
     that over the time with it. Ranks are taken to compute as long on each network as on `IDEAL`, the network without cost.
     """
     ideal, real = means.sel(interconnect=IDEAL, drop=True), means.time.drop_sel(interconnect=IDEAL)
-    found = {
+    by_name = {
         "load_balance": xr.ones_like(real) * (ideal["mean"] / ideal.most),
         "serialisation": xr.ones_like(real) * (ideal.most / ideal.time),
         "transfer": ideal.time / real,
         "parallel": ideal["mean"] / real,
     }
-    return xr.Dataset({name: values.transpose(*real.dims) for name, values in found.items()})
+    return xr.Dataset({name: values.transpose(*real.dims) for name, values in by_name.items()})
 
 
 def shares(factors: xr.Dataset) -> xr.Dataset:
@@ -118,7 +118,7 @@ def shares(factors: xr.Dataset) -> xr.Dataset:
 def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     """What each program's transfer efficiency loses on each network from the fewest nodes to the most; primary is the largest
     fall of a program. The `times` are those of the runs."""
-    names, margin = short_names(runs), designs.read(runs).margin
+    names, margin = short_names(runs), design.read(runs).margin
     kind = "Program" if evidence_of(runs) == "simulated" else "The emulated program"
     statements = []
     for program in times.program.values.tolist():

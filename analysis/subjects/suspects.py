@@ -52,7 +52,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkFamilies:
     """All families on one interconnect by quantity, and the matrices of losses [1] over (sender,
     receiver), means over the blocks."""
 
@@ -78,7 +78,7 @@ class Suspects:
     blocks: int
     tolerance: float
     smallest: float
-    networks: tuple[Network, ...]
+    networks: tuple[NetworkFamilies, ...]
 
 
 def compare(runs: xr.Dataset) -> Suspects:
@@ -148,8 +148,8 @@ def host_names(hosts: str) -> list[str]:
 def _switches(dataset: xr.Dataset, hosts: tuple[str, ...]) -> tuple[str, ...]:
     """The nearest switch of each node in the last session, by the first part of its name; empty
     unless all are known."""
-    told = (sessions(dataset) or [{}])[-1].get("slurm", {}).get("switches", {})
-    nearest = {host.split(".")[0]: above[0] for host, above in told.items() if above}
+    above_host = (sessions(dataset) or [{}])[-1].get("slurm", {}).get("switches", {})
+    nearest = {host.split(".")[0]: above[0] for host, above in above_host.items() if above}
     names = tuple(nearest.get(host.split(".")[0], "") for host in hosts)
     return names if all(names) else ()
 
@@ -161,11 +161,11 @@ def _level(speeds: np.ndarray, switches: tuple[str, ...]) -> np.ndarray:
     apart = ~np.eye(speeds.shape[1], dtype=bool)
     names = np.array(switches or [""] * speeds.shape[1])
     crosses = names[:, None] != names[None, :]
-    found = speeds.copy()
+    level = speeds.copy()
     for cells in (apart & crosses, apart & ~crosses):
         if cells.any():
-            found[:, cells] -= np.nanmedian(found[:, cells], axis=1, keepdims=True)
-    return found
+            level[:, cells] -= np.nanmedian(level[:, cells], axis=1, keepdims=True)
+    return level
 
 
 def _network(
@@ -174,7 +174,7 @@ def _network(
     places: np.ndarray,
     switches: tuple[str, ...],
     limits: tuple[float, int, float, float],
-) -> Network:
+) -> NetworkFamilies:
     """All families of one interconnect; `limits` are its level, the number of all members that share it, and the design's
     tolerance and smallest loss."""
     blocks, n = places.shape
@@ -203,7 +203,7 @@ def _network(
         rated[PATH] = (both_ways, paths[:, *np.transpose(both_ways)], bandwidth)
         rated[PATH_ANSWER] = (once, paths_answer[:, *np.transpose(once)], latency)
     level, count, tolerance, smallest = limits
-    shared = outliers.level_of_family([each for _, each, _ in rated.values()], level, tolerance)
+    shared = outliers.level_of_family([losses for _, losses, _ in rated.values()], level, tolerance)
     judged = level / count, shared, tolerance, smallest
     families = {
         quantity: Family(members, typical, outliers.compare(losses, members, *judged))
@@ -211,8 +211,8 @@ def _network(
     }
     with warnings.catch_warnings():  # of pairs that never met the mean is NaN
         warnings.simplefilter("ignore", RuntimeWarning)
-        losses = [outliers.share(-np.nanmean(each, axis=0)) for each in (rates, answers)]
-    return Network(name, families, *losses)
+        losses = [outliers.share(-np.nanmean(speeds, axis=0)) for speeds in (rates, answers)]
+    return NetworkFamilies(name, families, *losses)
 
 
 def _have_all_met(trials: xr.Dataset, n: int) -> bool:
@@ -221,7 +221,7 @@ def _have_all_met(trials: xr.Dataset, n: int) -> bool:
     return bool((met >= n * (n - 1)).all())
 
 
-def families(study: Suspects) -> Iterator[tuple[Network, str, Family]]:
+def families(study: Suspects) -> Iterator[tuple[NetworkFamilies, str, Family]]:
     """Each family with its network and quantity."""
     for network in study.networks:
         for quantity, family in network.families.items():
@@ -235,7 +235,7 @@ def planted(study: Suspects, quantity: str) -> set[str]:
     return {study.hosts[number - 1] for number in numbers if number <= len(study.hosts)}
 
 
-def accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
+def accusations(study: Suspects, network: NetworkFamilies, where: str) -> Iterator[str]:
     """The slower members of a network and their likely faults, a sentence each (Markdown); `where` names it."""
     basis = counted(study.blocks, "block")
     if study.blocks > 1:
@@ -246,7 +246,7 @@ def accusations(study: Suspects, network: Network, where: str) -> Iterator[str]:
     for node in dict.fromkeys(named):
         name = study.hosts[node]
         slow = [quantity for quantity in of_node if node in families[quantity].found.slower]
-        slower = f"it {listed([_loss(network, one, node) for one in slow])} slower than the median"
+        slower = f"it {listed([_loss(network, quantity, node) for quantity in slow])} slower than the median"
         is_node = COMPUTE in slow or MEMORY in slow
         port = f" on switch {study.switches[node]}" if study.switches else ""
         what = f"Node {name}" if is_node else f"The link or the switch port{port} of node {name}"
@@ -311,10 +311,10 @@ def _shared_link(study: Suspects, family: Family) -> str:
     return f"**{count} of the {len(slower)} slow paths lead {ends}**: suspect their link."
 
 
-def _loss(network: Network, quantity: str, index: int) -> str:
-    found = network.families[quantity].found
-    ends = percent_range((found.low[index], found.high[index]))
-    return f"{QUANTITIES[quantity][1]} {percent(found.mean[index])} (interval {ends})"
+def _loss(network: NetworkFamilies, quantity: str, index: int) -> str:
+    comparison = network.families[quantity].found
+    ends = percent_range((comparison.low[index], comparison.high[index]))
+    return f"{QUANTITIES[quantity][1]} {percent(comparison.mean[index])} (interval {ends})"
 
 
 def member(study: Suspects, family: Family, index: int) -> str:
@@ -327,5 +327,5 @@ def largest(losses: np.ndarray, several: int) -> np.ndarray:
     size = -(-len(losses) // several)
     padded = np.full((size * several,) * 2, -np.inf)
     padded[: len(losses), : len(losses)] = np.where(np.isnan(losses), -np.inf, losses)
-    found = padded.reshape(size, several, size, several).max(axis=(1, 3))
-    return np.where(np.isinf(found), np.nan, found)
+    squares = padded.reshape(size, several, size, several).max(axis=(1, 3))
+    return np.where(np.isinf(squares), np.nan, squares)

@@ -123,10 +123,10 @@ def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
     Raises FalloffError if there is no token trial.
     """
     dataset = dataset.reset_coords()  # else each step carries all of a trial's settings along
-    each = dataset.token_throughput.where(strays != 1)
+    throughput = dataset.token_throughput.where(strays != 1)
     round_trip = dataset.token_round_trip.where(strays != 1).mean(["pair", "run"])
-    whole = each.notnull().sum("pair") == dataset.pairs
-    runs = _laid_out(dataset, each.sum("pair").where(whole), "run")
+    whole = throughput.notnull().sum("pair") == dataset.pairs
+    runs = _laid_out(dataset, throughput.sum("pair").where(whole), "run")
     limit = _limits(dataset, runs)
     # One exchange of each pair may have begun before the window and still be counted in it.
     window = settings(dataset)["window_s"]

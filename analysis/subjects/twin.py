@@ -14,7 +14,7 @@ import xarray as xr
 
 from analysis import attributes
 from analysis.derive import slowed
-from analysis.fitting.pieces import MOST_PIECES, Piece, Value, split
+from analysis.fitting.piecewise import MOST_PIECES, Piece, Value, split
 from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
@@ -37,7 +37,7 @@ LOADED = 0.05  # by so much several pairs at once must slow down long messages, 
 
 
 @dataclass(frozen=True)
-class Link:
+class FittedLink:
     """A network as its messages show it: `latency` [s], `bandwidth` [B/s] of long messages, the pieces of the fitted curve.
 
     `misfit` is the largest part by which a mean time differs from the fitted one; `sizes` [B] are those measured. `load` are the latency's factors by the number of nodes that exchange messages at once, empty where long
@@ -63,7 +63,7 @@ class Twin:
     campaigns: tuple[str, ...]
     rate: Value
     rate_source: str
-    links: Mapping[str, Link]
+    links: Mapping[str, FittedLink]
     refused: Mapping[str, str]
     faster: tuple[float, ...] = ()
 
@@ -74,7 +74,7 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
     Raises FalloffError where they are of several kinds of evidence or several clusters, lack a compute rate, or no network can be
     fitted.
     """
-    evidence = sorted({kind for each in datasets for kind in each.evidence.values.tolist()})
+    evidence = sorted({kind for dataset in datasets for kind in dataset.evidence.values.tolist()})
     if len(evidence) > 1:
         raise FalloffError(
             f"the campaigns mix evidence ({', '.join(evidence)}): name campaigns of one kind"
@@ -103,13 +103,13 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
             reasons or "no campaign has messages by size (`falloff run twin_tokens` measures them)"
         )
         raise FalloffError(f"no network can be fitted. {what}")
-    names = tuple(dict.fromkeys(each.attrs["campaign"] for each in datasets))
+    names = tuple(dict.fromkeys(dataset.attrs["campaign"] for dataset in datasets))
     return Twin(evidence[0], names, rate, source, links, refused, tuple(faster))
 
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
     """A testbed that extends another is the same cluster; of imported outputs the user says so by naming them."""
-    testbeds = [attributes.testbed(each) for each in datasets]
+    testbeds = [attributes.testbed(dataset) for dataset in datasets]
     testbeds = [testbed for testbed in testbeds if testbed["kind"] != IMPORTED]
     names = [testbed.get("extends", testbed["name"]) for testbed in testbeds]
     if len(set(names)) > 1:
@@ -137,8 +137,8 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
                 and trials.sizes["trial"]
                 and attributes.testbed(dataset).get("kind") == IMPORTED
             ):
-                if found := _of_import(dataset):
-                    return found
+                if rate_and_source := _of_import(dataset):
+                    return rate_and_source
                 continue
             if reading == "hpl_rate":
                 trials = trials.isel(trial=np.flatnonzero(trials.nodes.values == 1))
@@ -179,7 +179,7 @@ def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
             rows.append((campaign, network, "", *row))
         columns = (files.message_size, files.message_time)
         for levels, sizes, times in zip(
-            of_trials(files), *(each.values.tolist() for each in columns)
+            of_trials(files), *(column.values.tolist() for column in columns)
         ):
             network = levels.pop("interconnect", "")
             settings = ", ".join(in_words(levels, sorted(levels)))
@@ -205,7 +205,7 @@ def _under_load(times: pd.DataFrame) -> dict[int, float]:
     return {}
 
 
-def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Link:
+def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> FittedLink:
     """Fit pieces to times [s] by size [B]; raises FalloffError with the reason where the fit is no description."""
     sizes = sorted(times)
     if len(sizes) < LEAST_SIZES:
@@ -233,11 +233,11 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Li
             f"its bandwidth is known to ±{percent(half, 0)} only (±{percent(HALF_WIDTH, 0)} is allowed): run more blocks"
         )
     bandwidth = Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
-    return Link(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
+    return FittedLink(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
 
 
 def what_ifs(
-    link: Link, name: str, short: str, nodes: int, faster: Sequence[float] = ()
+    link: FittedLink, name: str, short: str, nodes: int, faster: Sequence[float] = ()
 ) -> dict[str, tuple[str, dict]]:
     """Networks that are not there, by name: what is said of each, and what differs from the fitted one.
 
@@ -291,7 +291,7 @@ timeout_s = 1800
 
 
 @dataclass(frozen=True)
-class Job:
+class HplJob:
     """HPL as it was run: processes on each node, the matrix there [B], and NB."""
 
     ranks_per_node: int
@@ -300,7 +300,7 @@ class Job:
 
 
 def description(
-    twin: Twin, name: str, nodes: int, shorts: Mapping[str, str], job: Job | None = None
+    twin: Twin, name: str, nodes: int, shorts: Mapping[str, str], job: HplJob | None = None
 ) -> str:
     """The twin as a file of data/testbeds, with the networks of `what_ifs` and one without cost; `nodes` is how many
     the largest job has. With `job` every campaign of HPL runs so there."""
@@ -335,7 +335,7 @@ def description(
     return head + "".join(networks.values())
 
 
-def _of_job(job: Job | None) -> str:
+def _of_job(job: HplJob | None) -> str:
     if not job:
         return ""
     return (
@@ -354,7 +354,7 @@ def _ideal() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _network(name: str, words: str, link: Link, changed: Mapping) -> str:
+def _network(name: str, words: str, link: FittedLink, changed: Mapping) -> str:
     sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
     source = f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
     source = f"what if: {words}" if changed else source
@@ -376,7 +376,7 @@ def _network(name: str, words: str, link: Link, changed: Mapping) -> str:
     return "\n".join(lines) + "\n"
 
 
-def by_size(link: Link) -> list[list[float]]:
+def by_size(link: FittedLink) -> list[list[float]]:
     """For each piece the size from which on it holds [B] and the factors of latency and bandwidth, as the simulator can have them.
 
     An offset below 0 is a burst that an idle link lets pass at once and no latency: the short messages' stays. No message is

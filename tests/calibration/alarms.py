@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from analysis.history.judging import Course, split
-from analysis.statistics import sessions as rule
+from analysis.history.changes import Course, split
+from analysis.statistics import course_changes
 
 NORMAL, HEAVY, BAD, ALIKE = "normal", "heavy tails", "bad nights", "neighbours alike"
 _OFTEN_BAD, _WORSE = 0.1, 5  # the share of nights that scatter so much more
@@ -26,7 +26,7 @@ def year(
     session_sd: float,
     kind: str,
     within: float,
-    sessions: int = rule.YEAR,
+    sessions: int = course_changes.YEAR,
 ) -> np.ndarray:
     """Log speeds (sessions, nodes) of an unchanged cluster; `within` is the standard deviation of a session's mean
     within it."""
@@ -61,9 +61,9 @@ def alarms(values: np.ndarray) -> int:
     """How many changes are named in a cluster's year; a change that several nodes share counts several times."""
     weights, count = np.ones(len(values)), 0
     for courses in tested(values):
-        threshold = rule.log_threshold(2 * len(courses))
-        alike = rule.correlation(courses)
-        count += sum(map(len, rule.courses(courses, weights, threshold, alike)))
+        threshold = course_changes.log_threshold(2 * len(courses))
+        alike = course_changes.correlation(courses)
+        count += sum(map(len, course_changes.courses(courses, weights, threshold, alike)))
     return count
 
 
@@ -96,7 +96,9 @@ def simulate_losses(settings: Mapping) -> pd.DataFrame:
         own = random.normal(0, np.hypot(sd, within), (sizes["years_of_losses"], total))
         own[:, _BEFORE:] += np.log1p(-loss)
         courses = 1 if where == "all" else int(nodes)
-        named = rule.alarms(own, np.ones(total), rule.log_threshold(2 * courses))
+        named = course_changes.alarms(
+            own, np.ones(total), course_changes.log_threshold(2 * courses)
+        )
         took = np.where(named >= _BEFORE, named - _BEFORE + 1.0, np.inf)
         median, most = np.quantile(took, (0.5, 0.9), method="higher")
         row = {"nodes": int(nodes), "session_sd": sd, "loss": loss, "where": where}
@@ -112,7 +114,7 @@ def simulate_intervals(settings: Mapping) -> pd.DataFrame:
     Only losses that are named once have intervals; `named` is their share.
     """
     sizes, rows = settings["history"]["intervals"], list[dict]()
-    threshold = rule.log_threshold(2 * sizes["nodes"])
+    threshold = course_changes.log_threshold(2 * sizes["nodes"])
     cells = itertools.product(sizes["kinds"], sizes["after"], sizes["losses"])
     for kind, after, loss in cells:
         random = np.random.default_rng([settings["seed"], 6, len(rows)])
@@ -120,7 +122,7 @@ def simulate_intervals(settings: Mapping) -> pd.DataFrame:
         for _ in range(sizes["courses"]):
             values = 0.01 * scatter(random, (_BEFORE + after,), kind)
             values[_BEFORE:] -= 0.01 * loss
-            if len(found := rule.course(values, None, threshold)) == 1:
+            if len(found := course_changes.course(values, None, threshold)) == 1:
                 (shift,) = found
                 size.append(shift.ends[0] <= -0.01 * loss <= shift.ends[1])
                 date.append(shift.low <= _BEFORE <= shift.high)

@@ -7,10 +7,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import (
+    dataset_sections,
     exhibit,
     importing,
     notebooks,
-    own_data,
     paths,
     store,
     style,
@@ -22,42 +22,42 @@ from analysis.subjects import hpl_points
 MOST_FILES = 8  # of which every reading is printed
 
 
-def kept(found: Import, out: Path | None) -> str:
-    """Keep an import in the folder `out`, by default in data/raw, with its dataset (*.nc) and
-    figures; return what was seen and what it shows, for a terminal."""
-    folder = importing.keep(found, out or paths.RAW)
+def save(imported: Import, out: Path | None) -> str:
+    """Save an import in the folder `out`, by default in data/raw, with its dataset (*.nc) and figures; return a
+    summary for a terminal."""
+    folder = importing.keep(imported, out or paths.RAW)
     dataset = store.read(folder)
     file = (out or paths.DATASETS) / f"{folder.name}.nc"
     store.save(dataset, file)
     listed = importing.summary(dataset)
     few = dataset.sizes["trial"] <= MOST_FILES
     head = listed if few else _with_refusals(dataset, listed)
-    said, figures = shown(dataset)
+    texts, figures = shown(dataset)
     beside = out / "figures" / folder.name if out else file.with_suffix("")
     files = style.save_all(figures, beside) if figures else {}
     where = [f"Transcripts: {folder}", f"Dataset: {file}"]
     where += [f"Figure: {figure}" for figure in files.values()]
-    parts = [head, importing.structure(found) if not few else "", *said, "\n".join(where)]
-    if out and own_data.sections(dataset):
+    parts = [head, importing.structure(imported) if not few else "", *texts, "\n".join(where)]
+    if out and dataset_sections.of(dataset):
         parts.append(f"`falloff report --data {out} --out report` makes a report of it.")
     return "\n\n".join(filter(None, parts))
 
 
 def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
-    """What a dataset shows: texts for a terminal, and figures by name.
+    """The texts for a terminal and the figures by name that notebooks make of a dataset.
 
     Raises FalloffError if it is one of HPL and no result can be used.
     """
     texts, figures = [], {}
-    sections = own_data.sections(dataset)
+    sections = dataset_sections.of(dataset)
     if dataset.attrs["campaign"] == "hpl":
-        sections = dict.fromkeys([own_data.HPL, *sections])
+        sections = dict.fromkeys([dataset_sections.HPL, *sections])
     for notebook in sections:
         text, drawn = _of_notebook(notebook, dataset)
         texts.append(text)
         figures |= drawn
     is_open = (dataset.interconnect.values == "") & (dataset.status.values == "ok")
-    if {own_data.MESSAGES, own_data.STREAMS} & {*sections} and is_open.sum() > 1:
+    if {dataset_sections.MESSAGES, dataset_sections.STREAMS} & {*sections} and is_open.sum() > 1:
         texts.append(hpl_points.NO_NETWORK)
     return texts, figures
 
@@ -78,7 +78,7 @@ def _of_notebook(name: str, dataset: xr.Dataset) -> tuple[str, dict[str, Figure]
 
 
 def _plain(statements) -> str:
-    return _unquoted("\n".join(str(one).replace("**", "") for one in statements))
+    return _unquoted("\n".join(str(statement).replace("**", "") for statement in statements))
 
 
 def _unquoted(text: str) -> str:

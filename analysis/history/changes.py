@@ -14,10 +14,10 @@ import numpy as np
 
 from analysis.comparison import differing_facts
 from analysis.history.reading import History
-from analysis.statistics import sessions as rule
+from analysis.statistics import course_changes
 from analysis.statistics.change import FASTER, SLOWER
+from analysis.statistics.course_changes import Shift
 from analysis.statistics.judgement import UNDECIDED, log_margin
-from analysis.statistics.sessions import Shift
 
 NO_CHANGE = "no change"
 EXIT_CODES = {NO_CHANGE: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
@@ -174,8 +174,8 @@ def judge(
     shifts, placed = list[tuple[_Part, Shift]](), list[ClusterChange]()
     for group in groups:
         course = courses[group.course]
-        weights = rule.session_weights(course.blocks, course.between**2, course.within**2)
-        by_part = rule.courses(group.values, weights, group.threshold, group.alike)
+        weights = course_changes.session_weights(course.blocks, course.between**2, course.within**2)
+        by_part = course_changes.courses(group.values, weights, group.threshold, group.alike)
         for part, shifts_of_part in zip(group.parts, by_part):
             for shift in shifts_of_part:
                 shifts.append((part, shift))
@@ -211,9 +211,9 @@ def courses_of(history: History) -> Iterator[Course]:
         values = of_session.mean().unstack().reindex(index=range(total), columns=list(nodes))
         counts = of_session.count().groupby("session").median().reindex(range(total))
         unit, lower = history.units[what]
-        early = rows[rows.session.isin(sorted(rows.session.unique())[: rule.LEARNT])]
+        early = rows[rows.session.isin(sorted(rows.session.unique())[: course_changes.LEARNT])]
         parts = [
-            rule.variances(of_node.log.to_numpy(), of_node.session.to_numpy())
+            course_changes.variances(of_node.log.to_numpy(), of_node.session.to_numpy())
             for _, of_node in list(early.groupby("node", sort=False))[:100]
         ]
         between, within = np.sqrt(_middle(np.array(parts).T)) if parts else (np.nan, np.nan)
@@ -263,7 +263,7 @@ def _levels(values: np.ndarray) -> np.ndarray:
     for place, column in enumerate(values.T):
         measured = np.flatnonzero(np.isfinite(column))
         if len(measured):
-            levels[place] = np.nanmedian(column[measured[0] :][: rule.WINDOW])
+            levels[place] = np.nanmedian(column[measured[0] :][: course_changes.WINDOW])
     return levels
 
 
@@ -286,8 +286,8 @@ def _groups(parts: Sequence[_Part], courses: int) -> Iterator[_Group]:
             ]
             if group:
                 values = np.array([part.values for part in group])
-                threshold = rule.log_threshold(share * halves)
-                yield _Group(number, group, values, threshold, rule.correlation(values))
+                threshold = course_changes.log_threshold(share * halves)
+                yield _Group(number, group, values, threshold, course_changes.correlation(values))
 
 
 def _placed(course: Course, part: _Part, shift: Shift) -> Iterator[ClusterChange]:
@@ -426,10 +426,10 @@ def _bad_nights(
     sizes: dict[int, list[tuple[_Part, float]]] = {}
     for part in single:
         of_part = [shift for other, shift in shifts if other is part]
-        rest = part.values - rule.fitted(len(part.values), part.values, of_part)
-        outlying = rule.outlying(rest, tests)
+        rest = part.values - course_changes.fitted(len(part.values), part.values, of_part)
+        outlying = course_changes.outlying(rest, tests)
         # Of a run at the end, nobody knows yet whether it is a change.
-        ended = len(rest) - rule.LEAST_AFTER + 1
+        ended = len(rest) - course_changes.LEAST_AFTER + 1
         for night in outlying.tolist():
             has_neighbour = {night - 1, night + 1} & {*outlying.tolist()}
             if not has_neighbour or night >= ended:
@@ -451,7 +451,7 @@ def _power(
     answers, since = [], max((c.shift.last for c in changes if not c.nodes), default=0)
 
     def names_in_time(sessions: int) -> bool:
-        to_name = rule.sessions_to_name(loss, sd, sessions, threshold)
+        to_name = course_changes.sessions_to_name(loss, sd, sessions, threshold)
         return to_name is not None and to_name <= IN_TIME
 
     for group in groups:
@@ -463,8 +463,12 @@ def _power(
             answers.append((None, LEAST_KNOWN - have))
             continue
         least = max(have, LEAST_KNOWN)
-        now = rule.sessions_to_name(loss, sd, have, threshold) if have >= LEAST_KNOWN else None
-        until = next(filter(names_in_time, range(least, max(rule.YEAR, least + 1))), None)
+        now = (
+            course_changes.sessions_to_name(loss, sd, have, threshold)
+            if have >= LEAST_KNOWN
+            else None
+        )
+        until = next(filter(names_in_time, range(least, max(course_changes.YEAR, least + 1))), None)
         answers.append((now, None if until is None else until - have))
     to_name, needed = zip(*answers)
     if None in needed:
@@ -478,4 +482,4 @@ def _scatter(values: np.ndarray) -> float:
     if len(values) < 3:
         return np.inf
     steps = np.abs(np.diff(values))
-    return max(float(1.4826 * np.median(steps) / np.sqrt(2)), rule.RESOLUTION)
+    return max(float(1.4826 * np.median(steps) / np.sqrt(2)), course_changes.RESOLUTION)

@@ -268,7 +268,7 @@ Execution is what all trials took together, as measured.
     return as_markdown(text)
 
 
-def _artifact(order: int, source: Chain, stated: Mapping[Path, notebooks.Executed]) -> str:
+def _artifact(order: int, source: Chain, stated: Mapping[Path, notebooks.NotebookRun]) -> str:
     dataset, figures, contributions = source.dataset, list[str](), list[str]()
     for file, executed in stated.items():
         for figure in executed.figures.values():

@@ -20,7 +20,7 @@ _KEY = "[key]"  # of a place: a key is meant, and not its value
 MEMBERS = ("(statement)", "(level)")  # of a place: the kind of an item, which no file names
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """A table of a description: its keys are the class's fields and no others.
 
     A whole number stays one where any number is allowed, so that `plain` gives back what was read.
@@ -43,7 +43,7 @@ class Table(BaseModel):
         return copy
 
 
-Kind = TypeVar("Kind", bound=Table)
+Kind = TypeVar("Kind", bound=TomlTable)
 
 
 def must_be(meaning: str) -> WrapValidator:
@@ -131,12 +131,12 @@ def parse_all(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[st
     return described
 
 
-def plain(tables: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
+def plain(tables: Mapping[str, TomlTable]) -> dict[str, dict[str, Any]]:
     """Tables as plain dicts, by name."""
     return {name: table.plain() for name, table in tables.items()}
 
 
-def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
+def faults(kind: type[TomlTable], table: Any, **context: Any) -> list[str]:
     """Everything that is wrong with a table, one sentence each; empty if nothing is."""
     try:
         kind.model_validate(table, context=context)
@@ -145,11 +145,11 @@ def faults(kind: type[Table], table: Any, **context: Any) -> list[str]:
     return []
 
 
-def _sentences(kind: type[Table], error: ValidationError, *within: str) -> list[str]:
+def _sentences(kind: type[TomlTable], error: ValidationError, *within: str) -> list[str]:
     return list(dict.fromkeys(_sentence(kind, dict(fault), within) for fault in error.errors()))
 
 
-def _sentence(kind: type[Table], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
+def _sentence(kind: type[TomlTable], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
     """A fault of pydantic's in our words: its place, what is there, and what should be. The table itself
     is `within` others."""
     parts = [part for part in error["loc"] if part not in (*MEMBERS, _KEY)]
@@ -204,9 +204,9 @@ def _keys(kind: Any, parts: list[str | int]) -> list[str]:
     return keys or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
 
 
-def _tables(kind: Any) -> list[type[Table]]:
+def _tables(kind: Any) -> list[type[TomlTable]]:
     """The classes of which a value of this type may be, not those within lists and dicts."""
-    if isinstance(kind, type) and issubclass(kind, Table):
+    if isinstance(kind, type) and issubclass(kind, TomlTable):
         return [kind]
     if typing.get_origin(kind) is Annotated or _is_union(kind):
         return [table for member in typing.get_args(kind) for table in _tables(member)]
