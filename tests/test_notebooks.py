@@ -120,7 +120,7 @@ def test_every_experiment_is_in_the_summary(stored):
     assert {one["notebook"] for one in stated} == {
         file.stem for file in notebooks.of_experiments()
     } - silent
-    assert len({(one["notebook"], one["subject"]) for one in stated}) == len(stated)
+    assert len({(one["notebook"], one["subject"], one["name"]) for one in stated}) == len(stated)
     assert {one["answer"] for one in stated} <= {"", *ANSWERS}
 
 
