@@ -72,7 +72,7 @@ def _of_notebook(name: str, dataset: xr.Dataset) -> tuple[str, dict[str, Figure]
         if table.label == exhibit.label_of("points", dataset):
             parts.append(pd.DataFrame(table.rows, columns=table.columns).to_string(index=False))
     parts.append("\n".join(f"note: {note}" for note in run.names.get("notes", ())))
-    return _unquoted("\n\n".join(parts)), {
+    return _unquoted("\n\n".join(filter(None, parts))), {
         label: figure.figure for label, figure in run.figures.items()
     }
 

@@ -120,7 +120,7 @@ def test_a_busy_machine_or_another_rate_is_no_evidence_on_tokens():
     slow = scaled(TOKENS, "token_throughput", 0.5, path="local_wire_10m")
     busy = {"token_exchange": scaled(slow, "host_cpu_time", 3.5)}
     found = judged("beowulf_local_gain", busy)
-    assert found.answer == NOT_TESTABLE and "machine limits switched local wires" in found.reason
+    assert found.answer == NOT_TESTABLE and "machine limits local wire" in found.reason
     assert judged("beowulf_switch_latency", busy).answer == FOR
     fast = token_campaign(only=("local_wire_100m", "bonded_shared_10m"), preset="quick")
     found = judged("beowulf_local_gain", {"token_exchange": fast})

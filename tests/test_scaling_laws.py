@@ -123,7 +123,7 @@ def test_lost_runs_and_missing_settings_cost_what_they_carry():
     lost = lost.where((lost.block != 2) | (lost.nodes != 8)).drop_vars("Q")
     laws = fit_each(lost, models=["power_law", "hpl_messages"])
     power = laws["gige", "power_law"]
-    assert power.blocks.blocks == 4 and 24 not in power.known.nodes
+    assert power.blocks.blocks == 4 and 24 not in power.measured.nodes
     refused = laws["gige", "hpl_messages"]
     assert refused.verdict == "the runs' Q are not known" and not refused.parameters()
     assert np.isnan(refused.weight) and power.weight == 1

@@ -124,7 +124,7 @@ def test_each_trial_has_as_many_intervals_as_it_measured(folder, monkeypatch):
         return [Reading("goodput_interval", [1e9] * (transcript.trial.order % 3), "bit/s")]
 
     def tool_named(name):
-        return replace(engine.tool_named(name), parse=parse)
+        return replace(engine.tool_named(name), parse_trial=parse)
 
     monkeypatch.setattr(store, "tool_named", tool_named)
     dataset = store.assemble(folder.path)

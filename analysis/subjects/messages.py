@@ -43,7 +43,8 @@ class MessageTimes:
 def tables(dataset: xr.Dataset) -> xr.Dataset:
     """Times [s] and bandwidths [B/s] of messages over (run, series, size); NaN where there is none.
 
-    A run is one table of a file. Series are those of `points.by_series`, with their `network`.
+    A run is one table of a file. Series are those of `points.by_series`, with their `network` and what its `wire` carries of
+    TCP [bit/s].
     """
     table = points.by_series(dataset, NOTEBOOKS[MESSAGES])
     trials = table.drop_duplicates("trial").set_index("trial")
@@ -53,7 +54,8 @@ def tables(dataset: xr.Dataset) -> xr.Dataset:
     messages = messages.rename(message_time="time", message_bandwidth="bandwidth")
     about = table.drop_duplicates("series").set_index("series")
     messages = messages.sel(series=about.index.values)
-    return messages.assign_coords(network=("series", about.network.values))
+    of_series = {name: ("series", about[name].values) for name in ("network", "wire")}
+    return messages.assign_coords(of_series)
 
 
 def lines(messages: xr.Dataset) -> dict[str, MessageTimes]:
