@@ -1,7 +1,8 @@
 # make report   set up if necessary, run the experiments, write build/report/falloff.{html,pdf}
 # make test     the tests, some minutes  make lab        JupyterLab in the environment
-# make test-all    these, the remaining cases and the long ones: all that needs neither root nor another machine
+# make test-all    these and the remaining cases: all that needs neither root nor a quiet machine
 # make test-system   as root: real ssh servers, a real Slurm, two users, and a run that is killed again and again
+# make test-campaigns   whole measured campaigns, on a machine that does nothing else
 # make test-processors, make test-pythons   `make test` with another processor's rounding, and on later Pythons
 # make fuzz     damaged outputs, folders and archives   make lint     format, unused names, types
 # make bench    time the parts           make reference  run and pack the reference campaigns again
@@ -27,7 +28,7 @@ LOCK_OPTIONS := --universal --python-version 3.11 --generate-hashes --no-emit-in
                 --no-emit-find-links --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help report test test-all test-system test-processors test-pythons lint fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
+.PHONY: help report test test-all test-system test-campaigns test-processors test-pythons lint fuzz bench explore lab reference calibrate schemas setup packages tools lock clean
 .DELETE_ON_ERROR:
 
 # Print the lines at the top without their comment marks.
@@ -42,7 +43,7 @@ test: setup
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 4 -m "not alone and not long and not more"
 
 test-all: test
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "more or alone or long"
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 -m "more and not alone and not long"
 
 # With the rules of pyproject.toml.
 lint: $(VENV)/.installed
@@ -66,9 +67,12 @@ test-python%:
 
 test-system: setup
 	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
-	@./install-packages debian-packages-programs.txt build/apt-programs.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
 	@FALLOFF_USERS=1 FALLOFF_KILLS=40 $(BIN)/python -m pytest tests/test_two_users.py tests/test_session.py
+
+test-campaigns: setup
+	@./install-packages debian-packages-programs.txt build/apt-programs.log
+	@$(BIN)/python -m pytest -m "alone or long"
 
 # Damaged inputs for every parser and every reader of folders, descriptions and archives.
 # FALLOFF_FUZZ=100000 make fuzz takes a night.
