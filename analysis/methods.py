@@ -21,6 +21,7 @@ def sections(names: Collection[str], datasets: Sequence[xr.Dataset]) -> str:
         "planned": not all(imported),
         "imported": any(imported),
         "hpl": HPL in names,
+        "unplanned": HPL in names and any(imported),
         "blocks": HPL in names and not all(unordered),
         "unordered": HPL in names and any(unordered),
         "no blocks": any(unordered),

@@ -443,9 +443,9 @@ def run_mean(
 ) -> Statement:
     """The statement on a mean (value, low, high) over n runs that nothing was asked of, in a readable unit."""
     factor, unit = readable(mean[0], unit)
-    ends, kind = tuple(factor * end for end in mean), "95 % t interval over the runs"
-    about = {"unit": unit, "n_of": "run", **further}
-    return value(dataset, subject, quantity, ends, n, kind, **about)
+    ends = tuple(factor * end for end in mean)
+    about = {"kind": "95 % t interval over the runs", "unit": unit, "n_of": "run", **further}
+    return value(dataset, subject, quantity, ends, n, **about)
 
 
 def named(

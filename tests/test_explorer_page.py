@@ -150,8 +150,8 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
     page.go_forward()
     says(page, before)
     # Bokeh may draw once more what the other experiment has just replaced.
-    late = "Cannot read properties of undefined"
-    assert not [complaint for complaint in tab.complaints if late not in complaint]
+    late = "Cannot read properties of undefined (reading '{}')"
+    assert {*tab.complaints} <= {late.format(name) for name in ("classList", "textContent")}
     tab.close()
 
 
