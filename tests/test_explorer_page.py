@@ -149,7 +149,7 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
     says(page, left_out)
     page.go_forward()
     says(page, before)
-    # Bokeh may draw once more what the other experiment has just replaced.
+    # Bokeh's list of suggestions (`_bump_hover`, `change_input`) complains where the mouse is on it while it closes.
     late = "Cannot read properties of undefined (reading '{}')"
     assert {*tab.complaints} <= {late.format(name) for name in ("classList", "textContent")}
     tab.close()
