@@ -5,6 +5,7 @@ import pytest
 from command_line import run
 from foreign_hpl import folder_of_runs
 
+from analysis import importing, notebooks, paths
 from analysis.statistics.reversals import Reversal, reversals
 
 NAN = float("nan")
@@ -94,3 +95,15 @@ def test_a_protocol_step_leaves_the_bandwidth_right(tmp_path):
     times = {size: 20 + size / 900 if size <= 2**14 else 90 + size / 1170 for size in SIZES}
     files = [osu(tmp_path / f"{name}.txt", "Latency", times) for name in "ab"]
     assert "long messages on 10GE (latency): 1170 MB/s" in imported(tmp_path, *files)
+
+
+def test_an_interval_of_the_line_is_not_called_one_of_the_runs(tmp_path):
+    """A single table has no scatter of runs: what its long messages' bandwidth has is the scatter of sizes about the line."""
+    times = {size: 20 + size / 900 if size <= 2**14 else 90 + size / 1170 for size in SIZES}
+    (tmp_path / "10gige").mkdir()
+    osu(tmp_path / "10gige" / "a.txt", "Latency", times)
+    dataset = importing.dataset_of("osu", [tmp_path])
+    file = paths.NOTEBOOKS / "12_ping_pong.ipynb"
+    made = notebooks.run(file, {"osu": dataset}, campaign="osu")
+    kinds = {statement.quantity: statement.interval_kind for statement in made.statements}
+    assert kinds["bandwidth"] == "95 % t interval of the line by size" and not kinds["time"]

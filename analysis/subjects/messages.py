@@ -13,6 +13,9 @@ from analysis.statistics.intervals import average, over_blocks
 from analysis.statistics.reversals import reversals
 
 SHORT = 64  # bytes: messages up to this size tell the latency
+LONG = 2**20  # bytes: shorter messages do not tell the bandwidth of a fast link
+# The kinds of intervals.
+OF_LINE, OF_RUNS = "95 % t interval of the line by size", "95 % t interval over the runs"
 DIP = 0.10  # a smaller fall of the bandwidth with the size is not named
 MISS = 0.25  # a line by size that misses a mean time by more is not quoted
 _NONE = (np.nan,) * 3
@@ -38,6 +41,16 @@ class MessageTimes:
     def follows(self) -> bool:
         """Whether the line may be quoted."""
         return self.misses <= MISS
+
+    @property
+    def tells_bandwidth(self) -> bool:
+        """Whether the line may be quoted, and its messages are long enough for the bandwidth of a fast link."""
+        return self.follows and self.pieces[-1].sizes[-1] >= LONG and self.bandwidth[0] > 0
+
+    @property
+    def kind(self) -> str:
+        """The kind of the interval of the latency: that of a line in one piece, else of the shortest messages."""
+        return OF_LINE if self.follows and len(self.pieces) == 1 else OF_RUNS
 
 
 def tables(dataset: xr.Dataset) -> xr.Dataset:
