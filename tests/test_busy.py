@@ -42,21 +42,29 @@ SPIN = "from time import *; end = monotonic() + {seconds}\nwhile monotonic() < e
 def test_a_trial_is_disturbed_if_it_waited_and_others_worked(
     monkeypatch, waits, load, processors, reason
 ):
-    """Neither alone is enough; where there is one processor, a trial's own programs are in each other's way."""
-    monkeypatch.setattr(busy, "load_of_others", lambda: load)
+    """Neither alone is enough; where there is one processor, a trial's own programs are in each other's way. What others do
+    after the trial counts only if the trial's own work is unknown."""
+    is_known = not any(map(math.isnan, waits))
+    monkeypatch.setattr(busy, "load_of_others", lambda: 1 - load if is_known else load)
     monkeypatch.setattr(busy.os, "sched_getaffinity", lambda _: set(range(processors)))
-    found = busy.verdict(waits)
+    found = busy.verdict(waits, load if is_known else 1 - load)
     assert reason in found and bool(found) == bool(reason)
 
 
-def test_the_load_is_that_of_the_busiest_processor(monkeypatch):
-    """A node stays on its processor, so that the mean of all would hide one that is taken."""
-    seconds = iter([0.0, 1.0])
-    idle = iter([{0: 5.0, 1: 7.0}, {0: 6.0, 1: 7.2}])
-    clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
-    monkeypatch.setattr(busy, "time", clock)
-    monkeypatch.setattr(busy, "_idle_s", lambda: next(idle))
-    assert busy.load_of_others() == pytest.approx(0.8)
+STAT = """cpu 9 9 9 9 9 9 9 9 0 0
+cpu0 100 20 30 500 7 8 9 50 0 0
+cpu1 300 0 0 500 0 0 0 0 0 0
+cpu10 1000 0 0 0 0 0 0 0 0 0
+"""
+
+
+def test_work_is_what_programs_do_on_our_processors(monkeypatch, tmp_path):
+    """Other machines' work on them counts; idle time, interrupts and other processors do not."""
+    (tmp_path / "stat").write_text(STAT)
+    monkeypatch.setattr(busy, "Path", lambda _: tmp_path / "stat")
+    monkeypatch.setattr(busy.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(busy.os, "sysconf", lambda _: 100)
+    assert busy.worked_s() == 5.0
 
 
 def test_a_program_knows_how_long_it_was_kept_waiting(tmp_path):
@@ -120,13 +128,14 @@ def test_a_rank_says_how_long_it_waited_and_ends_as_its_program(tmp_path, script
     both = [subprocess.Popen([*rank, *limited], start_new_session=True) for _ in range(2)]
     assert [rank.wait() for rank in both] == [code, code]
     net = SimpleNamespace(graph=SimpleNamespace(nodes=[1]), space=lambda _: node)
-    waited = nodes.waited_s(net)
+    waited, worked = zip(*nodes.rank_times(net))
     took_s = time.monotonic() - begun
+    assert sum(worked) <= took_s
     assert len(waited) == 2 and 0 <= min(waited) and max(waited) <= took_s
     if computed_s:
         assert max(waited) == pytest.approx(took_s - computed_s, abs=0.7)
-    (node / "waited").write_text("1000000000\n")
-    assert nodes.waited_s(net) == pytest.approx([1, math.nan], nan_ok=True)
+    (node / "times").write_text("1.0 0.5\n")
+    assert nodes.rank_times(net) == [(1.0, 0.5), pytest.approx((math.nan, math.nan), nan_ok=True)]
 
 
 class Disturbed(LocalTestbed):

@@ -1,7 +1,7 @@
 """Whether the machine was too busy for a trial, so that its result is the machine's and not the network's.
 
 It was if something of the trial that was ready to run (a program, a rank, what carries or receives frames) often waited for
-a processor, and other work took processors too, or there is only one. The kernel counts such waits in
+a processor, and other work took processors meanwhile, or there is only one. The kernel counts such waits in
 /proc/PID/schedstat; without these files, or of a rank that was killed, they are unknown, and other work alone decides.
 """
 
@@ -14,11 +14,12 @@ from pathlib import Path
 
 # Share of a trial's time: mtu lost 0.6 % at 0.045, 4 % at 0.17 and a third at 0.5.
 _MOST_WAITED = 0.05
-_MOST_LOAD = 0.25  # share of a processor; less is what a machine does by itself
+_MOST_LOAD = 0.25  # processors; a machine by itself takes less
 _SAMPLE_S = 0.4
 
-# Columns of /proc/stat: idle and iowait. What a hypervisor gives to other machines counts as busy.
-_IDLE = slice(4, 6)
+# Columns of /proc/stat: user, nice, system, and what a hypervisor gives to other machines. Interrupts belong to no program, and
+# most are the trial's own frames.
+_WORK = (1, 2, 3, 8)
 
 
 def waited_s(process: object) -> float:
@@ -29,11 +30,11 @@ def waited_s(process: object) -> float:
     return math.nan
 
 
-def verdict(waits: Iterable[float]) -> str:
+def verdict(waits: Iterable[float], other_work: float) -> str:
     """Why a trial is no measurement, empty if it is one. `waits` are the shares of its time [1] that each of its parts waited
-    for a processor, NaN where unknown.
+    for a processor, NaN where unknown; `other_work` is how many processors other programs took meanwhile.
 
-    The load is measured now, after the trial.
+    Where a wait is unknown the trial's own work is, too: the load is measured now, after it.
     """
     shares = list(waits)
     is_known = not any(map(math.isnan, shares))
@@ -43,22 +44,20 @@ def verdict(waits: Iterable[float]) -> str:
     waited = f"the trial waited {share} for a processor"
     if is_known and len(os.sched_getaffinity(0)) == 1:
         return f"{waited}, of which it had one"
-    load = load_of_others()
+    load = other_work if is_known else load_of_others()
     return f"{waited}, of which other work took {100 * load:.0f} %" if load > _MOST_LOAD else ""
 
 
 def load_of_others() -> float:
-    """The share [1] of the busiest of our processors that is not idle while nothing of ours runs."""
-    before, begin = _idle_s(), time.monotonic()
+    """How many of our processors work while nothing of ours runs."""
+    before, begin = worked_s(), time.monotonic()
     time.sleep(_SAMPLE_S)
-    after, elapsed = _idle_s(), time.monotonic() - begin
-    idle = [(after[number] - before[number]) / elapsed for number in after if number in before]
-    return 1 - min(idle, default=1.0)
+    return (worked_s() - before) / (time.monotonic() - begin)
 
 
-def _idle_s() -> dict[str, float]:
-    """How long each of our processors has been idle [s], by its name."""
+def worked_s() -> float:
+    """How long our processors together have run programs so far [s]."""
     rows = [line.split() for line in Path("/proc/stat").read_text(encoding="ascii").splitlines()]
     processors = {f"cpu{number}" for number in os.sched_getaffinity(0)}
-    ticks = os.sysconf("SC_CLK_TCK")
-    return {row[0]: sum(map(int, row[_IDLE])) / ticks for row in rows if row[0] in processors}
+    ticks = sum(int(row[column]) for row in rows if row[0] in processors for column in _WORK)
+    return ticks / os.sysconf("SC_CLK_TCK")

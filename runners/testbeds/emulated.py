@@ -260,9 +260,12 @@ class Emulated:
             idle = host.load(baseline_s) if baseline_s else 0.0
             net.switch_report()  # what it counted before does not count
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
-            waiting = net.waiting_times()
+            waiting, worked_s = net.waiting_times(), busy.worked_s() - net.thread_times()
             with host.precedence() if baseline_s else nullcontext():
-                nodes.execute(commands, net, around, state.ran)
+                own_s = nodes.execute(commands, net, around, state.ran)
+            rank_times = nodes.rank_times(net)
+            own_s += sum(program.cpu_time for program in state.ran) + sum(s for _, s in rank_times)
+            others_s = busy.worked_s() - net.thread_times() - worked_s - own_s
             waiting = {
                 thread: end - waiting[thread]
                 for thread, end in net.waiting_times().items()
@@ -287,13 +290,9 @@ class Emulated:
                 state.effective["window_bytes"] = min(asked, _largest_window() or asked)
             self._judge_ranks(state, net)
             if self.load(trial) >= 1 and not self._is_stretched:
-                disturbed = busy.verdict(
-                    _waits(
-                        state,
-                        (*nodes.waited_s(net), *waiting.values()),
-                        after["elapsed"] - before["elapsed"],
-                    )
-                )
+                elapsed_s = after["elapsed"] - before["elapsed"]
+                waits = _waits(state, (*(s for s, _ in rank_times), *waiting.values()), elapsed_s)
+                disturbed = busy.verdict(waits, others_s / elapsed_s)
                 state.effective.update({"busy": disturbed} if disturbed else {})
         return state.transcript(self, trial)
 

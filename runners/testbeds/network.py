@@ -394,6 +394,10 @@ class Network:
         between = [place for place in self.threads if not self.graph.is_node(place)]
         return sum(map(host.thread_time, self._carrying(between)))
 
+    def thread_times(self) -> float:
+        """CPU time [s] so far of all programs and threads that carry, receive or pass frames on."""
+        return sum(map(host.thread_time, self._carrying(self.threads)))
+
     def waiting_times(self) -> dict[int, float]:
         """How long each program that carries frames, and each thread that receives or passes them on, was kept waiting for a
         processor so far [s], by its id."""

@@ -63,8 +63,9 @@ class Surroundings:
 
 def execute(
     commands: Sequence[Command], net: Network, around: Surroundings, ran: list[ExecutedCommand]
-) -> None:
-    """Run commands as `programs.run` does; afterwards nothing that they started is left.
+) -> float:
+    """Run commands as `programs.run` does; afterwards nothing that they started is left. Returns the CPU time [s] of the loops
+    that kept processors awake.
 
     Raises FalloffError as `programs.run` does, or if a node does not exist.
     """
@@ -97,6 +98,7 @@ def execute(
         # A program that carries frames is in the namespace of its last interface.
         carriers = [carrier.process.pid for carrier in net.carriers]
         netns.kill([net.space(name(node)) for node in net.graph.nodes], carriers)
+    return sum(loop.cpu_time for loop in loops)
 
 
 def cpu_times(ran: Sequence[ExecutedCommand], nodes: range) -> list[float]:
@@ -116,14 +118,16 @@ def occupied(net: Network) -> int:
     return sum(bool((net.space(name(node)) / "guests").read_text()) for node in net.graph.nodes)
 
 
-def waited_s(net: Network) -> list[float]:
-    """How long each rank since the trial began was kept waiting for a processor [s]; NaN where it or the kernel did not say."""
-    seconds = []
+def rank_times(net: Network) -> list[tuple[float, float]]:
+    """How long each rank since the trial began was kept waiting for a processor, and its CPU time [s]; NaN where it or the kernel
+    did not say."""
+    times = []
     for space in map(net.space, map(name, net.graph.nodes)):
         ranks = len((space / "guests").read_text().split())
-        waits = [1e-9 * float(word) for word in (space / "waited").read_text().split()]
-        seconds += waits + [math.nan] * (ranks - len(waits))
-    return seconds
+        seconds = list(map(float, (space / "times").read_text().split()))
+        ended = list(zip(seconds[::2], seconds[1::2]))
+        times += ended + [(math.nan, math.nan)] * (ranks - len(ended))
+    return times
 
 
 def _prepare(net: Network, around: Surroundings) -> None:
@@ -131,7 +135,7 @@ def _prepare(net: Network, around: Surroundings) -> None:
     shares = around.description.get("slow", {}).get("nodes", {})
     for node in net.graph.nodes:
         space, by_address = net.space(name(node)), net.state / address(node)
-        for file in ("guests", "waited"):
+        for file in ("guests", "times"):
             (space / file).write_text("")
         if str(node) in shares:
             (space / "share").write_text(repr(float(shares[str(node)])))

@@ -5,8 +5,9 @@ rank.py join STATE PROGRAM [ARGUMENT ...] run the program, on the processor of t
 
 By rsh's convention the command is one string for a shell. Open MPI's command, without a prefix, is a plain list of words,
 so it is split as a shell would split it. A rank knows its node by its hostname. It adds a line to the node's file
-`guests`, and at its end one to `waited`: how long it was ready to run and had no processor [ns], by the kernel's count. If there is a file `processor`, it stays on that processor. A file `share` holds the share of the others' rate
-that a paced node has.
+`guests`, and at its end one to `times`: how long it was ready to run and had no processor, by the kernel's count, and its CPU
+time [s]. If there is a file `processor`, it stays on that processor. A file `share` holds the share of the others' rate that a
+paced node has.
 """
 
 import os
@@ -39,10 +40,10 @@ def main(role: str, state: str, words: list) -> None:
     waited = "nan"  # a kernel that does not say
     if os.path.exists(f"/proc/{program}/schedstat"):
         with open(f"/proc/{program}/schedstat", encoding="ascii") as file:
-            waited = file.read().split()[1]
-    with open(os.path.join(node, "waited"), "a", encoding="ascii") as file:
-        file.write(f"{waited}\n")
-    status = os.waitpid(program, 0)[1]
+            waited = int(file.read().split()[1]) / 1e9
+    _, status, used = os.wait4(program, 0)
+    with open(os.path.join(node, "times"), "a", encoding="ascii") as file:
+        file.write(f"{waited} {used.ru_utime + used.ru_stime}\n")
     if os.WIFSIGNALED(status):
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.WEXITSTATUS(status))
