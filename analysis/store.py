@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from analysis.schema import check, schema
-from runners import manifest, payload, renamed
+from runners import archive, manifest, payload, renamed
 from runners.journal import Folder, read_transcript, replacing
 from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
 from runners.tools import token_exchange, tool_named
@@ -32,6 +32,7 @@ UDUNITS = {
     "update/s": "s-1",
     "1/s": "s-1",
 }
+_LEAST_COMPRESSED = 4000  # B
 EPOCH = "seconds since 1970-01-01 00:00:00"
 _SHOWN = "shown_units"  # the attribute that keeps a unit as it is shown
 # The netCDF library is not thread-safe, and the explorer's server runs in a thread beside the notebook's.
@@ -108,24 +109,32 @@ def save(dataset: xr.Dataset, file: Path) -> None:
     Raises FalloffError if it cannot be written there.
     """
     dataset = _by_conventions(without_empty(dataset))
-    compressed = {
-        name: {"zlib": True} for name, array in dataset.data_vars.items() if array.dtype.kind == "f"
-    }
+    encoding = {name: _encoding(array) for name, array in dataset.variables.items()}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with _NETCDF, replacing(file) as part:
-            dataset.to_netcdf(part, engine="netcdf4", encoding=compressed)
+            dataset.to_netcdf(part, engine="netcdf4", encoding=encoding)
     except (OSError, RuntimeError) as error:  # netCDF reports a full disk as "HDF error"
         reason = getattr(error, "strerror", None) or error
         remedy = "may you write there, and has the disk room?"
         raise FalloffError(f"{file} cannot be written ({reason}): {remedy}") from None
 
 
+def _encoding(array: xr.Variable) -> dict[str, Any]:
+    """How a variable is written. netCDF compresses no strings, but their letters; and what is compressed takes some kilobytes
+    of its own."""
+    letters = {"dtype": "S1"} if array.dtype.kind in "OU" else {}
+    is_long = array.ndim and array.nbytes > _LEAST_COMPRESSED
+    return {**letters, **({"zlib": True, "complevel": 9} if is_long else {})}
+
+
 @contextmanager
 def opened(file: Path) -> Iterator[xr.Dataset]:
     """Open a netCDF-4 file unchecked for the duration of the block; raises OSError or ValueError if
-    it is not one."""
+    it is not one, or unpacks to more than any dataset of its size."""
     with _NETCDF, xr.open_dataset(file, engine="netcdf4", decode_times=False) as dataset:
+        if dataset.nbytes > archive.unpacked_at_most(file.stat().st_size):
+            raise ValueError(f"it unpacks to {dataset.nbytes / 1e6:.0f} MB")
         yield _as_shown(dataset)
 
 
@@ -212,8 +221,15 @@ def load(file: Path) -> xr.Dataset:
             return check(dataset.load())
     except FileNotFoundError:
         raise FalloffError(f"there is no dataset {file}") from None
-    except (OSError, ValueError) as error:
-        raise FalloffError(f"{file} is not a readable netCDF-4 dataset: {error}") from None
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        KeyError,
+    ) as error:  # netCDF's own among them
+        reason = " ".join(str(error).split())
+        raise FalloffError(f"{file} is damaged, or no netCDF-4 dataset: {reason}") from None
 
 
 def _judged(transcript: Transcript) -> list[tuple[Transcript, Outcome]]:

@@ -153,17 +153,16 @@ def _run(plan, fresh: bool, packed: Path | None):
     """Run a plan's missing trials and keep its dataset, which is returned."""
     import experiment
     from analysis import store
-    from analysis.evidence import content
     from commands.progress import shown
-    from runners.manifest import pack
+    from runners import manifest
 
     with shown() as listen:
         folder = experiment.run_campaign(plan, fresh=fresh, listen=listen)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
-        pack(folder, packed)
-        content.keep(assembled, packed)
+        manifest.pack(folder, packed)
+        store.save(assembled, packed / manifest.DATASET)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
     return assembled
 

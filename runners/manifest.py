@@ -17,13 +17,13 @@ NAME = "SHA256SUMS"
 ALGORITHM = "SHA-256"
 JOURNAL = "journal.jsonl"
 # The analysis' stored result is compared with a new analysis of the transcripts, value by value.
-DATASET = "dataset.jsonl.xz"
+DATASET = "dataset.nc"
 LINE_DIGITS = 8
 
 _PACKED = f"{archive.NAME}:"
-# Files that change without the campaign: these two, the lock, temporary files, and those that Slurm jobs leave.
+# Files that change without the campaign: these two (archives made before version 0.2 have a dataset.jsonl.xz), the lock, temporary files, and those that Slurm jobs leave.
 _OTHERS = re.compile(
-    rf"({NAME}|{re.escape(DATASET)}|lock|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$"
+    rf"({NAME}|dataset\.(nc|jsonl\.xz)|lock|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$"
 )
 
 

@@ -251,6 +251,7 @@ def test_imports_keep_their_direction(within, but, is_allowed):
 
 def test_the_page_on_python_runs(tmp_path, monkeypatch):
     """Each line of docs/python.md gives what the page says."""
+    (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
     page = ROOT / "docs" / "python.md"
     done = doctest.testfile(

@@ -118,7 +118,7 @@ def test_changed_added_and_lost_files_are_told_apart(loose):
     assert "job" not in text
 
 
-@pytest.mark.parametrize("name", ["transcripts.tar.xz", "dataset.jsonl.xz", "trials.json"])
+@pytest.mark.parametrize("name", ["transcripts.tar.xz", "dataset.nc", "trials.json"])
 def test_what_is_damaged_is_named_in_a_line(packed, name):
     """And the other campaigns are checked all the same."""
     (packed / name).write_bytes((packed / name).read_bytes()[:100])

@@ -1,26 +1,20 @@
-"""A dataset's content as plain text: kept beside the transcripts, and compared value by value.
+"""A dataset's content, compared value by value with what is kept of it beside the transcripts.
 
-    a line of JSON for each variable: {"name": ..., "dims": [...], "values": [...]}, in order of their names
-
-Variables without any known value are left out, with the dims that only they have. So a schema that
-grows does not change earlier texts.
+Variables without any known value are left out, with the dims that only they have, so that a schema that grows changes nothing.
 """
 
 import json
-import lzma
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from runners import archive, manifest, typed_json
-from runners.journal import write_whole
-from runners.record import FalloffError
+from analysis import store
+from runners import manifest
 
 Content = Mapping[str, Mapping[str, Any]]
 PRECISION = 1e-9  # relative, of two computations of one number
@@ -35,61 +29,10 @@ def of(dataset: xr.Dataset) -> Content:
     return {str(name): _plain(dataset[name]) for name in sorted([*measured, *labels], key=str)}
 
 
-def text(content: Content) -> str:
-    """The content as stored text: the same values always give the same text."""
-    lines = ({"name": name, **array} for name, array in content.items())
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-
-
-def keep(dataset: xr.Dataset, folder: Path) -> None:
-    """Keep a dataset's content in its campaign's folder, compressed."""
-    compressed = lzma.compress(text(of(dataset)).encode(), preset=6 | lzma.PRESET_EXTREME)
-    write_whole(folder / manifest.DATASET, compressed)
-
-
 def stored(folder: Path) -> Content:
-    """The content stored in a campaign's folder, empty if there is none; raises FalloffError if it
-    is damaged."""
+    """The content of the dataset in a campaign's folder, empty if there is none; raises FalloffError if it is damaged."""
     file = folder / manifest.DATASET
-    if not file.exists():
-        return {}
-    try:
-        lines = archive.decompressed(file.read_bytes()).decode().splitlines()
-        return _checked([typed_json.parsed(line) for line in lines])
-    except (lzma.LZMAError, ValueError) as error:
-        raise FalloffError(f"{file} is damaged ({error}); restore it") from None
-
-
-@dataclass(frozen=True)
-class _Array:
-    name: str
-    dims: tuple[str, ...]
-    values: tuple[Any, ...]
-
-
-def _checked(lines: Sequence[Any]) -> Content:
-    """The arrays in lines of text, by name; raises ValueError if a line is not an array, or two
-    arrays do not fit together."""
-    arrays: dict[str, Mapping[str, Any]] = {}
-    for line in lines:
-        array = typed_json.record(_Array, line)
-        if array.name in arrays or not _is_filled(line["values"], len(array.dims)):
-            raise ValueError(f"{array.name[:40]!r} is there twice, or no array of its dims")
-        arrays[array.name] = {"dims": line["dims"], "values": line["values"]}
-    counts = {len(a["values"]) for a in arrays.values() if a["dims"][:1] == ["trial"]}
-    if len(counts) > 1 or (counts and "trial_id" not in arrays):
-        raise ValueError("its arrays are not of the same trials")
-    if not all(isinstance(name, str) for name in arrays.get("trial_id", {}).get("values", ())):
-        raise ValueError("a trial's name is no text")
-    return arrays
-
-
-def _is_filled(values: Any, depth: int) -> bool:
-    """Whether nested lists form a complete array with `depth` dims."""
-    if depth == 0:
-        return not isinstance(values, (list, dict))
-    is_list = isinstance(values, list) and all(_is_filled(part, depth - 1) for part in values)
-    return is_list and (depth == 1 or len(set(map(len, values))) < 2)
+    return of(store.load(file)) if file.exists() else {}
 
 
 def differences(earlier: Content, now: Content) -> list[str]:

@@ -91,7 +91,7 @@ def _noting(lines: list[str]) -> Iterator[None]:
 
 def renew(folder: Path) -> None:
     """Record a folder in its present state: its dataset's values, then the digests of its files."""
-    content.keep(store.assemble(folder), folder)
+    store.save(store.assemble(folder), folder / manifest.DATASET)
     manifest.write(folder)
 
 
