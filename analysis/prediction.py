@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, campaign_folders, derive, drawing, exhibit, paths, store, style
+from analysis import campaign_folders, derive, drawing, exhibit, paths, store, style
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
 from analysis.evidence import verify
@@ -20,7 +20,6 @@ from analysis.quoting import quoted
 from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import UNDECIDED
-from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
 from analysis.subjects.twin import HplJob, Twin, what_ifs
 from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
@@ -141,7 +140,7 @@ def datasets(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
 def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
     """HPL's points on several nodes and a fitted network; raises FalloffError where there are none, or more is varied."""
     for dataset in datasets:
-        if attributes.testbed(dataset).get("kind") == IMPORTED:
+        if dataset.falloff.is_imported:
             points = _imported(dataset)
             fitted = (
                 []
@@ -153,7 +152,7 @@ def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
             continue
         if not ((dataset.runner == "hpl") & (dataset.role == "point") & (dataset.nodes > 1)).any():
             continue
-        varied = sorted(set(attributes.factors(dataset)) ^ {"interconnect", "nodes"})
+        varied = sorted(set(dataset.falloff.design.factors) ^ {"interconnect", "nodes"})
         if varied:
             raise FalloffError(
                 f"campaign {dataset.attrs['campaign']} cannot be held out: it should vary interconnect and nodes alone, as "
@@ -274,7 +273,7 @@ def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Da
 
 
 def _rates(dataset: xr.Dataset, twin: Twin) -> Iterator[Rate]:
-    points, names = derive.points(dataset).squeeze("block"), attributes.short_names(dataset)
+    points, names = derive.points(dataset).squeeze("block"), dataset.falloff.names
     for network in points.interconnect.values.tolist():
         fitted = max((name for name in twin.links if network.startswith(name)), key=len)
         for nodes in points.nodes.values.tolist():

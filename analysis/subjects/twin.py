@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes
 from analysis.derive import slowed
 from analysis.fitting.piecewise import MOST_PIECES, Piece, Value, split
 from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
-from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
 from analysis.what_if import FREE, IDEAL
 from analysis.wire import wire_limit
@@ -109,9 +107,8 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
     """A testbed that extends another is the same cluster; of imported outputs the user says so by naming them."""
-    testbeds = [attributes.testbed(dataset) for dataset in datasets]
-    testbeds = [testbed for testbed in testbeds if testbed["kind"] != IMPORTED]
-    names = [testbed.get("extends", testbed["name"]) for testbed in testbeds]
+    recorded = [dataset.falloff.testbed for dataset in datasets if not dataset.falloff.is_imported]
+    names = [testbed.extends or testbed.name for testbed in recorded]
     if len(set(names)) > 1:
         raise FalloffError(
             f"the campaigns are from several clusters ({', '.join(dict.fromkeys(names))}): name those of one"
@@ -132,11 +129,7 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
     for reading, what in (("dgemm_rate", "DGEMM, median node"), ("hpl_rate", "HPL on one node")):
         for dataset in datasets:
             trials = _points(dataset, reading)
-            if (
-                reading == "hpl_rate"
-                and trials.sizes["trial"]
-                and attributes.testbed(dataset).get("kind") == IMPORTED
-            ):
+            if reading == "hpl_rate" and trials.sizes["trial"] and dataset.falloff.is_imported:
                 if rate_and_source := _of_import(dataset):
                     return rate_and_source
                 continue
