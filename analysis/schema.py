@@ -12,8 +12,9 @@ from typing import Annotated, Literal, Self, get_args
 import xarray as xr
 from pydantic import Field, model_validator
 
-from analysis.descriptions.toml_tables import Name, TomlTable, must_be, parse, read_toml
+from analysis.descriptions.toml_tables import Name, TomlTable, must_be, parse, read_toml, ruled
 from analysis.paths import SCHEMA
+from runners.description_rules import one_of
 from runners.record import FalloffError, Quantity
 from runners.tools import all_tools
 
@@ -36,7 +37,7 @@ class SchemaEntry(TomlTable):
     dims: Annotated[
         list[Dimension], Field(min_length=1), must_be(f"a list of {', '.join(DIMENSIONS)}")
     ]
-    type: Annotated[Literal["text", "whole", "number"], must_be("one of text, whole, number")]
+    type: ruled(one_of(KINDS))
     long_name: Name
     units: Name | None = None
     values: list[str] | None = None
