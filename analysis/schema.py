@@ -31,13 +31,16 @@ DIMENSIONS = get_args(Dimension)
 KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 
 
+Type = ruled(one_of(KINDS))
+
+
 class SchemaEntry(TomlTable):
     """What data/schema.toml says of a coordinate or a variable."""
 
     dims: Annotated[
         list[Dimension], Field(min_length=1), must_be(f"a list of {', '.join(DIMENSIONS)}")
     ]
-    type: ruled(one_of(KINDS))
+    type: Type
     long_name: Name
     units: Name | None = None
     values: list[str] | None = None
