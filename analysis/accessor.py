@@ -106,6 +106,11 @@ class DatasetAccessor:
         return {name: described[name].short for name in ordered}
 
     @property
+    def points(self) -> xr.Dataset:
+        """The trials that are points of the design, without surveys and warm-ups."""
+        return self._dataset.isel(trial=(self._dataset.role == "point").values)
+
+    @property
     def evidence(self) -> str:
         """The kind of evidence; there is only one."""
         return self._dataset.evidence.values.ravel()[0].item()

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -254,9 +253,8 @@ def setting_table(dataset: xr.Dataset) -> Table:
     if not dataset.falloff.design.repeats:
         return planned(dataset)
     rows = []
-    chosen = dataset.isel(
-        trial=np.flatnonzero((dataset.role == "point") & (dataset.status == "ok"))
-    )
+    chosen = dataset.falloff.points
+    chosen = chosen.isel(trial=chosen.status.values == "ok")
     for name in settings():
         values = chosen[name].values
         levels = [value for value in values.tolist() if value == value and value != ""]

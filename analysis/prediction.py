@@ -1,6 +1,5 @@
 """Whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -199,7 +198,7 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
     recorded none."""
     shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
     per_node = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
-    ran, block = _settings(points), int(shape.NB.max())
+    ran, block = points.falloff.settings, int(shape.NB.max())
     settings = {key: ran.get(key, value) for key, value in defaults.items()} | {"NB": block}
     levels = {
         str(nodes): _as_run(shape.sel(nodes=nodes), int(per_node.sel(nodes=nodes)))
@@ -251,10 +250,6 @@ def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
 def _ranks(ranks: int) -> dict[str, int]:
     """The setting for this number of processes a node; empty for one."""
     return {"ranks_per_node": ranks} if ranks > 1 else {}
-
-
-def _settings(points: xr.Dataset) -> Mapping[str, Any]:
-    return json.loads(points.attrs.get("settings", "{}"))
 
 
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:

@@ -98,8 +98,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
 
     Only valid trials of the design count. Raises FalloffError if none is left.
     """
-    dataset = dataset.reset_coords()
-    dataset = dataset.isel(trial=dataset.role.values == "point")
+    dataset = dataset.reset_coords().falloff.points
     is_imported = dataset.falloff.is_imported
     rows = _imported_rows(dataset) if is_imported else _rows(dataset)
     trials = pd.DataFrame(rows, columns=["point", "block", "log", "trial"])
@@ -117,7 +116,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     variables = schema()["variables"]
     return Sample(
         source=source,
-        evidence=dataset.evidence.values[0].item(),
+        evidence=dataset.falloff.evidence,
         repeats="block" if in_blocks else "run",
         trials=trials,
         units={name: variables[name]["units"] for name in (*HIGHER, *LOWER)},

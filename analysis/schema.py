@@ -12,9 +12,8 @@ from typing import Annotated, Literal, Self, get_args
 import xarray as xr
 from pydantic import Field, model_validator
 
-from analysis.descriptions.toml_tables import Name, TomlTable, must_be, parse, read_toml, ruled
+from analysis.descriptions.toml_tables import Name, TomlTable, must_be, parse, read_toml
 from analysis.paths import SCHEMA
-from runners.description_rules import one_of
 from runners.record import FalloffError, Quantity
 from runners.tools import all_tools
 
@@ -31,16 +30,13 @@ DIMENSIONS = get_args(Dimension)
 KINDS = {"text": "OUT", "whole": "iu", "number": "fiu"}
 
 
-Type = ruled(one_of(KINDS))
-
-
 class SchemaEntry(TomlTable):
     """What data/schema.toml says of a coordinate or a variable."""
 
     dims: Annotated[
         list[Dimension], Field(min_length=1), must_be(f"a list of {', '.join(DIMENSIONS)}")
     ]
-    type: Type
+    type: Annotated[Literal["text", "whole", "number"], must_be("one of text, whole, number")]
     long_name: Name
     units: Name | None = None
     values: list[str] | None = None

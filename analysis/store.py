@@ -291,7 +291,7 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
     labels["node"] = np.arange(1, nodes + 1)
     arrays, lengths = {}, {"trial": len(rows), **{dim: len(labels[dim]) for dim in labels}}
     for name, wanted in (*variables.items(), *coordinates.items()):
-        if name not in held and len(wanted["dims"]) > 1:
+        if name not in held and name not in labels and wanted["type"] != "whole":
             arrays[name] = _empty(wanted, lengths)
             continue
         try:

@@ -161,7 +161,7 @@ def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
     Two points are the same if the levels of all factors are. Trials that are no points, such as surveys, stay.
     """
     factors = list(run.falloff.design.factors)
-    wanted = set(_levels(run.isel(trial=(run.role == "point").values), factors))
+    wanted = set(_levels(run.falloff.points, factors))
     is_wanted = [
         role != "point" or levels in wanted
         for levels, role in zip(_levels(reference, factors), reference.role.values)

@@ -32,7 +32,7 @@ class Chain:
     @property
     def about(self) -> str:
         """The campaign, where it ran, and its kind of evidence."""
-        evidence = self.dataset.evidence.values[0]
+        evidence = self.dataset.falloff.evidence
         return f"{self.plan.name} on {self.plan.testbed['name']}, {evidence} evidence"
 
     @property

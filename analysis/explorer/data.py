@@ -208,7 +208,7 @@ class Trials:
     @property
     def evidence(self) -> str:
         """The kind of evidence; there is only one."""
-        return str(self.dataset.evidence.values[0])
+        return self.dataset.falloff.evidence
 
     def count(self, number: int) -> str:
         """A number of repeats, in words."""
@@ -283,7 +283,7 @@ def trials(dataset: xr.Dataset) -> Trials:
     """The table of a dataset; raises FalloffError if it has no reading of its design or mixes kinds
     of evidence."""
     campaign = f"Campaign {dataset.attrs['campaign']} holds"
-    chosen = dataset.isel(trial=np.flatnonzero(dataset.role == "point"))
+    chosen = dataset.falloff.points
     kinds = sorted(set(chosen.evidence.values.tolist()))
     if not kinds:
         raise FalloffError(f"{campaign} no trial of its design yet: run at least one block.")

@@ -228,9 +228,10 @@ def _of_dataset(
     }
     table = pd.DataFrame(rows, columns=["session", "what", "node", "block", "log"])
     table = table[table.session.isin(moments)]
-    evidence = dataset.evidence.values[0].item()
     name = source if is_imported else dataset.attrs["campaign"]
-    return _SourceValues(name, evidence, table, moments, facts, units, dataset.falloff.switches)
+    return _SourceValues(
+        name, dataset.falloff.evidence, table, moments, facts, units, dataset.falloff.switches
+    )
 
 
 def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> Iterator[tuple]:

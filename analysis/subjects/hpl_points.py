@@ -290,7 +290,7 @@ def _usable(dataset: xr.Dataset) -> tuple[pd.DataFrame, list[str]]:
 def _table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row for each result: trial_id, file, block, ALIKE, rate [Gflop/s], time [s], rpeak [flop/s], and the
     reason if it is unusable."""
-    chosen = dataset.isel(trial=np.flatnonzero(dataset.role.values == "point"))
+    chosen = dataset.falloff.points
     about = ("trial_id", "file", "block", *ALIKE[:-1], "ranks_per_node", "rpeak", "reason")
     table = pd.DataFrame({name: chosen[name].values for name in about})
     settings = of_trials(chosen)
@@ -325,7 +325,7 @@ def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset
     described = json.dumps(
         {**dataset.falloff.table("interconnects"), "": {"short": UNKNOWN_NETWORK}}
     )
-    return laid_out.assign_coords(evidence=str(dataset.evidence.values[0])).assign_attrs(
+    return laid_out.assign_coords(evidence=dataset.falloff.evidence).assign_attrs(
         {**dataset.attrs, "interconnects": described, "repeats": repeats}
     )
 

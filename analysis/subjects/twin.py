@@ -120,9 +120,7 @@ def _points(dataset: xr.Dataset, reading: str) -> xr.Dataset:
     """The valid trials of the design that have this reading, over (trial)."""
     values = dataset[reading].notnull()
     there = values.any([dim for dim in values.dims if dim != "trial"]).values
-    return dataset.reset_coords().isel(
-        trial=np.flatnonzero(there & (dataset.role.values == "point"))
-    )
+    return dataset.reset_coords().isel(trial=there).falloff.points
 
 
 def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
