@@ -16,7 +16,6 @@ from typing import Any
 import xarray as xr
 
 from analysis import (
-    attributes,
     campaign_folders,
     contrasts,
     derive,
@@ -190,7 +189,7 @@ def todays_run(parameters: Parameters, today: xr.Dataset | None) -> TodaysRun | 
 def _saved(
     parameters: Parameters, campaign: str, dataset: xr.Dataset, suffix: str = ""
 ) -> xr.Dataset:
-    testbed = attributes.testbed(dataset)["name"]
+    testbed = dataset.falloff.testbed.name
     store.save(dataset, paths.HOME / parameters.out / f"{campaign}-{testbed}{suffix}.nc")
     return dataset
 
@@ -315,7 +314,7 @@ def write_twin(
     is never replaced."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
-    shorts = dict(pair for dataset in datasets for pair in attributes.short_names(dataset).items())
+    shorts = dict(pair for dataset in datasets for pair in dataset.falloff.names.items())
     file, text = (
         executables.users_folder(paths.TESTBEDS) / f"{name}.toml",
         twin.description(fitted, name, nodes, shorts, job),

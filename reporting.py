@@ -19,7 +19,6 @@ from papermill.exceptions import PapermillExecutionError
 
 import experiment
 from analysis import (
-    attributes,
     campaign_folders,
     dataset_sections,
     notebooks,
@@ -31,7 +30,6 @@ from analysis import (
 )
 from analysis.descriptions import report_facts
 from analysis.evidence import verify
-from analysis.statements import evidence_of
 from runners.record import FalloffError, unknown
 
 # A notebook may leave `data` out of its parameters, which papermill would call unknown.
@@ -149,7 +147,7 @@ def planned_sections(
     """The sections of a report, in its order: the last run of each campaign and all imports, or the campaigns or
     folders `asked` for, in that order. `datasets` are by folder."""
     last = {
-        folder if attributes.is_imported(dataset) else dataset.attrs["campaign"]: folder
+        folder if dataset.falloff.is_imported else dataset.attrs["campaign"]: folder
         for folder, dataset in datasets.items()
     }
     chosen = [
@@ -167,7 +165,7 @@ def planned_sections(
 def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedSection]:
     """The sections of a dataset: the notebooks about its campaign, else those that show its readings. A twin's
     predictions share one."""
-    campaign, evidence = dataset.attrs["campaign"], evidence_of(dataset)
+    campaign, evidence = dataset.attrs["campaign"], dataset.falloff.evidence
     if campaign == prediction.HELD_OUT and len(last) > 1:
         return []
     if campaign == prediction.WHAT_IF:
@@ -178,7 +176,7 @@ def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedS
         for file in notebooks.of_experiments()
         if notebooks.campaign_of(file) == about
         and notebooks.role(file.stem).evidence in ("", evidence)
-        and not attributes.is_imported(dataset)
+        and not dataset.falloff.is_imported
     ]
     return about_campaign or _by_readings(folder, dataset)
 

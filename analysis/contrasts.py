@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from analysis.attributes import block_sessions
 from analysis.derive import at_only_level
-from analysis.statistics import design
 from analysis.statistics.design import Design, PlannedFall
 from analysis.statistics.judgement import (
     REFUSED,
@@ -56,7 +54,7 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
 
     Raises FalloffError if one of their networks was not run, or none was planned.
     """
-    plan = design.read(points)
+    plan = points.falloff.design
     _check_levels(points, plan)
     outcome, primary, level = _outcome(points, plan), len(plan.primary), plan.one_sided
     judged, evidence = points.isel(block=outcome.judged), points.evidence.item()
@@ -83,7 +81,7 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
 def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> int | None:
     """The number of sessions in which these blocks ran; None if it is not recorded for one of them,
     or makes no difference."""
-    by_block = block_sessions(dataset)
+    by_block = dataset.falloff.block_sessions
     if evidence == "simulated" or not set(blocks) <= by_block.keys():
         return None
     return _number_of({block: by_block[block] for block in blocks})
@@ -91,7 +89,7 @@ def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> in
 
 def sessions_by_block(dataset: xr.Dataset) -> dict[int, list[int]]:
     """The sessions of each block; empty if not recorded, or if it makes no difference."""
-    return {} if "simulated" in dataset.evidence.values else block_sessions(dataset)
+    return {} if "simulated" in dataset.evidence.values else dataset.falloff.block_sessions
 
 
 def session_count(by_block: Mapping[int, Sequence[int]], blocks: int) -> int | None:
@@ -115,7 +113,7 @@ def _outcome(points: xr.Dataset, plan: Design) -> SequenceVerdict:
 def is_over(points: xr.Dataset) -> bool:
     """Whether further blocks would change no answer: all primary statements are decided, or the
     last look is over."""
-    plan = design.read(points)
+    plan = points.falloff.design
     return bool(plan.looks) and _outcome(points, plan).is_over
 
 
@@ -127,7 +125,7 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
     either rate is missing.
     """
     if reference == WITHOUT_MESSAGES:
-        reached = design.read(points).without_messages
+        reached = points.falloff.design.without_messages
         of_nodes = np.vectorize(lambda nodes: reached.get(int(nodes), np.nan), otypes=[float])
         reachable = xr.apply_ufunc(of_nodes, points.nodes)
         return np.log(points.share.sel({along: level}, drop=True) / reachable).rename("log_ratio")
@@ -149,7 +147,7 @@ def primary_differences(points: xr.Dataset) -> xr.DataArray:
 
     Raises FalloffError when the design judges no fall over nodes.
     """
-    plan = design.read(points)
+    plan = points.falloff.design
     if not plan.judges_falls:
         raise FalloffError(f"Campaign {points.attrs['campaign']} judges no fall over nodes.")
     alone = _of_one_level(points, plan)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes
+from analysis.accessor import RecordedTestbed
 from analysis.statistics.intervals import mean_over, ratios
 from runners.record import FalloffError
 
@@ -58,9 +58,8 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     reason = reason.where(
         ~elsewhere, "fewer bytes crossed the nodes' interfaces than HPL's panels hold"
     )
-    testbed = attributes.testbed(dataset)
     rate = result.rate.where(reason == "")
-    reference_rate = known_rate(testbed, rate)
+    reference_rate = known_rate(dataset.falloff.testbed, rate)
     result = result.assign(
         rate=rate, known_rate=reference_rate, share=rate / reference_rate, reason=reason
     )
@@ -70,7 +69,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def known_rate(
-    testbed: Mapping, rate: xr.DataArray, peak: xr.DataArray | None = None
+    testbed: RecordedTestbed, rate: xr.DataArray, peak: xr.DataArray | None = None
 ) -> xr.DataArray:
     """The rate that the n nodes are known to compute at together [Gflop/s], over nodes and block or interconnect; its
     attribute `of` says how it is known.
@@ -83,9 +82,9 @@ def known_rate(
     of the others.
     """
     described = {
-        PACED: testbed.get("node", {}).get("flop_s"),
-        MODELLED: testbed.get("rates", {}).get("dgemm_flop_s", {}).get("value"),
-        PEAK: testbed.get("rpeak", {}).get("value"),
+        PACED: testbed.node.get("flop_s"),
+        MODELLED: testbed.rates.get("dgemm_flop_s", {}).get("value"),
+        PEAK: testbed.rpeak.get("value"),
     }
     stated = [name for name, value in described.items() if isinstance(value, (int, float))]
     if stated:
@@ -124,7 +123,7 @@ def slowed(dataset: xr.Dataset) -> xr.DataArray:
 
     Raises FalloffError if what was kept of the testbed is damaged.
     """
-    node = attributes.testbed(dataset).get("node", {})
+    node = dataset.falloff.testbed.node
     described = node.get("dilation", 1) if isinstance(node, Mapping) else None
     if not isinstance(described, (int, float)) or not described > 0:
         raise FalloffError(f"the testbed's dilation is no number above 0: {node!r:.60}")
@@ -146,7 +145,7 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
         raise FalloffError(
             f"Campaign {dataset.attrs['campaign']} holds no {tool} trial yet; run at least one block."
         )
-    factors = attributes.factors(dataset)
+    factors = dict(dataset.falloff.design.factors)
     keys = {name: dataset[name].values[chosen] for name in ("block", *factors)}
     for name, levels in factors.items():
         if all(isinstance(level, int) for level in levels):

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import derive, style
-from analysis.attributes import names_in_text
 from analysis.fitting.scaling_laws import Law
 from analysis.statements import Statement
 
@@ -163,7 +162,7 @@ def scaling(
     """
     with style.styled():
         figure, axes = new_figure(3.4)
-        names, share = names_in_text(points), 100 * points.share
+        names, share = points.falloff.names, 100 * points.share
         is_known = bool(share.notnull().any())
         values, networks = share if is_known else points.rate, share.interconnect.values.tolist()
         series(axes, values, derive.means(values), "interconnect", names)

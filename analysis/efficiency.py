@@ -6,10 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from analysis.attributes import names_in_text, testbed
 from analysis.derive import at
-from analysis.statements import Statement, evidence_of, judged_fall, named, ratio_change
-from analysis.statistics import design
+from analysis.statements import Statement, judged_fall, named, ratio_change
 from analysis.statistics.judgement import FLAT, judge
 from analysis.wording import fixed, listed, percent
 
@@ -21,7 +19,7 @@ FEWEST = 2  # nodes on which the HPL paper's cases begin
 def rpeak(dataset: xr.Dataset) -> float:
     """A node's theoretical peak [flop/s] from its testbed's description; NaN if that does not state
     it."""
-    value = testbed(dataset).get("rpeak", {}).get("value")
+    value = dataset.falloff.testbed.rpeak.get("value")
     return value if isinstance(value, (int, float)) else np.nan
 
 
@@ -57,13 +55,15 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
     `points` is from `derive.points`, at a single block. A network without a case on the fewest nodes and on more has no
     statement. Those in `primary` are primary.
     """
-    names, margin = names_in_text(points), design.read(points).margin
+    names, margin = points.falloff.names, points.falloff.design.margin
     statements = []
     for cases in efficiency(points).sortby("nodes").transpose("interconnect", "nodes"):
         network, finite_cases = cases.interconnect.item(), cases.dropna("nodes")
         if finite_cases.size < 2 or np.isnan(cases[0]):
             continue
-        verdict = judge([math.log(finite_cases[-1] / finite_cases[0])], margin, evidence_of(points))
+        verdict = judge(
+            [math.log(finite_cases[-1] / finite_cases[0])], margin, points.falloff.evidence
+        )
         span = f"from {int(finite_cases.nodes[0])} to {int(finite_cases.nodes[-1])} nodes"
         about = {"primary": network in primary, "series": network}
         about["sentence"] = (
@@ -93,7 +93,7 @@ def over_nodes(
     `shares` are efficiencies over (interconnect, nodes) and a dim of repeats, in units that cancel within a repeat. `refused`
     says why the fast one's tells nothing of its network.
     """
-    most, names = int(shares.nodes.max()), names_in_text(runs)
+    most, names = int(shares.nodes.max()), runs.falloff.names
     statements = []
     for name, network, start, end, reason in (
         ("fast_over_nodes", fast, FEWEST, most, refused),
@@ -121,7 +121,7 @@ def over_nodes(
 def over_peak(runs: xr.Dataset, points: xr.Dataset, n_of: str) -> list[Statement]:
     """The fast network's rate over Rpeak on the most nodes, and how far it spreads from FEWEST nodes on, as claims name it;
     refused if Rpeak is not known. `points` is from `derive.points`."""
-    fast = design.read(points).pair[1]
+    fast = points.falloff.design.pair[1]
     shares = efficiency(points).sel(interconnect=fast, nodes=points.nodes >= FEWEST)
     refused = "the theoretical peak of its nodes is not known" * bool(np.isnan(rpeak(runs)))
     most, spread = shares.isel(nodes=-1), shares.max("nodes") - shares.min("nodes")

@@ -12,16 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from analysis import attributes, style
+from analysis import style
 from analysis.contrasts import session_count, sessions_by_block
 from analysis.quoting import anchor, as_markdown, as_written, quoted
 from analysis.schema import settings
-from analysis.statements import KEY, evidence_of
+from analysis.statements import KEY
 from analysis.wording import UNKNOWN, counted, number, of_sessions, percent
 from runners.record import FalloffError
 
@@ -58,7 +57,7 @@ class Basis:
     def of_dataset(cls, dataset: xr.Dataset, intervals: str, judged: int = 0) -> "Basis":
         """The basis of a campaign: all of its blocks, or `judged` of them, with these intervals. A
         simulation, which repeats itself, has none of these."""
-        evidence = evidence_of(dataset)
+        evidence = dataset.falloff.evidence
         if evidence in WITHOUT_SCATTER:
             return cls(evidence)
         n = judged or block_count(dataset)
@@ -163,7 +162,7 @@ def figure(
 def label_of(name: str, dataset: xr.Dataset) -> str:
     """The label of a figure or table of a dataset. A report may show several imports: theirs end with the digest."""
     ending = f"_{dataset.attrs['campaign_hash'][:8]}"
-    return name.removesuffix(ending) + ending if attributes.is_imported(dataset) else name
+    return name.removesuffix(ending) + ending if dataset.falloff.is_imported else name
 
 
 @dataclass(frozen=True)
@@ -233,17 +232,16 @@ def _axes_without_unit(figure: Figure) -> list[str]:
 def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Table:
     """A small table of what a campaign varies, measures and repeats; `titles` replace the names of
     levels."""
-    design, names = attributes.design(dataset), attributes.interconnects(dataset)
-    names |= {level: {"short": title} for level, title in (titles or {}).items()}
-    factors, campaign = design["factors"], quoted(dataset.attrs["campaign"])
+    design, names = dataset.falloff.design, dataset.falloff.names | dict(titles or {})
+    factors, campaign = design.factors, quoted(dataset.attrs["campaign"])
     rows = [(quoted(name.replace("_", " ")), _levels(factors[name], names)) for name in factors]
     trials = counted(math.prod(map(len, factors.values())), "trial")
     rows.append(
         ("repeats", f"{counted(block_count(dataset), 'block')} of {trials} in random order")
     )
-    if design.get("margin"):
-        rows.append(("margin, set before the run", percent(design["margin"], 0)))
-    if differing := attributes.differing_sessions(dataset):
+    if design.margin:
+        rows.append(("margin, set before the run", percent(design.margin, 0)))
+    if differing := dataset.falloff.differing_sessions:
         rows.append(("its sessions differ in", differing))
     caption = f"Campaign `{campaign}`: what it varies and how often it repeats that."
     label = f"{campaign.replace('_', '-')}-plan"
@@ -252,17 +250,16 @@ def planned(dataset: xr.Dataset, titles: Mapping[str, str] | None = None) -> Tab
 
 def setting_table(dataset: xr.Dataset) -> Table:
     """A table of what a campaign planned, or of the values of each setting of imported runs."""
-    if "repeats" not in attributes.design(dataset):
+    if not dataset.falloff.design.repeats:
         return planned(dataset)
     rows = []
-    chosen = dataset.isel(
-        trial=np.flatnonzero((dataset.role == "point") & (dataset.status == "ok"))
-    )
+    chosen = dataset.falloff.points
+    chosen = chosen.isel(trial=chosen.status.values == "ok")
     for name in settings():
         values = chosen[name].values
         levels = [value for value in values.tolist() if value == value and value != ""]
         if name == "interconnect":
-            levels = list(attributes.names_by_rate(chosen, levels).values())
+            levels = list(chosen.falloff.names_by_rate(levels).values())
         if levels:
             words = [
                 level if name == "interconnect" else _setting(level)
@@ -297,7 +294,7 @@ def without_result(dataset: xr.Dataset) -> Table | None:
     failed = dataset.isel(trial=dataset.status.values != "ok")
     if not failed.sizes["trial"]:
         return None
-    names, campaign = attributes.interconnects(dataset), quoted(dataset.attrs["campaign"])
+    names, campaign = dataset.falloff.names, quoted(dataset.attrs["campaign"])
     read = ("trial_id", "runner", "interconnect", "reason")
     rows = [
         (
@@ -317,7 +314,7 @@ def without_result(dataset: xr.Dataset) -> Table | None:
 
 
 def _levels(levels: Sequence, names: Mapping) -> str:
-    called = [names.get(level, {}).get("short") or _level(level) for level in levels]
+    called = [names.get(level) or _level(level) for level in levels]
     return ("; " if any("," in name for name in called) else ", ").join(called)
 
 

@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.attributes import interconnects
 from analysis.wire import wire_limit
 
 LINK_BOUND = 0.97  # from this share of the wire limit on, the link is the limit
@@ -23,8 +22,8 @@ def networks(dataset: xr.Dataset) -> pd.DataFrame:
     trials = pd.DataFrame({name: dataset[name].values[surveyed] for name in (*keys, "goodput")})
     links = trials.groupby(keys).goodput.median().groupby("interconnect").agg(["median", "min"])
     limits = {
-        name: wire_limit(described.get("rate_bit_s", np.nan), described.get("mtu", np.nan))
-        for name, described in interconnects(dataset).items()
+        name: wire_limit(network.rate_bit_s, network.mtu)
+        for name, network in dataset.falloff.networks.items()
     }
     table = links.reindex([name for name in limits if name in links.index])
     limit = table.index.map(limits).astype(float)

@@ -7,11 +7,9 @@ from typing import Any
 
 import xarray as xr
 
-from analysis import attributes
 from analysis.descriptions.report_facts import ReportFacts
 from analysis.exhibit import Table
 from analysis.quoting import quoted
-from analysis.statements import evidence_of
 from analysis.wording import counted, number
 
 _SILENT = (
@@ -62,14 +60,14 @@ def _in_words(value: Any) -> str:
 def recorded(dataset: xr.Dataset) -> dict[str, str]:
     """What a campaign's provenance says of the machines, in words by what they are about, where sessions differ each in turn; of
     imported files, the versions of the tool."""
-    if evidence_of(dataset) == "simulated":  # on whatever machine
+    if dataset.falloff.evidence == "simulated":  # on whatever machine
         return {}
-    if attributes.is_imported(dataset):
+    if dataset.falloff.is_imported:
         versions = ", ".join(sorted({*dataset.version.values.tolist()} - {"", "unknown"}))
         words = {f"version of {dataset.attrs['campaign']}": quoted(versions)}
     else:
         turns: dict[str, dict[str, None]] = {}
-        for session in attributes.sessions(dataset) or [{}]:
+        for session in dataset.falloff.sessions or [{}]:
             for name, text in _of_session(dataset, session):
                 turns.setdefault(name, {})[text] = None
         words = {name: ", then ".join(filter(None, text)) for name, text in turns.items()}
@@ -89,9 +87,9 @@ def _of_session(dataset: xr.Dataset, session: Mapping[str, Any]) -> Iterator[tup
         )
     tools = host.get("tools") or {}
     yield "MPI", str((testbed.get("mpirun") or {}).get("version") or tools.get("mpirun") or "")
-    of_testbed = attributes.testbed(dataset).get("networks") or {}
-    for name, described in attributes.interconnects(dataset).items():
-        yield _network(name, described | of_testbed.get(name, {}), states)
+    of_testbed = dataset.falloff.testbed.networks or {}
+    for name, network in dataset.falloff.networks.items():
+        yield _network(name, {**network.table, **of_testbed.get(name, {})}, states)
     yield "commit", str(host.get("git_commit") or "")[:8]
 
 

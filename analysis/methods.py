@@ -5,18 +5,16 @@ from collections.abc import Collection, Sequence
 
 import xarray as xr
 
-from analysis import attributes
 from analysis.dataset_sections import HPL, MESSAGES, STREAMS, TWIN
 from analysis.publish import TEMPLATES
-from analysis.statements import evidence_of
 from analysis.subjects.hpl_points import MARGIN
 from analysis.wording import listed, percent
 
 
 def sections(names: Collection[str], datasets: Sequence[xr.Dataset]) -> str:
     """The report's sections on methods and limits (Markdown), for the names of its notebooks and the datasets that they show."""
-    imported = [attributes.is_imported(dataset) for dataset in datasets]
-    unordered = [attributes.is_unordered(dataset) for dataset in datasets]
+    imported = [dataset.falloff.is_imported for dataset in datasets]
+    unordered = [dataset.falloff.is_unordered for dataset in datasets]
     is_there = {
         "planned": not all(imported),
         "imported": any(imported),
@@ -32,7 +30,7 @@ def sections(names: Collection[str], datasets: Sequence[xr.Dataset]) -> str:
     }
     words = {
         "margin": percent(MARGIN, 0),
-        "kinds": listed(sorted({*map(evidence_of, datasets)})),
+        "kinds": listed(sorted({dataset.falloff.evidence for dataset in datasets})),
     }
     parts = []
     for title in ("Methods", "Limits"):

@@ -36,7 +36,7 @@ def text(plan: Plan) -> str:
     """
     testbed = plan.testbed["name"]
     looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
-    rules = design.of({**plan.design, "looks": looks})
+    rules = design.design_from({**plan.design, "looks": looks})
     if plan.repeats_itself or not rules.judges_falls:
         why = "repeats itself" if plan.repeats_itself else "judges no fall over nodes"
         raise FalloffError(f"campaign {plan.name} on {testbed} {why}: there is nothing to plan")

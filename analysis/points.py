@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.attributes import interconnects, short_names
+from analysis.accessor import RecordedNetwork
 from analysis.exhibit import COUNTS
 from analysis.quoting import quoted
 from analysis.schema import schema, settings
@@ -172,15 +172,15 @@ def by_series(
         for trial in of_trials(dataset.isel(trial=trials))
     ]
     chosen = distinguishing(settings, ("interconnect", "test"))
-    described, names, rows = interconnects(dataset), short_names(dataset), []
+    networks, rows = dataset.falloff.networks, []
+    unknown = RecordedNetwork({}, "")
     for levels in settings:
         network = levels.get("interconnect", "")
-        about, others = described.get(network, {}), ", ".join(in_words(levels, chosen[1:]))
-        name = names.get(network, "")
-        series = f"{name} ({others})" if name and others else name or others or UNNAMED
-        link, mtu = about.get("rate_bit_s", np.nan), levels.get("mtu", about.get("mtu", 1500))
+        about, others = networks.get(network, unknown), ", ".join(in_words(levels, chosen[1:]))
+        series = f"{about.short} ({others})" if about.short and others else about.short or others
+        link, mtu = about.rate_bit_s, levels.get("mtu", about.table.get("mtu", 1500))
         wire = np.nan if network.endswith(_NO_TCP) else wire_limit(link, mtu)
-        rows.append((network, series, link, wire))
+        rows.append((network, series or UNNAMED, link, wire))
     columns = ["network", "series", "link", "wire"]
     order = pd.DataFrame(settings, index=trials).reindex(columns=chosen)
     order = order.join(pd.DataFrame(rows, columns=columns, index=trials))

@@ -1,6 +1,5 @@
 """Whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, campaign_folders, derive, drawing, exhibit, paths, store, style
+from analysis import campaign_folders, derive, drawing, exhibit, paths, store, style
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
 from analysis.evidence import verify
@@ -20,7 +19,6 @@ from analysis.quoting import quoted
 from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import UNDECIDED
-from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
 from analysis.subjects.twin import HplJob, Twin, what_ifs
 from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
@@ -141,7 +139,7 @@ def datasets(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
 def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
     """HPL's points on several nodes and a fitted network; raises FalloffError where there are none, or more is varied."""
     for dataset in datasets:
-        if attributes.testbed(dataset).get("kind") == IMPORTED:
+        if dataset.falloff.is_imported:
             points = _imported(dataset)
             fitted = (
                 []
@@ -153,7 +151,7 @@ def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
             continue
         if not ((dataset.runner == "hpl") & (dataset.role == "point") & (dataset.nodes > 1)).any():
             continue
-        varied = sorted(set(attributes.factors(dataset)) ^ {"interconnect", "nodes"})
+        varied = sorted(set(dataset.falloff.design.factors) ^ {"interconnect", "nodes"})
         if varied:
             raise FalloffError(
                 f"campaign {dataset.attrs['campaign']} cannot be held out: it should vary interconnect and nodes alone, as "
@@ -200,7 +198,7 @@ def campaigns(twin: Twin, points: xr.Dataset, defaults: Mapping[str, Any]) -> It
     recorded none."""
     shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
     per_node = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
-    ran, block = _settings(points), int(shape.NB.max())
+    ran, block = points.falloff.settings, int(shape.NB.max())
     settings = {key: ran.get(key, value) for key, value in defaults.items()} | {"NB": block}
     levels = {
         str(nodes): _as_run(shape.sel(nodes=nodes), int(per_node.sel(nodes=nodes)))
@@ -254,10 +252,6 @@ def _ranks(ranks: int) -> dict[str, int]:
     return {"ranks_per_node": ranks} if ranks > 1 else {}
 
 
-def _settings(points: xr.Dataset) -> Mapping[str, Any]:
-    return json.loads(points.attrs.get("settings", "{}"))
-
-
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:
     """Compare the simulated campaigns with the points held out; raises FalloffError where a simulation failed."""
     points_held_out = []
@@ -274,7 +268,7 @@ def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Da
 
 
 def _rates(dataset: xr.Dataset, twin: Twin) -> Iterator[Rate]:
-    points, names = derive.points(dataset).squeeze("block"), attributes.short_names(dataset)
+    points, names = derive.points(dataset).squeeze("block"), dataset.falloff.names
     for network in points.interconnect.values.tolist():
         fitted = max((name for name in twin.links if network.startswith(name)), key=len)
         for nodes in points.nodes.values.tolist():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from analysis import attributes, paths
+from analysis import paths
 from analysis.descriptions.campaigns import Campaign
 from runners import executables
 from runners.journal import write_whole
@@ -80,7 +80,7 @@ def is_one(dataset: xr.Dataset) -> bool:
     """Whether a campaign ran one program between emulated nodes and varied only the network and the number of nodes."""
     if CAMPAIGN not in dataset.runner.values:
         return False
-    factors = attributes.factors(dataset)
+    factors = dataset.falloff.design.factors
     return {*factors} <= {"interconnect", "nodes", "program"} and len(
         factors.get("program", ())
     ) == 1

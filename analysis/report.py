@@ -19,7 +19,6 @@ import xarray as xr
 import yaml
 
 from analysis import (
-    attributes,
     document,
     machines,
     methods,
@@ -28,7 +27,6 @@ from analysis import (
     store,
     summary,
 )
-from analysis.attributes import is_imported
 from analysis.descriptions.report_facts import ReportFacts
 from analysis.document import Section
 from analysis.evidence import chain
@@ -72,7 +70,9 @@ class Part:
     @property
     def shows_own_files(self) -> bool:
         """Whether it shows files of its reader."""
-        return self.audience == OWN_FILES or any(map(is_imported, self.datasets))
+        return self.audience == OWN_FILES or any(
+            dataset.falloff.is_imported for dataset in self.datasets
+        )
 
     @cached_property
     def whole(self) -> Section:
@@ -288,7 +288,8 @@ def project_facts(parts: Sequence[Part]) -> ReportFacts:
 def _machine(datasets: Iterable[xr.Dataset]) -> str:
     """On which machine most campaigns ran, as words that follow the days; empty if none says so."""
     counts = Counter(
-        (host.get("cpu_model"), host.get("cpus")) for host in map(attributes.host, datasets)
+        (host.get("cpu_model"), host.get("cpus"))
+        for host in (dataset.falloff.host for dataset in datasets)
     )
     del counts[None, None]
     if not counts:
@@ -339,7 +340,7 @@ def moments(dataset: xr.Dataset) -> list[str]:
     """When the runs of a dataset began and the last one ended (ISO 8601), as far as that is known, in order."""
     times = [
         as_written(run["moment"])
-        for session in attributes.sessions(dataset)
+        for session in dataset.falloff.sessions
         for run in session.get("imported", [])
         if run.get("moment")
     ]
@@ -377,7 +378,7 @@ def _with_evidence(made: Document) -> Iterator[str]:
 def _called(dataset: xr.Dataset) -> str:
     """What tells a dataset from others of the same tool: its networks, and the beginning of its
     digest."""
-    names = ", ".join(attributes.short_names(dataset).values())
+    names = ", ".join(dataset.falloff.names.values())
     about = dataset.attrs
     campaign = f"{quoted(about['campaign'])} {quoted(about['campaign_hash'][:DIGITS])}"
     return f"{names} ({campaign})" if names else campaign
@@ -390,7 +391,7 @@ def _source(name: str, datasets: Iterable[xr.Dataset]) -> str:
     if dataset is None:
         return f"[{quoted(name)}](#data:{anchor(name)})" * (DATA / name).is_file()
     trials = f"explorer.html#{quote(name, safe='')}"
-    testbed = quoted(attributes.testbed(dataset)["name"])
+    testbed = quoted(dataset.falloff.testbed.name)
     return (
         f"[{quoted(name)}](#data:{_target(dataset)}): {dataset.sizes['trial']} trials on {testbed}, each with its "
         f"[transcript]({trials}); `{quoted(chain.command(dataset))}` makes them anew"
@@ -402,7 +403,7 @@ def _provenance(made: Document, datasets: Mapping[str, xr.Dataset]) -> str:
     transcripts; and the files of data/."""
     rows = []
     for target, dataset in datasets.items():
-        about, host = dataset.attrs, attributes.host(dataset)
+        about, host = dataset.attrs, dataset.falloff.host
         number = int((dataset.status != "ok").sum())
         trials = f"{dataset.sizes['trial']}" + (f", {number} failed" if number else "")
         where = [

@@ -22,7 +22,7 @@ from types import MappingProxyType
 import xarray as xr
 from scipy import stats
 
-from analysis import attributes, notebooks, paths
+from analysis import notebooks, paths
 from analysis.evidence import verify
 from analysis.exhibit import WITHOUT_SCATTER
 from analysis.quoting import as_data, quoted
@@ -195,7 +195,7 @@ def _agree(archived: Statement, same: Statement, margin: float) -> bool:
 
 def margin_of(dataset: xr.Dataset) -> float:
     """The margin of a campaign's design [1], MARGIN if it has none."""
-    margin = attributes.design(dataset).get("margin")
+    margin = dataset.falloff.design.margin
     return MARGIN if margin is None else margin
 
 

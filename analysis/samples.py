@@ -13,12 +13,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, campaign_folders, csv_tables, importing, points, store
+from analysis import campaign_folders, csv_tables, importing, points, store
 from analysis.derive import counted_in, slowed
 from analysis.points import Point
-from analysis.quoting import quoted
 from analysis.schema import schema
-from analysis.statistics import design
 from analysis.statistics.design import PlannedFall
 from analysis.subjects.hpl_points import results_if_any
 from runners.journal import Folder, read_transcript
@@ -100,9 +98,8 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
 
     Only valid trials of the design count. Raises FalloffError if none is left.
     """
-    dataset = dataset.reset_coords()
-    dataset = dataset.isel(trial=dataset.role.values == "point")
-    is_imported = attributes.testbed(dataset).get("name") == store.IMPORTED
+    dataset = dataset.reset_coords().falloff.points
+    is_imported = dataset.falloff.is_imported
     rows = _imported_rows(dataset) if is_imported else _rows(dataset)
     trials = pd.DataFrame(rows, columns=["point", "block", "log", "trial"])
     if trials.empty:
@@ -110,23 +107,21 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
             None, [*dataset.reason.values.tolist(), "it may have no rate or time at all"]
         )
         raise FalloffError(f"{source} has no valid rate or time to compare: {next(reasons)}")
-    in_blocks = not is_imported or attributes.design(dataset).get("repeats") == importing.BLOCKS
+    in_blocks = not is_imported or dataset.falloff.design.repeats == importing.BLOCKS
     if not in_blocks:  # each result was a run of its own
         trials["block"] = trials.groupby("point").cumcount() + 1
     first = trials.drop_duplicates("point")
     units = dict(zip(dataset.trial_id.values.tolist(), dataset.unit.values.tolist()))
-    planned, networks = design.read(dataset), attributes.interconnects(dataset)
+    planned = dataset.falloff.design
     variables = schema()["variables"]
     return Sample(
         source=source,
-        evidence=dataset.evidence.values[0].item(),
+        evidence=dataset.falloff.evidence,
         repeats="block" if in_blocks else "run",
         trials=trials,
         units={name: variables[name]["units"] for name in (*HIGHER, *LOWER)},
         lower=LOWER,
-        names={
-            name: described.get("short") or quoted(name) for name, described in networks.items()
-        },
+        names=dataset.falloff.names,
         facts=facts(dataset),
         statements=(*planned.primary, *planned.secondary) if planned.judges_falls else (),
         compared=planned.compared,
@@ -143,7 +138,7 @@ def digests(dataset: xr.Dataset) -> frozenset[str]:
     """The identity of a dataset's files: the SHA-256 of each imported file, else that of all transcripts."""
     files = [
         file["sha256"]
-        for session in attributes.sessions(dataset)
+        for session in dataset.falloff.sessions
         for file in session.get("imported", [])
     ]
     return frozenset(files or [dataset.attrs.get("transcripts_sha256", "")]) - {""}
@@ -253,13 +248,13 @@ def _rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
 def facts(dataset: xr.Dataset, number: int | None = None) -> dict[str, str]:
     """What a session of the campaign recorded about machine, code, testbed, networks and settings, by path. By
     default of all sessions; different values follow each other."""
-    recorded = attributes.sessions(dataset)
+    recorded = dataset.falloff.sessions
     recorded_once: dict[str, Any] = {
-        "testbed": attributes.testbed(dataset),
-        "network": attributes.interconnects(dataset),
-        "setting": attributes.settings(dataset),
+        "testbed": dataset.falloff.testbed.table,
+        "network": {name: network.table for name, network in dataset.falloff.networks.items()},
+        "setting": dataset.falloff.settings,
     }
-    if attributes.testbed(dataset).get("name") == store.IMPORTED:
+    if dataset.falloff.is_imported:
         recorded_once["setting of HPL"] = _best_settings(dataset)
     by_path: dict[str, dict[str, None]] = {}
     for session in recorded if number is None else recorded[number : number + 1] or [{}]:
@@ -278,7 +273,7 @@ def _best_settings(dataset: xr.Dataset) -> dict[str, str]:
     hpl = results_if_any(dataset)
     if hpl is None:
         return {}
-    names, count = attributes.names_in_text(hpl.points), counted_in(hpl.points)
+    names, count = hpl.points.falloff.names, counted_in(hpl.points)
     settings = {}
     for row in hpl.best.itertuples():
         words = [f"N {row.N:g}", f"NB {row.NB:g}", f"{row.P:g} x {row.Q:g}"]

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 import xarray as xr
 
-from analysis.attributes import names_in_text
 from analysis.contrasts import (
     Contrast,
     contrasts,
@@ -221,7 +220,7 @@ def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
     looks are those of the campaign's design. A failed negative control refuses all. Raises FalloffError if the campaign
     planned none, or one of its networks was not run.
     """
-    judged, names = contrasts(points), names_in_text(points)
+    judged, names = contrasts(points), points.falloff.names
     return *_falls(points, judged, names), *_controls(points, judged, names)
 
 
@@ -247,7 +246,7 @@ def fall(
     ):
         if wanted not in there.values.tolist():
             raise unknown(str(there.name), str(wanted), map(str, there.values.tolist()))
-    names, evidence = names_in_text(points), evidence_of(points)
+    names, evidence = points.falloff.names, points.falloff.evidence
     blocks = differences(log_ratios(points, network, against), *nodes)
     verdict = judge(blocks.values, margin, evidence, (1 - level) / 2)
     judged = blocks.block.values[np.isfinite(blocks.values)].tolist()
@@ -295,14 +294,9 @@ def text(statements: Iterable[dict]) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def evidence_of(dataset: xr.Dataset) -> str:
-    """The kind of a dataset's evidence."""
-    return dataset.evidence.values.ravel()[0].item()
-
-
 def by_evidence(*datasets: xr.Dataset | None, **texts: str) -> str:
     """The texts that hold for a kind of evidence, such as `emulated=`, of the kinds that the datasets have."""
-    kinds = {evidence_of(dataset) for dataset in datasets if dataset is not None}
+    kinds = {dataset.falloff.evidence for dataset in datasets if dataset is not None}
     return " ".join(text for kind, text in texts.items() if kind in kinds)
 
 
@@ -430,7 +424,7 @@ def value(
         interval=tuple(ends) if is_known else None,
         interval_kind=kind if is_known else "",
         n=n,
-        evidence=evidence_of(runs),
+        evidence=runs.falloff.evidence,
         campaign=runs.attrs["campaign"],
         digest=runs.attrs["campaign_hash"],
         sessions=sessions if is_known else None,
@@ -466,7 +460,7 @@ def named(
     """
     values = np.ravel(np.asarray(values, float))
     values = values[np.isfinite(values) & (not refused)]
-    if evidence_of(runs) == SIMULATED:
+    if runs.falloff.evidence == SIMULATED:
         kind, estimate = "range of all runs", (math.nan,) * 3
         if len(values):
             estimate = np.median(values), values.min(), values.max()

@@ -14,13 +14,13 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
+from analysis.accessor import IMPORTED  # and datasets have .falloff
 from analysis.schema import check, schema
 from runners import archive, manifest, payload, renamed
 from runners.journal import Folder, read_transcript, replacing
 from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
 from runners.tools import token_exchange, tool_named
 
-IMPORTED = "imported"  # the testbed name of every transcript that is an imported file
 # Units in files, as UDUNITS knows them: there "B" is the bel, and operations are numbers.
 CONVENTIONS = "CF-1.11"
 UDUNITS = {
@@ -307,7 +307,7 @@ def laid_out(rows: Sequence[Mapping], nodes: int) -> xr.Dataset:
     labels["node"] = np.arange(1, nodes + 1)
     arrays, lengths = {}, {"trial": len(rows), **{dim: len(labels[dim]) for dim in labels}}
     for name, wanted in (*variables.items(), *coordinates.items()):
-        if name not in held and len(wanted["dims"]) > 1:
+        if name not in held and name not in labels and wanted["type"] != "whole":
             arrays[name] = _empty(wanted, lengths)
             continue
         try:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analysis import document, reproducing
-from analysis.attributes import NOT_RUN
+from analysis.accessor import NOT_RUN
 from analysis.document import Section
 from analysis.exhibit import Table
 from analysis.notebooks import FRAME, SUMMARY, in_order, role

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from analysis import attributes, notebooks, reproducing
+from analysis import notebooks, reproducing
 from analysis.exhibit import block_count
 from analysis.quoting import as_markdown
 from analysis.statements import KEY, Statement, gave_nothing, without_reading
@@ -114,7 +114,7 @@ def is_of_today(sessions: Collection[Mapping], begins: Collection[float], host: 
 
 def when_and_where(run: xr.Dataset) -> str:
     """When a run began, with which commit, on which machine and at which load, in words; what was not recorded is left out."""
-    host = attributes.host(run)
+    host = run.falloff.host
     changed = " with changes" if host.get("git_dirty") else ""
     facts = [
         day(run.attrs["started"]),
@@ -160,14 +160,14 @@ def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
 
     Two points are the same if the levels of all factors are. Trials that are no points, such as surveys, stay.
     """
-    factors = list(attributes.factors(run))
-    wanted = set(_levels(run.isel(trial=(run.role == "point").values), factors))
+    factors = list(run.falloff.design.factors)
+    wanted = set(_levels(run.falloff.points, factors))
     is_wanted = [
         role != "point" or levels in wanted
         for levels, role in zip(_levels(reference, factors), reference.role.values)
     ]
     looks = {"looks", "one_sided"}
-    planned, design = attributes.design(reference), attributes.design(run)
+    planned, design = (dataset.falloff.table("design") for dataset in (reference, run))
     design = {name: value for name, value in design.items() if name not in looks}
     design |= {name: planned[name] for name in looks & planned.keys()}
     return reference.isel(trial=is_wanted).assign_attrs(design=json.dumps(design))

@@ -88,7 +88,7 @@ def run(
     HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
     """
     import experiment
-    from analysis import attributes, nightly, statements
+    from analysis import nightly, statements
     from analysis.quoting import as_written
 
     if listed:
@@ -136,7 +136,7 @@ def run(
     has_nothing = statements.gave_nothing(dataset)
     try:
         print("\n".join(experiment.statements_of(campaign, dataset)))
-        if differing := attributes.differing_sessions(dataset):
+        if differing := dataset.falloff.differing_sessions:
             print(f"The campaign's sessions differ in {as_written(differing)}.")
         if is_busy:
             print(statements.without_reading(dataset))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import experiment
-from analysis import attributes, exhibit, store, what_if
+from analysis import exhibit, store, what_if
 from analysis.subjects import program
 from analysis.wording import number, percent, plain
 from commands.progress import shown
@@ -164,7 +164,7 @@ def replay_report(
     )
     with shown() as listen:
         runs = store.read(experiment.run_campaign(plan, listen=listen))
-    times, names = program.times(runs), attributes.short_names(runs)
+    times, names = program.times(runs), runs.falloff.names
     last = program.factors(times.mean("block")).isel(nodes=[-1])
     rows = [
         (names[line.interconnect.item()], *map(number, line.values)) for line in times.time[0, 0]

@@ -1,43 +1,50 @@
-"""Rules for the values of settings, each with what a value must be, in words."""
+"""Rules for the values of settings. The types of descriptions (`analysis.descriptions`) are made from them."""
 
 import math
 from collections.abc import Iterable
-from typing import Any, Callable
-
-# A test of a value, and the requirement in words.
-Rule = tuple[Callable[[Any], bool], str]
+from dataclasses import dataclass
+from typing import Any
 
 
-def number(meaning: str, *kinds: type) -> Rule:
-    """A number above 0 of one of these kinds."""
-    return lambda value: type(value) in kinds and 0 < value < math.inf, meaning
+@dataclass(frozen=True)
+class Rule:
+    """What a value must be: in words; one of these types; a number finite and within bounds, a text one of
+    `values`, or else not empty."""
+
+    words: str
+    kinds: tuple[type, ...]
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    values: tuple[str, ...] = ()
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value follows the rule."""
+        if type(value) not in self.kinds:
+            return False
+        if isinstance(value, str):
+            return value in self.values if self.values else bool(value)
+        return self.least <= value <= self.most and self.above < value < self.below
 
 
 def one_of(values: Iterable[str]) -> Rule:
     """One of these words."""
-    words = list(values)
-    return lambda value: value in words, f"one of {', '.join(words)}"
+    words = tuple(values)
+    return Rule(f"one of {', '.join(words)}", (str,), values=words)
 
 
-COUNT = number("a whole number from 1", int)
-# These are limited because a plan lists every trial, and a trial every run.
-BLOCKS = RUNS = (
-    lambda value: type(value) is int and 1 <= value <= 1000,
-    "a whole number from 1 to 1000",
-)
-POSITIVE = number("a number above 0", int, float)
-WHOLE: Rule = (lambda value: type(value) is int and value >= 0, "a whole number from 0")
-NOT_NEGATIVE: Rule = (
-    lambda value: type(value) in (int, float) and 0 <= value < math.inf,
-    "a number from 0",
-)
-REAL: Rule = (
-    lambda value: type(value) is int or type(value) is float and math.isfinite(value),
-    "a number",
-)
-NAME: Rule = (lambda value: isinstance(value, str) and bool(value), "a name")
-NODES: Rule = (
-    lambda value: type(value) is int or isinstance(value, str) and bool(value),
-    "nodes like 1,2,3",
-)
-YES_OR_NO: Rule = (lambda value: isinstance(value, bool), "true or false")
+def up_to(most: int) -> Rule:
+    """A count that something is listed or tried by, so that a slip does not take all memory or time."""
+    return Rule(f"a whole number from 1 to {most}", (int,), least=1, most=most)
+
+
+COUNT = Rule("a whole number from 1", (int,), least=1)
+BLOCKS = RUNS = up_to(1000)
+POSITIVE = Rule("a number above 0", (int, float), above=0)
+WHOLE = Rule("a whole number from 0", (int,), least=0)
+NOT_NEGATIVE = Rule("a number from 0", (int, float), least=0)
+REAL = Rule("a number", (int, float))
+NAME = Rule("a name", (str,))
+NODES = Rule("nodes like 1,2,3", (int, str))
+YES_OR_NO = Rule("true or false", (bool,))

@@ -336,8 +336,8 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, (int, float)):
+        return value != value or abs(value) < 2**63
     if isinstance(value, list):
         return all(map(_is_plain, value))
-    if value is None or isinstance(value, str):
-        return True
-    return isinstance(value, (int, float)) and (value != value or abs(value) < 2**63)
+    return value is None or isinstance(value, str)

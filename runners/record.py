@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, NamedTuple, Optional
 
 from runners import renamed
+from runners.description_rules import Rule
 
 _ADDRESS = re.compile(r"\{node(\d+)\}")
 
@@ -192,7 +193,7 @@ class Tool:
     name: str
     commands: Callable[[Settings], list[Command]]
     results: Callable[[str], list[Result]]
-    settings: Mapping[str, tuple[Callable[[Any], bool], str]] = field(default_factory=dict)
+    settings: Mapping[str, Rule] = field(default_factory=dict)
     readings: Mapping[str, Quantity] = field(default_factory=dict)
     factors: Mapping[str, Quantity] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()

@@ -53,8 +53,9 @@ def _maker(kind: Any) -> Callable[[Any, str], Any]:
         fits, wanted = _PLAIN[kind]
 
         def plain(value: Any, place: str) -> Any:
-            _require(fits(value), value, place, wanted)
-            return value
+            if fits(value):
+                return value
+            raise _misfit(value, place, wanted)
 
         return plain
     make = _maker(inside[1] if origin is Mapping else inside[0])
@@ -63,9 +64,11 @@ def _maker(kind: Any) -> Callable[[Any, str], Any]:
         if origin is Union:  # Optional
             return None if value is None else make(value, place)
         if origin is tuple:
-            _require(isinstance(value, list), value, place, "a list")
-            return tuple(make(item, place) for item in value)
-        _require(isinstance(value, dict), value, place, "a table")
+            if isinstance(value, list):
+                return tuple([make(item, place) for item in value])
+            raise _misfit(value, place, "a list")
+        if not isinstance(value, dict):
+            raise _misfit(value, place, "a table")
         return {key: make(item, f"{place}.{key}") for key, item in value.items()}
 
     return made
@@ -94,7 +97,8 @@ def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
     ]
 
     def made(value: Any, place: str) -> Any:
-        _require(isinstance(value, dict), value, place, "a table")
+        if not isinstance(value, dict):
+            raise _misfit(value, place, "a table")
         for key in value:
             if key not in makers:
                 raise ValueError(f"{key[:40]!r} is unknown{place and f' in {place}'}")
@@ -106,7 +110,6 @@ def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
     return made
 
 
-def _require(holds: bool, value: Any, place: str, wanted: str) -> None:
-    if not holds:
-        shown = json.dumps(value, default=str)[:40]
-        raise ValueError(f"{place.lstrip('.') or 'it'} is {shown}, not {wanted}")
+def _misfit(value: Any, place: str, wanted: str) -> ValueError:
+    shown = json.dumps(value, default=str)[:40]
+    return ValueError(f"{place.lstrip('.') or 'it'} is {shown}, not {wanted}")

@@ -47,7 +47,7 @@ def test_what_is_wrong_is_counted():
     """A certain wrong claim comes in every campaign; without one, in none."""
     statement = {"networks": ["a", "b"], "from": 1, "to": 2}
     rules = {"margin": 0.05, "looks": [4], "one_sided": 0.4}
-    certain = design.of({"compared": "any", "primary": [statement], **rules})
+    certain = design.design_from({"compared": "any", "primary": [statement], **rules})
     at_margin = error_rates(certain, (0.05,), 0.01, 2000, (1, 2))
     assert at_margin["wrong_flat"] == pytest.approx(0.4, abs=0.04)
     assert at_margin["wrong_falls_off"] == pytest.approx(0.4, abs=0.04)

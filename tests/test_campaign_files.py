@@ -59,7 +59,7 @@ def test_hpl_compares_levels_that_it_has_on_whole_grids(name):
     for point in points(name):
         assert point["P"] * point["Q"] == point["nodes"]
         assert point["N"] % point["NB"] == 0 or name in SIMULATED
-    rules, factors = design.of(plan_of(name).design), plan_of(name).design["factors"]
+    rules, factors = design.design_from(plan_of(name).design), plan_of(name).design["factors"]
     levels, nodes = factors[rules.compared if rules.primary else "nodes"], factors["nodes"]
     compared = {level for it in rules.primary for level in (it.of, it.against)}
     assert compared <= {WITHOUT_MESSAGES, *levels}

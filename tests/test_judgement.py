@@ -140,7 +140,9 @@ NINE = np.array([-1.0, 0.4, -0.2, 1.1, 0.3, -0.7, 0.9, -1.2, 0.4])
 def planned(expected=("falls off", "flat"), looks=LOOKS):
     """A design with as many statements as answers are expected."""
     tables = [{"networks": "ab", "from": 1, "to": 2, "expected": one} for one in expected]
-    return design.of({"primary": tables, "margin": 0.05, "looks": looks, "one_sided": 0.02})
+    return design.design_from(
+        {"primary": tables, "margin": 0.05, "looks": looks, "one_sided": 0.02}
+    )
 
 
 def outcome(falls, sd=0.01, blocks=9, expected=("falls off", "flat"), looks=LOOKS):

@@ -13,7 +13,7 @@ from executed import words
 import experiment
 import reporting
 from analysis import dataset_sections, import_report, importing, notebooks, paths, samples, store
-from analysis.attributes import UNLIMITED
+from analysis.accessor import UNLIMITED
 from analysis.descriptions import testbeds
 from analysis.quoting import as_markdown, quoted
 from runners.record import FalloffError

@@ -4,7 +4,7 @@ support them."""
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,13 +18,14 @@ from analysis.descriptions.toml_tables import (
     parse,
     read_toml,
     refuse,
+    ruled,
 )
+from runners.description_rules import one_of
 from runners.record import unknown, unknown_key
 
 FILE = paths.PUBLISHED / "claims.toml"
-_Kind = Literal["published", "emulated", "simulated", "measured"]
-EVIDENCE = get_args(_Kind)
-Kind = Annotated[_Kind, must_be(f"one of {', '.join(EVIDENCE)}")]
+EVIDENCE = "published", "emulated", "simulated", "measured"
+Kind = ruled(one_of(EVIDENCE))
 
 
 class Confound(TomlTable):

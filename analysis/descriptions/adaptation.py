@@ -216,8 +216,8 @@ def _problems(
             reason = f"{ranks_per_node} processes a node need grids of their own"
             raise FalloffError(f"testbed {testbed.name}: {reason}: {remedy}")
         return {}
-    if not COUNT[0](block := settings.get("NB")):
-        raise FalloffError(f"testbed {testbed.name}: NB = {block!r} must be {COUNT[1]}")
+    if not COUNT.allows(block := settings.get("NB")):
+        raise FalloffError(f"testbed {testbed.name}: NB = {block!r} must be {COUNT.words}")
     return _sized(
         factors, settings, entailed, ranks_per_node, testbed.matrix_share * testbed.memory_bytes
     )

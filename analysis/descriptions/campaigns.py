@@ -15,7 +15,7 @@ control.
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -46,13 +46,14 @@ from analysis.descriptions.toml_tables import (
     must_be,
     parse,
     refuse,
+    ruled,
 )
+from runners.description_rules import Rule, one_of
 from runners.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
 from runners.record import FalloffError, unknown_key
 from runners.tools import names as tool_names
 
 ALL_NODES = "all"  # a level of `nodes`: all that the testbed has
-Expected = Literal["falls off", "flat", "rises"]
 # A preset, or a campaign that extends, changes their keys.
 MERGED = ("factors", "settings", "design")
 
@@ -91,7 +92,7 @@ Looks = Annotated[
     AfterValidator(_ascending),
     must_be(f"looks that ascend from {LEAST_BLOCKS}"),
 ]
-Level = Annotated[float, Field(gt=0, lt=0.5), must_be("a level above 0 and below 0.5")]
+Level = ruled(Rule("a level above 0 and below 0.5", (float,), above=0, below=0.5))
 
 
 class PlannedStatement(TomlTable):
@@ -103,7 +104,7 @@ class PlannedStatement(TomlTable):
     """the fewer nodes"""
     to: Count
     """the more nodes"""
-    expected: Annotated[Expected, must_be("one of falls off, flat, rises")] = "falls off"
+    expected: ruled(one_of(["falls off", "flat", "rises"])) = "falls off"
 
     @model_validator(mode="after")
     def _grows(self) -> Self:

@@ -43,8 +43,8 @@ def with_blocks(plan: Plan, campaign: Campaign, blocks: int) -> Plan:
 
     Raises FalloffError for a number of blocks that no campaign may have.
     """
-    if not BLOCKS[0](blocks):
-        raise FalloffError(f"blocks = {blocks} must be {BLOCKS[1]}")
+    if not BLOCKS.allows(blocks):
+        raise FalloffError(f"blocks = {blocks} must be {BLOCKS.words}")
     looks = (blocks,) if plan.stopping.looks and blocks >= LEAST_BLOCKS else ()
     stopping = Stopping(blocks=blocks, looks=looks)
     return _planned(campaign, plan.testbed, plan.interconnects, stopping)
@@ -230,8 +230,8 @@ def _unread(campaign: Campaign, testbed: Testbed) -> list[str]:
             if (key, str(value)) in seen:
                 continue
             seen.add((key, str(value)))
-            if key in rules and not rules[key][0](value):
-                faults.append(f"{key} = {value!r} must be {rules[key][1]}")
+            if key in rules and not rules[key].allows(value):
+                faults.append(f"{key} = {value!r} must be {rules[key].words}")
             elif key not in rules and key not in names:
                 who = f"neither {runner} nor testbed {testbed.name} reads the setting "
                 faults.append(unknown_key(who, key, rules).replace(" is unknown;", ";"))

@@ -105,8 +105,8 @@ def _settings() -> dict[str, Any]:
     """The settings that tools read, each with what it must be and the tools that read it."""
     meanings: dict[str, dict[str, list[str]]] = {}
     for tool in all_tools():
-        for name, (_, meaning) in tool.settings.items():
-            meanings.setdefault(name, {}).setdefault(meaning, []).append(tool.name)
+        for name, rule in tool.settings.items():
+            meanings.setdefault(name, {}).setdefault(rule.words, []).append(tool.name)
     return {
         name: {"description": "; ".join(f"{', '.join(by)}: {what}" for what, by in of.items())}
         for name, of in sorted(meanings.items())

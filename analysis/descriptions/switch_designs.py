@@ -8,37 +8,39 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, create_model, model_validator
 
 from analysis.descriptions.toml_tables import (
-    Count,
     Name,
-    Positive,
     TomlTable,
     fault,
     must_be,
     parse,
     read_toml,
     refuse,
+    ruled,
 )
+from runners.description_rules import COUNT, POSITIVE, Rule
 from runners.two_level import TwoLevel, from_table
 
 CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs
 
 
-def _sourced(value: Any, words: str, unit: str) -> Any:
+def _sourced(rule: Rule, unit: str) -> Any:
     """The type of a number in a unit, with its source."""
     table = create_model(
         "Sourced",
         __base__=TomlTable,
-        value=(value, ...),
+        value=(ruled(rule), ...),
         unit=(Literal[unit], ...),
         source=(Name, ...),
     )
-    return Annotated[table, must_be(f'{{ value = {words}, unit = "{unit}", source = a text }}')]
+    return Annotated[
+        table, must_be(f'{{ value = {rule.words}, unit = "{unit}", source = a text }}')
+    ]
 
 
-Number = _sourced(Count, "a whole number from 1", "1")
-Rate = _sourced(Positive, "a number above 0", "B/s")
-Seconds = _sourced(Positive, "a number above 0", "s")
-Price = _sourced(Positive, "a number above 0", "USD")
+Number = _sourced(COUNT, "1")
+Rate = _sourced(POSITIVE, "B/s")
+Seconds = _sourced(POSITIVE, "s")
+Price = _sourced(POSITIVE, "USD")
 
 
 class Size(TomlTable):

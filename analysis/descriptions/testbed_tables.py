@@ -19,8 +19,10 @@ from analysis.descriptions.toml_tables import (
     Word,
     YesOrNo,
     must_be,
+    ruled,
     text,
 )
+from runners.description_rules import Rule, one_of
 
 UNKNOWN = "unknown"
 
@@ -43,10 +45,7 @@ Buffer = Annotated[
 Unknown = Literal["unknown"]
 PositiveOrUnknown = Annotated[Positive | Unknown, must_be('a number above 0, or "unknown"')]
 CountOrUnknown = Annotated[Count | Unknown, must_be('a whole number from 1, or "unknown"')]
-PartOf1 = Annotated[
-    Annotated[int, Field(ge=1, le=1)] | Annotated[float, Field(gt=0, le=1)],
-    must_be("a share above 0, at most 1"),
-]
+PartOf1 = ruled(Rule("a share above 0, at most 1", (int, float), above=0, most=1))
 
 
 def _is_subnet(value: str) -> str:
@@ -80,12 +79,7 @@ class Peak(TomlTable):
     cores: CountOrUnknown | None = None
     flop_per_cycle: PositiveOrUnknown | None = None
     clock_hz: PositiveOrUnknown | None = None
-    clock: (
-        Annotated[
-            Literal["base", "AVX", "turbo", "unknown"], must_be("one of base, AVX, turbo, unknown")
-        ]
-        | None
-    ) = None
+    clock: ruled(one_of(["base", "AVX", "turbo", UNKNOWN])) | None = None
 
     @model_validator(mode="after")
     def _is_sourced(self) -> Self:

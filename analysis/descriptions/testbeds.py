@@ -48,8 +48,10 @@ from analysis.descriptions.toml_tables import (
     must_be,
     parse,
     refuse,
+    ruled,
     text,
 )
+from runners.description_rules import one_of
 from runners.record import faulty, nearest, unknown_key
 
 
@@ -175,7 +177,7 @@ class Cluster(Testbed):
     """The reader's own cluster."""
 
     kind: Literal["cluster"]
-    launcher: Annotated[Literal["ssh", "slurm"], must_be("one of ssh, slurm")]
+    launcher: ruled(one_of(["ssh", "slurm"]))
     hosts: Annotated[list[Host], must_be("a list of host names")] = []
     """as ssh and mpirun know them, node 1 first"""
     python: Program = "python3"

@@ -2,17 +2,32 @@
 one, each in words."""
 
 import json
+import math
 import tomllib
 import types
 import typing
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, Union
+from typing import Annotated, Any, Literal, Self, TypeVar, Union
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from runners import executables
+from runners.description_rules import (
+    BLOCKS,
+    COUNT,
+    NAME,
+    NOT_NEGATIVE,
+    POSITIVE,
+    REAL,
+    WHOLE,
+    YES_OR_NO,
+    Rule,
+    up_to,
+)
 from runners.record import FalloffError, faulty, unknown, unknown_key
 
 _OURS = "ours"  # the type of an error whose message is ours
@@ -63,30 +78,29 @@ def text(pattern: str, meaning: str) -> Any:
     return Annotated[str, Field(pattern=f"^(?:{pattern})$"), must_be(meaning)]
 
 
-def _number(meaning: str, **bounds: Any) -> Any:
-    """The type of a whole number, or of another, within bounds."""
-    finite = Annotated[float, Field(allow_inf_nan=False, **bounds)]
-    return Annotated[Annotated[int, Field(**bounds)] | finite, must_be(meaning)]
+def ruled(rule: Rule) -> Any:
+    """The type of the values that a rule allows."""
+    bounds = {"ge": rule.least, "le": rule.most, "gt": rule.above, "lt": rule.below}
+    bounds = {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
+    kinds = {
+        bool: bool,
+        int: Annotated[int, Field(**bounds)],
+        float: Annotated[float, Field(allow_inf_nan=False, **bounds)],
+        str: Literal[rule.values] if rule.values else Annotated[str, Field(min_length=1)],
+    }
+    return Annotated[reduce(or_, map(kinds.__getitem__, rule.kinds)), must_be(rule.words)]
 
 
-Name = Annotated[str, Field(min_length=1), must_be("a name")]
-Count = Annotated[int, Field(ge=1), must_be("a whole number from 1")]
-Whole = Annotated[int, Field(ge=0), must_be("a whole number from 0")]
-
-
-def _up_to(most: int) -> Any:
-    """The type of a count that something is listed or tried by, so that a slip does not take all memory or time."""
-    return Annotated[int, Field(ge=1, le=most), must_be(f"a whole number from 1 to {most}")]
-
-
-Blocks = _up_to(1000)
-Nodes = _up_to(65536)
-Ranks = _up_to(65536)
-YesOrNo = Annotated[bool, must_be("true or false")]
-Positive = _number("a number above 0", gt=0)
-NotNegative = _number("a number from 0", ge=0)
-Share = _number("a share between 0 and 1", gt=0, lt=1)
-Real = _number("a number")
+Name = ruled(NAME)
+Count = ruled(COUNT)
+Whole = ruled(WHOLE)
+Blocks = ruled(BLOCKS)
+Nodes = Ranks = ruled(up_to(65536))
+YesOrNo = ruled(YES_OR_NO)
+Positive = ruled(POSITIVE)
+NotNegative = ruled(NOT_NEGATIVE)
+Share = ruled(Rule("a share between 0 and 1", (int, float), above=0, below=1))
+Real = ruled(REAL)
 # Any number, also an infinite one, which is none in JSON.
 Limit = Annotated[int | float, must_be("a number"), WithJsonSchema({"type": ["number", "null"]})]
 Setting = Annotated[

@@ -12,7 +12,7 @@ from typing import Any
 
 import xarray as xr
 
-from analysis import attributes, paths, store
+from analysis import paths, store
 from analysis.exhibit import Exhibit
 from runners import archive, manifest, renamed
 from runners.journal import Folder, read_transcript
@@ -32,7 +32,7 @@ class Chain:
     @property
     def about(self) -> str:
         """The campaign, where it ran, and its kind of evidence."""
-        evidence = self.dataset.evidence.values[0]
+        evidence = self.dataset.falloff.evidence
         return f"{self.plan.name} on {self.plan.testbed['name']}, {evidence} evidence"
 
     @property
@@ -44,7 +44,7 @@ class Chain:
     def sessions(self) -> list[dict[str, Any]]:
         """Where and with which code parts of the trials ran, in the form of
         `runners.provenance.host`."""
-        return attributes.hosts(self.dataset)
+        return self.dataset.falloff.hosts
 
 
 def of(folder: Path) -> Chain:
@@ -55,8 +55,8 @@ def of(folder: Path) -> Chain:
 
 def command(dataset: xr.Dataset) -> str:
     """The command line that makes a dataset's campaign again."""
-    campaign, testbed = dataset.attrs["campaign"], attributes.testbed(dataset)["name"]
-    if testbed == store.IMPORTED:
+    campaign, testbed = dataset.attrs["campaign"], dataset.falloff.testbed.name
+    if dataset.falloff.is_imported:
         return f"falloff import {shlex.quote(campaign)} FILE..."
     return f"falloff run {shlex.quote(campaign)} --testbed {shlex.quote(testbed)}"
 

@@ -12,13 +12,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, paths, store
-from analysis.attributes import interconnects, names_by_rate, testbed
+from analysis import paths, store
 from analysis.derive import PEAK, counted_in, over_factors, points
 from analysis.efficiency import efficiency
 from analysis.quoting import as_written
 from analysis.schema import schema
-from analysis.statistics import design
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
 from analysis.subjects.hpl_points import results_if_any
@@ -141,8 +139,8 @@ def _source(path: Path, state: tuple[int, int, int] | None) -> Source:
         if path.suffix == ".nc":
             about = xr.Dataset(attrs=store.attributes(path))
             name, title = str(about.attrs["campaign"]), as_written(str(about.attrs["title"]))
-            ran_on = testbed(about)
-            return Source(path, name, title, *map(str, (ran_on["kind"], ran_on["name"])))
+            ran_on = about.falloff.testbed
+            return Source(path, name, title, *map(str, (ran_on.kind, ran_on.name)))
         plan = Folder(path).plan()
     except (FalloffError, OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
@@ -200,17 +198,17 @@ class Trials:
     @cached_property
     def design(self) -> Design:
         """What was fixed before the run."""
-        return design.read(self.dataset)
+        return self.dataset.falloff.design
 
     @property
     def control(self) -> Hashable:
         """The level with which the others are compared; None if there is none."""
-        return self.design.control or attributes.design(self.dataset).get("baseline")
+        return self.design.control or self.design.baseline
 
     @property
     def evidence(self) -> str:
         """The kind of evidence; there is only one."""
-        return str(self.dataset.evidence.values[0])
+        return self.dataset.falloff.evidence
 
     def count(self, number: int) -> str:
         """A number of repeats, in words."""
@@ -224,9 +222,7 @@ class Trials:
 
     def is_switch(self, factor: str) -> bool:
         """Whether the factor is on or off: its levels are 1 and 0."""
-        return isinstance(
-            attributes.design(self.dataset).get("factors", {}).get(factor, [""])[0], bool
-        )
+        return isinstance(self.design.factors.get(factor, [""])[0], bool)
 
     def is_number(self, factor: str) -> bool:
         """Whether the factor's levels can be placed on an axis by their size."""
@@ -240,8 +236,8 @@ class Trials:
                 return "nothing changed"
             if factor == "vary" and "=" in level:
                 return ", ".join(_change(part) for part in level.split(","))
-            about = interconnects(self.dataset).get(level, {})
-            return as_written(about.get("short") or level.replace("_", " ")) or "not known"
+            name = self.dataset.falloff.names.get(level) or level.replace("_", " ")
+            return as_written(name) or "not known"
         if self.is_switch(factor):
             return f"{'with' if level else 'without'} {factor}"
         if factor in IN_BYTES and (level < 1024 or level % 1024 == 0):
@@ -287,7 +283,7 @@ def trials(dataset: xr.Dataset) -> Trials:
     """The table of a dataset; raises FalloffError if it has no reading of its design or mixes kinds
     of evidence."""
     campaign = f"Campaign {dataset.attrs['campaign']} holds"
-    chosen = dataset.isel(trial=np.flatnonzero(dataset.role == "point"))
+    chosen = dataset.falloff.points
     kinds = sorted(set(chosen.evidence.values.tolist()))
     if not kinds:
         raise FalloffError(f"{campaign} no trial of its design yet: run at least one block.")
@@ -327,7 +323,7 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
     columns = {name: chosen.variables[name] for name in schema()["coordinates"]}
     names = [name for name, column in columns.items() if column.dims == ("trial",)]
     run = {name: pd.unique(pd.Series(columns[name].values).dropna()).tolist() for name in names}
-    if planned := attributes.design(chosen).get("factors", {}):
+    if planned := chosen.falloff.design.factors:
         return {
             # No and yes are 0 and 1 in the table.
             name: [
@@ -341,7 +337,7 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
         if name not in NO_FACTORS and len(run[name]) >= least:
             levels[name] = sorted(run[name])
     if "interconnect" in levels:
-        levels["interconnect"] = list(names_by_rate(chosen, levels["interconnect"]))
+        levels["interconnect"] = list(chosen.falloff.names_by_rate(levels["interconnect"]))
     return levels
 
 
@@ -399,8 +395,8 @@ def _one_value(array: xr.DataArray) -> xr.DataArray:
 def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, PlottedQuantity]:
     """Add to the table HPL's share of its nodes' known rate and of Rpeak [%], and mark what the
     design leaves out."""
-    planned = attributes.design(dataset)
-    if not {"interconnect", "nodes"} <= set(planned.get("factors", {})) or "margin" not in planned:
+    planned = dataset.falloff.design
+    if not {"interconnect", "nodes"} <= planned.factors.keys() or planned.margin is None:
         return {}
     derived = points(dataset)
     labels = {"efficiency": RMAX_RPEAK, "share": f"HPL rate over {derived.share.attrs['of']}"}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, paths
+from analysis import paths
 from analysis.contrasts import Contrast, contrasts, sessions_of
 from analysis.derive import points
 from analysis.explorer import data
@@ -191,7 +191,7 @@ class PageContent:
         for name, level in view.fixed:
             frame = frame[frame[name] == level]
         frame = frame[frame[view.series].isin(view.shown) & frame[view.x].notna()]
-        in_blocks = attributes.design(self.trials.dataset).get("repeats") == BLOCKS
+        in_blocks = self.trials.design.repeats == BLOCKS
         if self.trials.repeats:
             place = [view.series, view.x]
             if not in_blocks or frame.duplicated([*place, "block"]).any():
@@ -314,7 +314,7 @@ class PageContent:
         view, trials = self.view, self.trials
         if (view.x, view.series) != ("nodes", "interconnect") or view.y not in OF_FALLS:
             return Finding("Only falls of HPL's efficiency over nodes are judged of imported runs.")
-        repeats = attributes.design(trials.dataset).get("repeats", UNORDERED)
+        repeats = trials.design.repeats or UNORDERED
         per_node = self.values if view.y in OF_LAWS else self.values / self.values.x
         per_node = per_node.rename(series="interconnect", x="nodes")
         per_node = per_node.assign_coords(evidence=trials.evidence)

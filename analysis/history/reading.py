@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, csv_tables, importing, samples, store
+from analysis import csv_tables, importing, samples, store
 from analysis.evidence import verify
 from analysis.points import labels, point, quantity, setting_columns
 from analysis.quoting import quoted
@@ -177,7 +177,7 @@ def _session_numbers(measured: Iterable[tuple[datetime, set]]) -> Iterator[int]:
 
 def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_SourceValues]:
     """The values of datasets, with labels that tell the points of all of them apart."""
-    testbeds = sorted({attributes.testbed(dataset).get("name", "") for _, dataset in datasets})
+    testbeds = sorted({dataset.falloff.testbed.name for _, dataset in datasets})
     if len(testbeds) > 1:
         raise FalloffError(
             f"these are of the testbeds {', '.join(testbeds)}: a history is one cluster's"
@@ -198,12 +198,12 @@ def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_SourceValu
 def _of_dataset(
     source: str, dataset: xr.Dataset, sample: Sample | None, label, shown: Mapping
 ) -> _SourceValues:
-    blocks = attributes.block_sessions(dataset)
+    blocks = dataset.falloff.block_sessions
     starts = dataset.start.values
     if not np.isfinite(starts).any():
         remedy = "write its results to a CSV file with the columns time, rate and block"
         raise FalloffError(f"{source} does not say when it was measured: {remedy}")
-    is_imported = attributes.is_imported(dataset)
+    is_imported = dataset.falloff.is_imported
     rows, units = [], {}
     # The journal has the session of a campaign's own trials; that of imported ones follows from their time.
     numbers = [str((blocks.get(block) or [1])[-1]) for block in dataset.block.values.tolist()]
@@ -228,18 +228,16 @@ def _of_dataset(
     }
     table = pd.DataFrame(rows, columns=["session", "what", "node", "block", "log"])
     table = table[table.session.isin(moments)]
-    named = attributes.sessions(dataset)[-1:] or [{}]
-    above = named[0].get("slurm", {}).get("switches", {})
-    switches = {host.split(".")[0]: names[0] for host, names in above.items() if names}
-    evidence = dataset.evidence.values[0].item()
     name = source if is_imported else dataset.attrs["campaign"]
-    return _SourceValues(name, evidence, table, moments, facts, units, switches)
+    return _SourceValues(
+        name, dataset.falloff.evidence, table, moments, facts, units, dataset.falloff.switches
+    )
 
 
 def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> Iterator[tuple]:
     """The speeds of each node in the trials of `suspects`; what it sends and receives is the median
     over its partners."""
-    short = attributes.short_names(dataset)
+    short = dataset.falloff.names
     networks = set(dataset.interconnect.values.tolist())
     for trial in np.flatnonzero((dataset.runner == "suspects") & (dataset.status == "ok")):
         row = dataset.isel(trial=int(trial))

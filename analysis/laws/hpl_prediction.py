@@ -18,7 +18,6 @@ import numpy as np
 import xarray as xr
 
 from analysis import paths, store
-from analysis.attributes import testbed
 from analysis.derive import at_only_level, points
 from analysis.descriptions import testbeds
 from analysis.efficiency import efficiency, rpeak
@@ -72,7 +71,7 @@ def basis() -> PaperCases:
     cases = cases.drop_duplicates("nodes").sortby("nodes")
     networks = {
         name: NetworkParameters(about["bandwidth"]["value"], about["latency"]["value"])
-        for name, about in testbed(runs[0])["network"].items()
+        for name, about in runs[0].falloff.testbed.network.items()
         if name in runs[1].interconnect
     }
     largest = cases.sel(nodes=LARGEST)

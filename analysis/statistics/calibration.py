@@ -16,7 +16,7 @@ import pandas as pd
 from analysis import paths
 from analysis.descriptions.campaigns import for_preset, read
 from analysis.descriptions.resolution import design_of
-from analysis.statistics.design import Design, PlannedFall, of
+from analysis.statistics.design import Design, PlannedFall, design_from
 from analysis.statistics.judgement import DECIDED, FLAT, REFUSED, UNDECIDED, answers, half_width
 from runners.plan import WITHOUT_MESSAGES
 
@@ -122,7 +122,8 @@ def load() -> dict:
     campaign = read("hpl_scaling")
     presets = {name: for_preset(campaign, name) for name in ("full", "quick")}
     designs = {
-        name: of(design_of(preset, preset.stopping.record())) for name, preset in presets.items()
+        name: design_from(design_of(preset, preset.stopping.record()))
+        for name, preset in presets.items()
     }
     return settings | {"procedures": designs}
 

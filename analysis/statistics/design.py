@@ -1,12 +1,9 @@
 """What a campaign fixed before it ran: its margin, statements, looks and control."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-import xarray as xr
-
-from analysis import attributes
 from runners.plan import WITHOUT_MESSAGES
 
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
@@ -38,19 +35,30 @@ class Design:
     testing; `secondary` are those corrected for each other. At `negative_control` nodes no network
     is used. `looks` [valid blocks] are the planned looks, each at the one-sided level `one_sided`.
     `without_messages` is the share of the nodes' rate [1], by the number of nodes, that the program
-    reaches if messages take no time; a statement may compare with it.
+    reaches if messages take no time; a statement may compare with it. `factors` are the levels of every factor. Imported
+    runs say in `repeats` whether they are blocks. The others are of single experiments (`descriptions.campaigns`).
     """
 
+    factors: Mapping[str, list]
     compared: str
-    margin: float | None
-    control: Any
-    baseline_nodes: int | None
-    negative_control: int | None
     primary: tuple[PlannedFall, ...]
     secondary: tuple[PlannedFall, ...]
-    looks: tuple[int, ...]
-    one_sided: float
+    negative_control: int | None
     without_messages: Mapping[int, float]
+    margin: float | None = None
+    control: Any = None
+    baseline_nodes: int | None = None
+    looks: tuple[int, ...] = ()
+    one_sided: float = LEVEL
+    repeats: str = ""
+    baseline: Any = None
+    changes: Mapping[str, Mapping[str, Any]] | None = None
+    false_alarms: float | None = None
+    fewest_nodes: int | None = None
+    published: Mapping[str, list[str]] | None = None
+    smallest: float | None = None
+    tolerance: float | None = None
+    topologies: Mapping[str, list[str]] | None = None
 
     @property
     def pair(self) -> tuple[Any, Any]:
@@ -65,37 +73,32 @@ class Design:
         return bool(self.primary) and self.margin is not None and grows
 
 
-def read(dataset: xr.Dataset) -> Design:
-    """The design of a dataset, or of data derived from one."""
-    return of(attributes.design(dataset))
-
-
-def of(described: Mapping[str, Any]) -> Design:
+def design_from(described: Mapping[str, Any]) -> Design:
     """A design from its description.
 
     `primary` is a list of tables, or two levels, which are then compared from `baseline_nodes` to
     the most nodes.
     """
-    compared = described.get("compared", "interconnect")
-    nodes = described.get("factors", {}).get("nodes") or [1]
+    stated = {
+        field.name: described[field.name] for field in fields(Design) if field.name in described
+    }
+    compared, factors = described.get("compared", "interconnect"), described.get("factors", {})
+    nodes = factors.get("nodes") or [1]
     baseline, control = described.get("baseline_nodes"), described.get("control")
     primary = tuple(_statements(described.get("primary", []), baseline or min(nodes), max(nodes)))
     # A single node uses no network.
     gate = described.get("negative_control", 1 if compared == "interconnect" else None)
-    return Design(
-        compared=compared,
-        margin=described.get("margin"),
-        control=control,
-        baseline_nodes=baseline,
-        negative_control=gate if gate in nodes else None,
-        primary=primary,
-        secondary=_secondary(primary, control, baseline, max(nodes)),
-        looks=tuple(described.get("looks", ())),
-        without_messages={
-            int(nodes): share for nodes, share in described.get("without_messages", {}).items()
-        },
-        one_sided=described.get("one_sided", LEVEL),
-    )
+    by_nodes = described.get("without_messages", {})
+    derived = {
+        "factors": factors,
+        "compared": compared,
+        "negative_control": gate if gate in nodes else None,
+        "primary": primary,
+        "secondary": _secondary(primary, control, baseline, max(nodes)),
+        "looks": tuple(described.get("looks", ())),
+        "without_messages": {int(nodes): share for nodes, share in by_nodes.items()},
+    }
+    return Design(**stated | derived)
 
 
 def _statements(primary: list, start: int, end: int) -> Iterator[PlannedFall]:

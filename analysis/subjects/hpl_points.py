@@ -1,5 +1,6 @@
 """HPL's points: those of a campaign as it planned them, and those of other results with the best settings of each point."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -8,7 +9,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import attributes, derive
+from analysis import derive
+from analysis.accessor import UNKNOWN_NETWORK
 from analysis.exhibit import Basis, Table, label_of
 from analysis.file_facts import repeat_named
 from analysis.importing import BLOCKS, UNORDERED
@@ -21,7 +23,6 @@ from analysis.statements import (
     planned_falls,
     ratio_change,
 )
-from analysis.statistics import design
 from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import (
     FALLS_OFF,
@@ -34,7 +35,6 @@ from analysis.statistics.judgement import (
 )
 from analysis.statistics.reversals import reversals
 from analysis.statistics.unordered import judge_unordered
-from analysis.store import IMPORTED
 from analysis.wording import counted, fixed, level_in_words, listed, number, percent, percent_range
 from runners.record import FalloffError
 
@@ -83,11 +83,11 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
 
 def is_planned(dataset: xr.Dataset) -> bool:
     """Whether a campaign planned to judge falls over nodes, from points that vary networks and nodes alone."""
-    return _varies_nodes(dataset) and design.read(dataset).judges_falls
+    return _varies_nodes(dataset) and dataset.falloff.design.judges_falls
 
 
 def _varies_nodes(dataset: xr.Dataset) -> bool:
-    return {*attributes.design(dataset).get("factors", {})} == {"interconnect", "nodes"}
+    return dataset.falloff.design.factors.keys() == {"interconnect", "nodes"}
 
 
 def results(dataset: xr.Dataset) -> HplResults:
@@ -148,10 +148,10 @@ def falls(points: xr.Dataset) -> list[Statement]:
     """
     if is_planned(points):
         return [*planned_falls(points)]
-    described = attributes.interconnects(points)
-    networks = attributes.names_by_rate(points, points.interconnect.values.tolist())
+    described = points.falloff.networks
+    networks = points.falloff.names_by_rate(points.interconnect.values.tolist())
     ordered = [name for name in networks if name]
-    is_ranked = all("rate_bit_s" in described[name] for name in ordered)
+    is_ranked = all(np.isfinite(described[name].rate_bit_s) for name in ordered)
     against_fastest = [(name, ordered[-1]) for name in ordered[:-1] if is_ranked]
     alone = [(name, "") for name in ordered]
     return [*_falls(points, alone), *_falls(points, against_fastest)]
@@ -159,7 +159,7 @@ def falls(points: xr.Dataset) -> list[Statement]:
 
 def table(points: xr.Dataset) -> Table:
     """Every point with its rate, its efficiency and its settings; means are geometric."""
-    names, count = attributes.names_in_text(points), derive.counted_in(points)
+    names, count = points.falloff.names, derive.counted_in(points)
     means, rates = derive.means(points.share), derive.means(points.rate)
     cases = points[["N", "NB", "P", "Q"]].max("block").assign(rate=rates.ratio, runs=rates.blocks)
     cases = cases.assign(share=means.ratio, low=means.low, high=means.high).to_dataframe()
@@ -212,7 +212,7 @@ def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Sta
 def _fall(
     points: xr.Dataset, network: str, against: str, start: int, end: int, verdict: Judgement
 ) -> Statement:
-    names = attributes.names_in_text(points)
+    names = points.falloff.names
     name, of = names[network], f" against {names[against]}" if against else ""
     span = f"from {start} to {counted(end, derive.counted_in(points)[:-1])}"
     differing = listed(_differing(points, network, against, [start, end]))
@@ -290,7 +290,7 @@ def _usable(dataset: xr.Dataset) -> tuple[pd.DataFrame, list[str]]:
 def _table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row for each result: trial_id, file, block, ALIKE, rate [Gflop/s], time [s], rpeak [flop/s], and the
     reason if it is unusable."""
-    chosen = dataset.isel(trial=np.flatnonzero(dataset.role.values == "point"))
+    chosen = dataset.falloff.points
     about = ("trial_id", "file", "block", *ALIKE[:-1], "ranks_per_node", "rpeak", "reason")
     table = pd.DataFrame({name: chosen[name].values for name in about})
     settings = of_trials(chosen)
@@ -308,25 +308,24 @@ def _table(dataset: xr.Dataset) -> pd.DataFrame:
 def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset:
     """The runs of the best settings over (block, interconnect, nodes), networks with a known rate first, slowest first."""
     best = best.sort_values("file", kind="stable")
-    is_import = attributes.testbed(dataset).get("kind") == IMPORTED
-    repeats = attributes.design(dataset).get("repeats", UNORDERED if is_import else BLOCKS)
+    repeats = UNORDERED if dataset.falloff.is_unordered else BLOCKS
     if repeats == UNORDERED or best.duplicated([*PLACE, "block"]).any():
         repeats = UNORDERED
         best["block"] = best.groupby(PLACE).cumcount() + 1
     table = best.drop(columns="nodes").rename(columns={"x": "nodes"})
     table = table.set_index(["block", "interconnect", "nodes"])
     laid_out = table[["rate", "rpeak", "reason", *ALIKE[2:]]].to_xarray()
-    laid_out = laid_out.reindex(
-        interconnect=[*attributes.names_by_rate(dataset, best.interconnect)]
-    )
+    laid_out = laid_out.reindex(interconnect=[*dataset.falloff.names_by_rate(best.interconnect)])
     laid_out.nodes.attrs = {"units": "1", "long_name": count}
-    known_rate = derive.known_rate(attributes.testbed(dataset), laid_out.rate, laid_out.rpeak)
+    known_rate = derive.known_rate(dataset.falloff.testbed, laid_out.rate, laid_out.rpeak)
     share = laid_out.rate / known_rate
     if known_rate.attrs["of"].startswith("n times") and laid_out.sizes["nodes"] == 1:
         share = np.nan * share
     laid_out = laid_out.assign(known_rate=known_rate, share=share.assign_attrs(known_rate.attrs))
-    described = attributes.with_unknown_network(dataset)
-    return laid_out.assign_coords(evidence=str(dataset.evidence.values[0])).assign_attrs(
+    described = json.dumps(
+        {**dataset.falloff.table("interconnects"), "": {"short": UNKNOWN_NETWORK}}
+    )
+    return laid_out.assign_coords(evidence=dataset.falloff.evidence).assign_attrs(
         {**dataset.attrs, "interconnects": described, "repeats": repeats}
     )
 
@@ -362,7 +361,7 @@ def _missing(results: pd.DataFrame, runs: pd.DataFrame, points: xr.Dataset) -> I
         derive.means(points.share).sortby("nodes", ascending=False),
         derive.counted_in(points)[:-1],
     )
-    for network, name in attributes.names_by_rate(points, points.interconnect.values).items():
+    for network, name in points.falloff.names_by_rate(points.interconnect.values).items():
         cases = means.sel(interconnect=network).dropna("nodes", subset=["ratio"])
         for step in reversals(cases.ratio.values, cases.low.values, cases.high.values, MARGIN):
             low, high = (counted(cases.nodes[end].item(), node) for end in (step.end, step.start))

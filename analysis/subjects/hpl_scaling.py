@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from analysis import derive, exhibit
-from analysis.attributes import UNLIMITED, interconnects, names_in_text, testbed
+from analysis.accessor import UNLIMITED
 from analysis.fitting.scaling_laws import Law, Laws, fit_each, held_out, with_settings
 from analysis.statements import Statement, within
 from analysis.subjects import hpl_points
@@ -74,7 +74,7 @@ def predictions(points: xr.Dataset) -> pd.DataFrame:
 def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
     """Is the law that a network follows right within GOOD on nodes that it was not fitted to? `predicted` is from
     `predictions`."""
-    names = names_in_text(points)
+    names = points.falloff.names
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
             row = predicted.loc[network, law.model.name]
@@ -89,14 +89,14 @@ def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterato
 def recovered_link_rates(points: xr.Dataset, laws: Laws) -> Iterator[Statement]:
     """Do HPL's times alone tell the rate of each network's links within GOOD? By the law of HPL's messages, over the rate of
     payload that was set; networks without a set rate, or whose times do not follow the law, are left out."""
-    names = names_in_text(points)
-    for network, described in interconnects(points).items():
+    names = points.falloff.names
+    for network, described in points.falloff.networks.items():
         law = laws[network, OF_MESSAGES] if network in laws.by_level else None
         beta = law.parameters().get("beta") if law and law.follows else None
         # Where beta is not above 0 the time of bytes cannot be told from none.
-        if not {"rate_bit_s", "mtu"} <= described.keys() or not beta or beta[0] <= 0:
+        byte = 8 / wire_limit(described.rate_bit_s, described.mtu)
+        if np.isnan(byte) or not beta or beta[0] <= 0:
             continue
-        byte = 8 / wire_limit(described["rate_bit_s"], described["mtu"])
         (estimate, low, high), blocks = beta, law.blocks.blocks
         ends = (byte / high, byte / low) if blocks > 1 and low > 0 else (np.nan, np.nan)
         subject = f"HPL's times alone tell the rate of {names[network]}'s links"
@@ -107,7 +107,7 @@ def recovered_link_rates(points: xr.Dataset, laws: Laws) -> Iterator[Statement]:
 
 def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
     """Which law each network follows, in a sentence (Markdown); `best` is from `followed`."""
-    names = names_in_text(points)
+    names = points.falloff.names
     networks: dict[str, list[str]] = {}
     for network, law in best.items():
         networks.setdefault(CALLED[law.model.name], []).append(names[network])
@@ -119,7 +119,7 @@ def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
 
 def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhibit.Table:
     """Every law of every network: its weight, its parameters, how far it misses, and what it predicts."""
-    names, rows, count = names_in_text(points), [], derive.counted_in(points)
+    names, rows, count = points.falloff.names, [], derive.counted_in(points)
     for network, fits in laws.by_level.items():
         for law in fits:
             error = predicted.error.get((network, law.model.name), np.nan)
@@ -137,7 +137,7 @@ def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhib
     seen, most = (
         (predicted.seen.iloc[0], predicted.most.iloc[0]) if len(predicted) else ("half", "the most")
     )
-    slowed = testbed(points).get("node", {}).get("dilation")
+    slowed = points.falloff.testbed.node.get("dilation")
     scale = f" Times are those of the scale model, slowed {slowed:g} times." if slowed else ""
     columns = (
         "Network", "Law", "AICc weight", "Parameters (95 % interval)", "Largest miss", f"Error on {most} {count}", "Verdict"

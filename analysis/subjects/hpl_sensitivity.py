@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import drawing, exhibit, style
-from analysis.attributes import factors, names_in_text, testbed
 from analysis.wording import UNKNOWN, exact
 
 MEANINGS = {
@@ -66,11 +65,11 @@ def figure(variants: xr.DataArray, names: Mapping[str, str]) -> Figure:
 
 def numbers_table(dataset: xr.Dataset) -> exhibit.Table:
     """Every number of the model's node and networks, with its range and source."""
-    described, names = testbed(dataset), names_in_text(dataset)
-    tables = {"a node": {"rpeak": described["rpeak"], **described["rates"]}}
+    described, names = dataset.falloff.testbed, dataset.falloff.names
+    tables = {"a node": {"rpeak": described.rpeak, **described.rates}}
     tables |= {
-        names[network]: described["network"][network]
-        for network in factors(dataset)["interconnect"]
+        names[network]: described.network[network]
+        for network in dataset.falloff.design.factors["interconnect"]
     }
     rows = []
     for owner, entries in tables.items():

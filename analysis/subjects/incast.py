@@ -7,7 +7,6 @@ retransmission timeout, leaves the link idle for all (Phanishayee et al., FAST 2
 import numpy as np
 import xarray as xr
 
-from analysis import attributes
 from analysis.derive import at_only_level, over_factors, slowed
 from analysis.statistics.intervals import over_blocks, t_interval
 from analysis.wire import wire_limit
@@ -33,8 +32,8 @@ def share_of_link(runs: xr.Dataset) -> xr.DataArray:
     """
     laid_out = over_factors(runs, "incast", goodput=runs.goodput * slowed(runs))
     goodput = at_only_level(laid_out.assign_attrs(runs.attrs), "interconnect").goodput
-    network = attributes.interconnects(runs)[goodput.interconnect.item()]
-    return goodput / wire_limit(network["rate_bit_s"], network["mtu"])
+    network = runs.falloff.networks[goodput.interconnect.item()]
+    return goodput / wire_limit(network.rate_bit_s, network.mtu)
 
 
 def collapses_at(share: xr.DataArray, below: float = COLLAPSED) -> xr.DataArray:

@@ -9,7 +9,6 @@ import xarray as xr
 from scipy import stats
 
 from analysis import capacity
-from analysis.attributes import interconnects, settings
 from analysis.fitting.block_fit import attempt
 from analysis.models import bandwidth_delay
 from analysis.statements import Statement, value
@@ -25,12 +24,12 @@ PLACE = ["path", "congestion_control", "direction"]
 def described(dataset: xr.Dataset, goodput: xr.DataArray) -> xr.Dataset:
     """What each path's description allows, over (path, direction): `rate` on the wire and `wire_limit` of the payload
     [bit/s], `round_trip` [s], and their `product` [B], the window that theory requires."""
-    paths, given = interconnects(dataset), settings(dataset)
+    paths, given = dataset.falloff.networks, dataset.falloff.settings
     ends = given["sender"], given["receiver"]
     rows = []
     for path, direction in product(goodput.path.values.tolist(), goodput.direction.values.tolist()):
-        way = capacity.way(paths[path], *(ends if direction == "forward" else ends[::-1]))
-        limit = wire_limit(way.rate, paths[path]["mtu"])
+        way = capacity.way(paths[path].table, *(ends if direction == "forward" else ends[::-1]))
+        limit = wire_limit(way.rate, paths[path].mtu)
         window = bandwidth_delay.knee(limit, way.round_trip)
         rows.append((path, direction, way.rate, limit, way.round_trip, window))
     columns = ["path", "direction", "rate", "wire_limit", "round_trip", "product"]

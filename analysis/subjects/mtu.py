@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import drawing, published, style
-from analysis.attributes import interconnects, settings, short_names
 from analysis.derive import at, over_factors
 from analysis.statements import Statement, named
 from analysis.statistics.intervals import mean_over, rates
@@ -50,7 +49,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     # Otherwise each step below carries all settings along.
     dataset = dataset.reset_coords()
     total = dataset.goodput + xr.where(dataset.direction == "both", dataset.goodput_reverse, 0)
-    given = settings(dataset)
+    given = dataset.falloff.settings
     seconds = given["duration_s"] + given["omit_s"]
     unattributed = dataset.unattributed_cpu_time / dataset.host_cpu_time
     is_attributed = (np.abs(unattributed) <= MOST_UNATTRIBUTED) & (total > 0)
@@ -68,8 +67,8 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     )
     for end in ENDS:
         laid_out[f"cost_{end}"] = laid_out[f"cpu_{end}"] / (laid_out.total / 8)
-    described = interconnects(dataset)
-    rates = [described[path].get("rate_bit_s", np.nan) for path in laid_out.path.values]
+    described = dataset.falloff.networks
+    rates = [described[path].rate_bit_s for path in laid_out.path.values]
     rate, is_both = xr.DataArray(rates, {"path": laid_out.path}), laid_out.direction == "both"
     one_way, both_ways = (limit(rate, laid_out.mtu) for limit in (wire_limit, wire_limit_both_ways))
     limit = one_way * xr.where(is_both, 2, 1)
@@ -101,7 +100,7 @@ def goodput_over_mtu(
     `points` and `today` are from `points`, and `nemo` from `published.nemo_points`.
     """
     now = None if today is None else rates(today.total)["mean"] / GIGA
-    has_limit, names = points.limit.notnull().any(["mtu", "direction"]), short_names(dataset)
+    has_limit, names = points.limit.notnull().any(["mtu", "direction"]), dataset.falloff.names
     paths = points.path[has_limit].values.tolist() or points.path.values.tolist()
     directions, mtus = points.direction.values.tolist(), points.mtu.values
     with style.styled():
@@ -147,7 +146,7 @@ def compared(
 ) -> Statement:
     """A variable of `points` at one (path, MTU [B], direction), or its ratio over that at a second in the same block; refused
     where the machine limits one of them, or CPU time belongs to nobody."""
-    names, values, texts, refused = short_names(runs), [], [], ""
+    names, values, texts, refused = runs.falloff.names, [], [], ""
     for path, mtu, direction in places:
         place = {"path": path, "mtu": mtu, "direction": direction}
         values.append(at(points[variable], **place))

@@ -13,18 +13,15 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from analysis import exhibit
-from analysis.attributes import short_names
 from analysis.contrasts import differences
 from analysis.derive import over_factors
 from analysis.statements import (
     Statement,
     at_place,
-    evidence_of,
     judged_fall,
     of_every_point,
     value,
 )
-from analysis.statistics import design
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import judge
 from analysis.what_if import IDEAL
@@ -118,8 +115,8 @@ def shares(factors: xr.Dataset) -> xr.Dataset:
 def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     """What each program's transfer efficiency loses on each network from the fewest nodes to the most; primary is the largest
     fall of a program. The `times` are those of the runs."""
-    names, margin = short_names(runs), design.read(runs).margin
-    kind = "Program" if evidence_of(runs) == "simulated" else "The emulated program"
+    names, margin = runs.falloff.names, runs.falloff.design.margin
+    kind = "Program" if runs.falloff.evidence == "simulated" else "The emulated program"
     statements = []
     for program in times.program.values.tolist():
         time = times.time.sel(program=program)
@@ -129,7 +126,7 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
         transfer = np.log(time.sel(interconnect=IDEAL, drop=True) / time)
         change = differences(transfer, first, last).drop_sel(interconnect=IDEAL)
         judged = {
-            network: judge(change.sel(interconnect=network).values, margin, evidence_of(runs))
+            network: judge(change.sel(interconnect=network).values, margin, runs.falloff.evidence)
             for network in change.interconnect.values.tolist()
         }
         largest = max(judged, key=lambda network: judged[network].fall or 0.0, default="")
@@ -150,8 +147,8 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
 def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     """What each faster network saves of a program's time on the slowest one, on the most nodes: means over the blocks with
     their intervals. The `times` are those of the runs."""
-    names, nodes = short_names(runs), int(times.nodes.max())
-    kind = "replayed" if evidence_of(runs) == "simulated" else "emulated"
+    names, nodes = runs.falloff.names, int(times.nodes.max())
+    kind = "replayed" if runs.falloff.evidence == "simulated" else "emulated"
     statements = []
     for program in times.program.values.tolist():
         time = times.time.sel(program=program, nodes=nodes).drop_sel(interconnect=IDEAL)
@@ -202,7 +199,7 @@ def off_by(times: xr.Dataset, replays: xr.Dataset) -> xr.DataArray:
 
 def times_table(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> exhibit.Table:
     """The time of each program on each network and number of nodes with its interval, and the replay's beside it."""
-    names, rows = short_names(runs), []
+    names, rows = runs.falloff.names, []
     table = over_blocks(times.time, "cost", LEVEL).assign(replayed=replays.time)
     order = ["program", "interconnect", "nodes"]
     for (program, network, nodes), at in table.to_dataframe(order).dropna(subset="mean").iterrows():
@@ -232,7 +229,7 @@ def signed(off: float) -> str:
 
 def factors_table(runs: xr.Dataset, factors: xr.Dataset) -> exhibit.Table:
     """POP's factors of each program on each network and number of nodes [%]."""
-    names, order = short_names(runs), ["program", "interconnect", "nodes"]
+    names, order = runs.falloff.names, ["program", "interconnect", "nodes"]
     rows = [
         (program, names[network], str(nodes), *(number(100 * at[name]) for name in FACTORS))
         for (program, network, nodes), at in factors.to_dataframe(order).iterrows()

@@ -9,7 +9,6 @@ import pandas as pd
 import xarray as xr
 
 from analysis import published
-from analysis.attributes import interconnects, testbed
 from analysis.derive import over_factors
 from analysis.descriptions import testbeds
 from analysis.wire import wire_limit
@@ -25,22 +24,23 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
     and `carried` [1], what long messages got of the link's payload, both medians of the blocks; `bytes` and `messages` [1], the
     shares over the paper's. Empty where the testbed has no nodes of a known rate, or no tokens were exchanged.
     """
-    node, paper = testbed(dataset).get("node", {}), testbeds.read(PAPER)
+    node, paper = dataset.falloff.testbed.node, testbeds.read(PAPER)
     columns = {"message": "short_message_time", "carried": "link_share", "dilation": "dilation"}
     if "flop_s" not in node or not {*columns.values()} <= {*dataset.variables}:
         return pd.DataFrame(columns=[*columns, "bytes", "messages"], dtype=float)
     ran = over_factors(dataset, N=dataset.N, **{to: dataset[name] for to, name in columns.items()})
-    links = {name: link for name, link in interconnects(dataset).items() if "rate_bit_s" in link}
+    links = {
+        name: wire_limit(network.rate_bit_s, network.mtu) / 8
+        for name, network in dataset.falloff.networks.items()
+        if "rate_bit_s" in network.table
+    }
     cases = published.table("fortinet_table1").set_index("nodes").N
     ran = ran.median("block").sel(interconnect=[*links], nodes=ran.nodes.isin(cases.index))
     table = ran.to_dataframe(["interconnect", "nodes"])
     network, nodes = map(table.index.get_level_values, ["interconnect", "nodes"])
     slower, smaller = table.dilation / node["dilation"], nodes.map(cases) / table.N
     flop_s, paper_flop_s = node["flop_s"] / slower, paper.rates.dgemm_flop_s.value
-    of_wire = {
-        name: wire_limit(link["rate_bit_s"], link["mtu"]) / 8 for name, link in links.items()
-    }
-    byte_s = network.map(of_wire) / slower * table.carried
+    byte_s = network.map(links) / slower * table.carried
     paper_byte_s = network.map({name: paper.network[name].bandwidth.value for name in links})
     latency = network.map({name: paper.network[name].latency.value for name in links})
     table["bytes"] = flop_s * smaller * paper_byte_s / (paper_flop_s * byte_s)

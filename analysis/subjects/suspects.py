@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from analysis.attributes import design, sessions, testbed
 from analysis.comparison import few
 from analysis.quoting import quoted
 from analysis.statistics import outliers
@@ -100,7 +99,7 @@ def compare(runs: xr.Dataset) -> Suspects:
         )
     # For each trial, the positions of the nodes that all trials have in common.
     places = np.array([[others.index(host) for host in hosts] for others in names])
-    planned, switches = design(runs), _switches(runs, hosts)
+    planned, switches = runs.falloff.design, _switches(runs, hosts)
     chosen = {
         name: np.flatnonzero(valid.interconnect.values == name)
         for name in dict.fromkeys(valid.interconnect.values.tolist())
@@ -109,8 +108,8 @@ def compare(runs: xr.Dataset) -> Suspects:
     members = 5 * n
     if _have_all_met(valid, n):
         members += n * (n - 1) + n * (n - 1) // 2
-    tolerance, smallest = planned["tolerance"], planned["smallest"]
-    limits = planned["false_alarms"] / len(chosen), members, tolerance, smallest
+    tolerance, smallest = planned.tolerance, planned.smallest
+    limits = planned.false_alarms / len(chosen), members, tolerance, smallest
     networks = tuple(
         _network(name, valid.isel(trial=trials), places[trials], switches, limits)
         for name, trials in chosen.items()
@@ -125,7 +124,7 @@ def _absent(
 ) -> dict[str, tuple[int, ...]]:
     """The nodes that some blocks ran without, each with these blocks. Also a node that no block has, such as one that died
     in the first: a block runs on the first nodes of its testbed that answer."""
-    of_testbed = [host.split(".")[0] for host in testbed(runs).get("hosts", ())]
+    of_testbed = [host.split(".")[0] for host in runs.falloff.testbed.hosts]
     seen = {host for others in names for host in others}
     first = of_testbed[: int(valid.nodes.max())] if seen <= {*of_testbed} else []
     hosts = dict.fromkeys([*first, *sorted(seen)])
@@ -148,8 +147,7 @@ def host_names(hosts: str) -> list[str]:
 def _switches(dataset: xr.Dataset, hosts: tuple[str, ...]) -> tuple[str, ...]:
     """The nearest switch of each node in the last session, by the first part of its name; empty
     unless all are known."""
-    above_host = (sessions(dataset) or [{}])[-1].get("slurm", {}).get("switches", {})
-    nearest = {host.split(".")[0]: above[0] for host, above in above_host.items() if above}
+    nearest = dataset.falloff.switches
     names = tuple(nearest.get(host.split(".")[0], "") for host in hosts)
     return names if all(names) else ()
 
@@ -231,7 +229,7 @@ def families(study: Suspects) -> Iterator[tuple[NetworkFamilies, str, Family]]:
 def planted(study: Suspects, quantity: str) -> set[str]:
     """The nodes that an emulated testbed made slower in a quantity."""
     kind, _ = PLANTED.get(quantity, ("", ""))
-    numbers = map(int, testbed(study.dataset).get("slow", {}).get(kind, {}))
+    numbers = map(int, study.dataset.falloff.testbed.slow.get(kind, {}))
     return {study.hosts[number - 1] for number in numbers if number <= len(study.hosts)}
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import linprog
 
-from analysis.attributes import design, host, interconnects, settings
 from analysis.capacity import between, carriers, way
 from analysis.derive import over_factors
 from analysis.statistics.intervals import mean_over
@@ -34,11 +33,9 @@ Pair = tuple[int, int]  # the nodes of a producer and its consumer
 
 def places(dataset: xr.Dataset) -> dict[tuple[str, float], str]:
     """The planned paths, by topology in the design and rate [bit/s] of their wires."""
-    planned, paths = design(dataset), interconnects(dataset)
-    topology_of = {path: name for name, listed in planned["topologies"].items() for path in listed}
-    return {
-        (topology_of[path], paths[path]["rate_bit_s"]): path for path in planned["factors"]["path"]
-    }
+    planned, paths = dataset.falloff.design, dataset.falloff.networks
+    topology_of = {path: name for name, listed in planned.topologies.items() for path in listed}
+    return {(topology_of[path], paths[path].rate_bit_s): path for path in planned.factors["path"]}
 
 
 def pairs_of(given: Mapping[str, Any], count: int) -> list[Pair]:
@@ -88,15 +85,17 @@ def astray(dataset: xr.Dataset) -> xr.DataArray:
     A place on the way passes more bytes than its tokens, because frames have headers. A place off
     the way passes next to nothing.
     """
-    paths, given = interconnects(dataset), settings(dataset)
+    paths, given = dataset.falloff.networks, dataset.falloff.settings
     written = (dataset.token_throughput * given["window_s"]).sum("run").values
 
     @cache
     def shares(name: str, count: int) -> np.ndarray:
         """Over (place, pair): the share of what a pair exchanges that the place passes; bonded wires share evenly."""
-        ways = [between(paths[name], *pair) for pair in pairs_of(given, count)]
-        share = 0.5 if paths[name].get("bonded") else 1.0
-        return share * np.array([[place in way for way in ways] for place in carriers(paths[name])])
+        ways = [between(paths[name].table, *pair) for pair in pairs_of(given, count)]
+        share = 0.5 if paths[name].table.get("bonded") else 1.0
+        return share * np.array(
+            [[place in way for way in ways] for place in carriers(paths[name].table)]
+        )
 
     strays = np.full(dataset.sizes["trial"], np.nan)
     for trial, (name, pairs) in enumerate(zip(dataset.path.values, dataset.pairs.values)):
@@ -129,11 +128,11 @@ def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
     runs = _laid_out(dataset, throughput.sum("pair").where(whole), "run")
     limit = _limits(dataset, runs)
     # One exchange of each pair may have begun before the window and still be counted in it.
-    window = settings(dataset)["window_s"]
+    window = dataset.falloff.settings["window_s"]
     share = (runs / (limit + runs.pairs * runs.token_bytes / window)).max("run")
     is_possible = ~(share > EXCESS)
     runs = runs.where(is_possible)
-    working = dataset.host_cpu_time / dataset.wall_time / host(dataset).get("cpus", np.nan)
+    working = dataset.host_cpu_time / dataset.wall_time / dataset.falloff.host.get("cpus", np.nan)
     return xr.Dataset(
         {
             "runs": runs,
@@ -162,11 +161,11 @@ def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArr
 
 def _limits(dataset: xr.Dataset, runs: xr.DataArray) -> xr.DataArray:
     """The most that the wires let the producers write [B/s], over (path, pairs, token_bytes)."""
-    paths, given = interconnects(dataset), settings(dataset)
+    paths, given = dataset.falloff.networks, dataset.falloff.settings
     levels = {name: runs[name].values for name in ("path", "pairs", "token_bytes")}
     values = [
         [
-            token_limit(paths[path], pairs_of(given, int(count)), levels["token_bytes"])
+            token_limit(paths[path].table, pairs_of(given, int(count)), levels["token_bytes"])
             for count in levels["pairs"]
         ]
         for path in levels["path"]

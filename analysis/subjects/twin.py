@@ -3,21 +3,20 @@
 HPL on several nodes is never read by the fit: it is what the twin is to predict.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import tomlkit
 import xarray as xr
 
-from analysis import attributes
 from analysis.derive import slowed
 from analysis.fitting.piecewise import MOST_PIECES, Piece, Value, split
 from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
-from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
 from analysis.what_if import FREE, IDEAL
 from analysis.wire import wire_limit
@@ -109,9 +108,8 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
     """A testbed that extends another is the same cluster; of imported outputs the user says so by naming them."""
-    testbeds = [attributes.testbed(dataset) for dataset in datasets]
-    testbeds = [testbed for testbed in testbeds if testbed["kind"] != IMPORTED]
-    names = [testbed.get("extends", testbed["name"]) for testbed in testbeds]
+    recorded = [dataset.falloff.testbed for dataset in datasets if not dataset.falloff.is_imported]
+    names = [testbed.extends or testbed.name for testbed in recorded]
     if len(set(names)) > 1:
         raise FalloffError(
             f"the campaigns are from several clusters ({', '.join(dict.fromkeys(names))}): name those of one"
@@ -122,9 +120,7 @@ def _points(dataset: xr.Dataset, reading: str) -> xr.Dataset:
     """The valid trials of the design that have this reading, over (trial)."""
     values = dataset[reading].notnull()
     there = values.any([dim for dim in values.dims if dim != "trial"]).values
-    return dataset.reset_coords().isel(
-        trial=np.flatnonzero(there & (dataset.role.values == "point"))
-    )
+    return dataset.reset_coords().isel(trial=there).falloff.points
 
 
 def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
@@ -132,11 +128,7 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
     for reading, what in (("dgemm_rate", "DGEMM, median node"), ("hpl_rate", "HPL on one node")):
         for dataset in datasets:
             trials = _points(dataset, reading)
-            if (
-                reading == "hpl_rate"
-                and trials.sizes["trial"]
-                and attributes.testbed(dataset).get("kind") == IMPORTED
-            ):
+            if reading == "hpl_rate" and trials.sizes["trial"] and dataset.falloff.is_imported:
                 if rate_and_source := _of_import(dataset):
                     return rate_and_source
                 continue
@@ -271,22 +263,31 @@ def _of_wire(rate: float) -> Value:
 
 
 ASSUMED = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
-DESCRIPTION = """\
+HEAD = """\
 # A twin of a cluster, fitted by `falloff twin` to campaigns {campaigns} ({evidence} evidence).
 # low and high are the ends of a 95 % interval over the blocks. HPL on several nodes was not read.
-name = "{name}"
+# by_size: from [B], factors of latency and bandwidth; load: nodes at once, factor of the latency.
+
+"""
+DESCRIPTION = """\
+name = ""
 kind = "simulated"
-nodes = {nodes}
+nodes = 0
 runners = ["hpl"]
 blocks = 1                      # a simulation repeats itself exactly
-interconnects = {networks}
-{job}
+interconnects = []
+
 [settings]
-{block}THRESHOLD = -1.0                # nothing is computed, so nothing can be checked
+THRESHOLD = -1.0                # nothing is computed, so nothing can be checked
 timeout_s = 1800
 
 [rates]
-{rates}
+dgemm_k_half = { value = 0, low = 0, high = 0, unit = "elements", source = "ASSUMED" }
+dgemm_mn_half = { value = 0, low = 0, high = 0, unit = "elements", source = "ASSUMED" }
+dtrsm_share = { value = 1, low = 1, high = 1, unit = "1", source = "ASSUMED" }
+node_byte_s = { value = inf, low = inf, high = inf, unit = "B/s", source = "ASSUMED" }
+core_byte_s = { value = inf, low = inf, high = inf, unit = "B/s", source = "ASSUMED" }
+strided_s = { value = 0, low = 0, high = 0, unit = "s", source = "ASSUMED" }
 """
 
 
@@ -304,76 +305,42 @@ def description(
 ) -> str:
     """The twin as a file of data/testbeds, with the networks of `what_ifs` and one without cost; `nodes` is how many
     the largest job has. With `job` every campaign of HPL runs so there."""
-    networks = {}
+    names: dict[str, dict[str, str]] = {}
+    modelled: dict[str, dict[str, Any]] = {}
     for network, link in twin.links.items():
         short = shorts.get(network, network)
         others = what_ifs(link, network, short, nodes // 2, twin.faster)
         for other, (words, changed) in {network: (short, {}), **others}.items():
-            networks[other] = _network(other, words, link, changed)
-    if IDEAL not in networks:
-        networks[IDEAL] = _ideal()
-    rates = [_entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}")]
-    for rate, value, unit in (
-        ("dgemm_k_half", 0.0, "elements"),
-        ("dgemm_mn_half", 0.0, "elements"),
-        ("dtrsm_share", 1.0, "1"),
-        ("node_byte_s", math.inf, "B/s"),
-        ("core_byte_s", math.inf, "B/s"),
-        ("strided_s", 0.0, "s"),
-    ):
-        rates.append(_entry(rate, Value(value, value, value), unit, ASSUMED))
-    head = DESCRIPTION.format(
-        campaigns=listed(twin.campaigns),
-        evidence=twin.evidence,
-        name=name,
-        nodes=nodes,
-        networks=json.dumps(list(networks)),
-        job=_of_job(job),
-        block=f"NB = {job.block}\n" if job else "",
-        rates="\n".join(rates),
-    )
-    return head + "".join(networks.values())
+            names[other] = {"short": words}
+            modelled[other] = _network(words, link, changed)
+    if IDEAL not in names:  # what is lost without a network
+        names[IDEAL] = {"name": "an ideal network", "short": "ideal network"}
+        modelled[IDEAL] = {part: _exactly(**number_) for part, number_ in FREE.plain().items()}
+    table = tomlkit.parse(DESCRIPTION.replace("ASSUMED", ASSUMED))
+    table |= {"name": name, "nodes": nodes, "interconnects": [*names]}
+    if job:  # as HPL's own output says
+        table |= {"ranks_per_node": job.ranks_per_node, "matrix_bytes": _rounded(job.matrix_bytes)}
+        table["settings"]["NB"] = job.block
+    table["rates"]["dgemm_flop_s"] = _sourced(twin.rate, "flop/s", f"fitted: {twin.rate_source}")
+    table |= {"networks": names, "network": modelled}
+    head = HEAD.format(campaigns=listed(twin.campaigns), evidence=twin.evidence)
+    return head + tomlkit.dumps(table)
 
 
-def _of_job(job: HplJob | None) -> str:
-    if not job:
-        return ""
-    return (
-        f"ranks_per_node = {job.ranks_per_node}              # as HPL's own output says\n"
-        f"matrix_bytes = {job.matrix_bytes:.6g}       # on each node, of the largest HPL that was run\n"
-    )
-
-
-def _ideal() -> str:
-    """The network without cost: what is lost without one."""
-    lines = ["", f"[networks.{IDEAL}]", 'name = "an ideal network"', 'short = "ideal network"']
-    lines.append(f"[network.{IDEAL}]")
-    for name, number_ in (("bandwidth", FREE.bandwidth), ("latency", FREE.latency)):
-        value = Value(*[number_.value] * 3)
-        lines.append(_entry(name, value, number_.unit, number_.source))
-    return "\n".join(lines) + "\n"
-
-
-def _network(name: str, words: str, link: FittedLink, changed: Mapping) -> str:
+def _network(words: str, link: FittedLink, changed: Mapping) -> dict[str, Any]:
     sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
     source = f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
     source = f"what if: {words}" if changed else source
-    lines = ["", f"[networks.{name}]", f"short = {json.dumps(words, ensure_ascii=False)}"]
-    lines.append(f"[network.{name}]")
-    lines.append(_entry("bandwidth", changed.get("bandwidth", link.bandwidth), "B/s", source))
-    lines.append(_entry("latency", changed.get("latency", link.latency), "s", source))
+    table = {
+        "bandwidth": _sourced(changed.get("bandwidth", link.bandwidth), "B/s", source),
+        "latency": _sourced(changed.get("latency", link.latency), "s", source),
+    }
     rows = by_size(link)
     if len(rows) > 1:
-        lines.append(
-            f"by_size = {json.dumps(rows)}    # from [B], factors of latency and bandwidth"
-        )
+        table["by_size"] = rows
     if link.load:
-        load = [[nodes, round(factor, 4)] for nodes, factor in link.load.items()]
-        lines.append(f"load = {json.dumps(load)}    # nodes at once, factor of the latency")
-    if "tree" in changed:
-        lines.append(f"[network.{name}.tree]")
-        lines += [f"{key} = {value!r}" for key, value in changed["tree"].items()]
-    return "\n".join(lines) + "\n"
+        table["load"] = [[nodes, round(factor, 4)] for nodes, factor in link.load.items()]
+    return table | {key: changed[key] for key in ("tree",) if key in changed}
 
 
 def by_size(link: FittedLink) -> list[list[float]]:
@@ -392,9 +359,19 @@ def by_size(link: FittedLink) -> list[list[float]]:
     return rows
 
 
-def _entry(name: str, value: Value, unit: str, source: str) -> str:
-    numbers = ", ".join(f"{key} = {getattr(value, key):.6g}" for key in ("value", "low", "high"))
-    return f"{name} = {{ {numbers}, unit = {json.dumps(unit)}, source = {json.dumps(source, ensure_ascii=False)} }}"
+def _sourced(value: Value, unit: str, source: str) -> dict[str, Any]:
+    ends = {"value": value.value, "low": value.low, "high": value.high}
+    ends = {name: _rounded(number_) for name, number_ in ends.items()}
+    return tomlkit.inline_table() | ends | {"unit": unit, "source": source}
+
+
+def _exactly(value: float, unit: str, source: str) -> dict[str, Any]:
+    return _sourced(Value(value, value, value), unit, source)
+
+
+def _rounded(number_: float) -> Any:
+    """A number with as many digits as are written."""
+    return tomlkit.value(f"{number_:.6g}")
 
 
 def text(twin: Twin) -> str:
