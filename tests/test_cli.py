@@ -20,7 +20,7 @@ import experiment
 from analysis import exhibit, models, paths, statements, store
 from analysis.quoting import as_written
 from commands.doctor import TRIED
-from commands.program import repeated
+from commands.grammar import repeated
 
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 

@@ -15,7 +15,6 @@ from undisturbed import alone
 from wired import needs_network, run
 
 import experiment
-from analysis import program_campaign
 from analysis.descriptions import campaigns
 from analysis.subjects import program
 from runners import executables, payload, recording, replay_actions
@@ -39,7 +38,7 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
     """On 2, 4 and all nodes, with words that a shell would split, in the folder where it was started; another program of
     that name is refused."""
     words = [*LAUNCH, "--oversubscribe", "./my program", 'it"s', "\u00e4"]
-    name = program_campaign.described(words, "mine", home / "there")
+    name = program.described(words, "mine", home / "there")
     found = campaigns.read(name)
     assert found.factors == {
         "interconnect": ["gige", "10gige", "unshaped"],
@@ -51,9 +50,9 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
     start = ["env", "-C", str(home / "there"), str(home / "there" / "my program"), 'it"s', "\u00e4"]
     assert list(command.argv) == start and not command.files
     assert {trial.point["nodes"] for trial in plan.trials()} == {2, 5}
-    assert program_campaign.described(words, "mine", home / "there") == name
+    assert program.described(words, "mine", home / "there") == name
     with pytest.raises(FalloffError, match="says something else"):
-        program_campaign.described([*LAUNCH, "other"], "mine", home)
+        program.described([*LAUNCH, "other"], "mine", home)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
 )
 def test_what_cannot_run_between_emulated_nodes_is_refused(home, words, name, reason):
     with pytest.raises(FalloffError, match=reason):
-        program_campaign.described(words, name, home)
+        program.described(words, name, home)
     assert not (home / "data").exists()
 
 

@@ -1,21 +1,28 @@
-"""MPI programs on several networks, emulated in slow motion or replayed from a recording: whether their efficiency falls off,
-where their time goes, what a faster network saves, and whether a replay agrees.
+"""MPI programs on several networks, emulated in slow motion or replayed from a recording: the campaign of a user's own program,
+whether efficiency falls off, where the time goes, what a faster network saves, and whether a replay agrees.
 
 Source of the factors: POP Standard Metrics for Parallel Performance Analysis (Performance Optimisation and Productivity, a
 centre of excellence). Serialisation and transfer are told apart by a run on a network without cost, after C. Rosas,
 J. Gimenez, J. Labarta, Scalability prediction for fundamental performance factors, 2014.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from analysis import exhibit
+from analysis import attributes, exhibit, paths
 from analysis.attributes import short_names
 from analysis.contrasts import differences
 from analysis.derive import over_factors
+from analysis.descriptions import campaigns, testbeds
+from analysis.descriptions.toml_tables import write_own
 from analysis.statements import (
     Statement,
     at_place,
@@ -27,8 +34,9 @@ from analysis.statements import (
 from analysis.statistics import design
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import judge
-from analysis.what_if import IDEAL
+from analysis.what_if import IDEAL, NOTHING, WhatIf
 from analysis.wording import UNKNOWN, fixed, is_known, number
+from runners import recording
 from runners.calls import Recording
 from runners.record import FalloffError
 
@@ -48,6 +56,108 @@ SHARES = {
     "serialisation": "#CC79A7",
     "transfer": "#0072B2",
 }
+
+CAMPAIGN = "program"  # begins the name of each of them
+_NODES = (2, 4, 8, 16, 32)  # as far as there are fewer than ranks
+EXAMPLE = "falloff run program --keep NAME -- mpirun -np 8 ./program"
+_TEXT = """\
+# Written by `falloff run program --keep {name}`. `falloff run program_{name}` goes on with it.
+
+extends = "common/program"
+name = "program_{name}"
+title = "{name} on {fewest} to {most} nodes, in slow motion"
+
+[factors]
+{networks}nodes = {nodes}
+program = ["{name}"]
+
+[settings]
+command = {command}
+folder = {folder}
+
+[presets.quick]
+factors = {{ nodes = {ends} }}
+blocks = 3
+
+[presets.full]
+"""
+
+
+def described(
+    argv: Sequence[str], name: str, folder: Path, asked: WhatIf = NOTHING, testbed: str = ""
+) -> str:
+    """Write the campaign that runs a program in this folder on 2 to as many nodes as `argv` asks for ranks; its name.
+
+    It has the networks of every such campaign, or those that are `asked` for and IDEAL. Raises FalloffError if the command line
+    is none of `mpirun -np N PROGRAM ...`, or a campaign of that name is there and says something else.
+    """
+    if not name:
+        raise FalloffError(f"name the program by --keep NAME: {EXAMPLE}")
+    recording.require_name(name)
+    networks = ""
+    if asked != NOTHING:
+        common = campaigns.read(CAMPAIGN)
+        usual = [network for network in common.factors["interconnect"] if network != IDEAL]
+        levels = asked.names(testbeds.read(testbed or common.testbed), usual)
+        networks = f"interconnect = {json.dumps([*levels, IDEAL])}\n"
+    ranks, words = _split_launcher(argv, folder)
+    nodes = [count for count in _NODES if count < ranks] + [ranks]
+    text = _TEXT.format(
+        name=name,
+        fewest=nodes[0],
+        most=nodes[-1],
+        networks=networks,
+        nodes=nodes,
+        ends=sorted({nodes[0], nodes[-1]}),
+        command=json.dumps(shlex.join(words), ensure_ascii=False),
+        folder=json.dumps(str(folder), ensure_ascii=False),
+    )
+    return write_own(paths.CAMPAIGNS, f"{CAMPAIGN}_{name}", text, "--keep").stem
+
+
+def with_digest(campaign: campaigns.Campaign) -> campaigns.Campaign:
+    """A campaign of a user's own program with the digest of the program, and of the files that its command line names, so
+    that another program's runs are other runs."""
+    command, folder = (campaign.settings.get(key) for key in ("command", "folder"))
+    if campaign.runner != CAMPAIGN or folder is None:
+        return campaign
+    words = shlex.split(command)
+    files = [Path(folder, word) for word in (shutil.which(words[0]) or words[0], *words[1:])]
+    content = hashlib.sha256()
+    for file in filter(Path.is_file, files):
+        with file.open("rb") as stream:
+            content.update(hashlib.file_digest(stream, "sha256").digest())
+    return campaign.changed(settings={**campaign.settings, "digest": content.hexdigest()[:16]})
+
+
+def is_one(dataset: xr.Dataset) -> bool:
+    """Whether a campaign ran one program between emulated nodes and varied only the network and the number of nodes."""
+    if CAMPAIGN not in dataset.runner.values:
+        return False
+    factors = attributes.factors(dataset)
+    return {*factors} <= {"interconnect", "nodes", "program"} and len(
+        factors.get("program", ())
+    ) == 1
+
+
+def _split_launcher(argv: Sequence[str], folder: Path) -> tuple[int, list[str]]:
+    """The number of ranks, at least 2, and the program's own command line, its path made absolute."""
+    words, ranks = list(argv[1:]), 0
+    if not argv or not Path(argv[0]).name.startswith(("mpirun", "mpiexec")):
+        raise FalloffError(f"start the program by mpirun: {EXAMPLE}")
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option in ("-np", "-n", "-c", "--np") and words and words[0].isdigit():
+            ranks = int(words.pop(0))
+        elif option not in ("--oversubscribe", "--allow-run-as-root"):
+            raise FalloffError(
+                f"{option} of mpirun has no meaning on emulated nodes, which have one rank each: {EXAMPLE}"
+            )
+    if ranks < 2 or not words:
+        raise FalloffError(f"say a number of ranks from 2 and a program: {EXAMPLE}")
+    if "/" in words[0]:
+        words[0] = str((folder / words[0]).absolute())
+    return ranks, words
 
 
 def times(runs: xr.Dataset) -> xr.Dataset:

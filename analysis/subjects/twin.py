@@ -20,7 +20,6 @@ from analysis.statistics.intervals import t_interval
 from analysis.store import IMPORTED
 from analysis.subjects import hpl_points
 from analysis.what_if import FREE, IDEAL
-from analysis.wire import wire_limit
 from analysis.wording import byte_size, listed, number, percent
 from runners.record import FalloffError
 
@@ -29,10 +28,6 @@ LEAST_SIZES = 4  # of messages
 MISFIT = 0.25  # of a mean time from the fitted one
 LATENCY_SHARE = 0.05  # of the longest message's time
 HALF_WIDTH = 0.10  # of the bandwidth's 95 % interval
-REACHED = (
-    0.8  # of a faster wire's payload at the worse end: hosts often miss the rate of a new link
-)
-MTU = 1500  # bytes, of a faster Ethernet
 LOADED = 0.05  # by so much several pairs at once must slow down long messages, before load counts for short ones
 
 
@@ -54,10 +49,7 @@ class FittedLink:
 
 @dataclass(frozen=True)
 class Twin:
-    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not.
-
-    `faster` are the rates [bit/s] of Ethernets that are asked for instead of the changes of `what_ifs`.
-    """
+    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not."""
 
     evidence: str
     campaigns: tuple[str, ...]
@@ -65,11 +57,10 @@ class Twin:
     rate_source: str
     links: Mapping[str, FittedLink]
     refused: Mapping[str, str]
-    faster: tuple[float, ...] = ()
 
 
-def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
-    """Fit a twin to the micro-benchmarks among the datasets; `faster` are rates of Ethernets [bit/s] to ask for.
+def fit(datasets: Sequence[xr.Dataset]) -> Twin:
+    """Fit a twin to the micro-benchmarks among the datasets.
 
     Raises FalloffError where they are of several kinds of evidence or several clusters, lack a compute rate, or no network can be
     fitted.
@@ -104,7 +95,7 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
         )
         raise FalloffError(f"no network can be fitted. {what}")
     names = tuple(dict.fromkeys(dataset.attrs["campaign"] for dataset in datasets))
-    return Twin(evidence[0], names, rate, source, links, refused, tuple(faster))
+    return Twin(evidence[0], names, rate, source, links, refused)
 
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
@@ -236,41 +227,6 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Fi
     return FittedLink(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
 
 
-def what_ifs(
-    link: FittedLink, name: str, short: str, nodes: int, faster: Sequence[float] = ()
-) -> dict[str, tuple[str, dict]]:
-    """Networks that are not there, by name: what is said of each, and what differs from the fitted one.
-
-    With `faster`, rates of Ethernets [bit/s], these are the Ethernets that are faster than the fitted network, with its latency.
-    """
-    if faster:
-        return {
-            f"{name}_at_{rate / 1e9:g}g": (f"{short}, at {rate / 1e9:g} Gbit/s", {"bandwidth": at})
-            for rate in faster
-            if (at := _of_wire(rate)).low > link.bandwidth.high
-        }
-    port = max(2, nodes // 4)
-    tree = {
-        "nodes_per_edge": port,
-        "uplinks": max(1, port // 2),
-        "uplink_bandwidth": float(f"{link.bandwidth.value:.6g}"),
-        "edges_per_card": 1000,
-    }
-    changes = (
-        ("twice_bandwidth", "twice the bandwidth", {"bandwidth": link.bandwidth.times(2)}),
-        ("half_latency", "half the latency", {"latency": link.latency.times(0.5)}),
-        ("tree", f"switches of {port} nodes, 2:1 oversubscribed", {"tree": tree}),
-    )
-    return {f"{name}_{key}": (f"{short}, {words}", changed) for key, words, changed in changes}
-
-
-def _of_wire(rate: float) -> Value:
-    """The bandwidth [B/s] of an Ethernet of this rate [bit/s]: TCP's payload in full frames of 1500 bytes, at worst REACHED."""
-    payload = wire_limit(rate, MTU) / 8
-    return Value(payload, REACHED * payload, payload)
-
-
-ASSUMED = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
 DESCRIPTION = """\
 # A twin of a cluster, fitted by `falloff twin` to campaigns {campaigns} ({evidence} evidence).
 # low and high are the ends of a 95 % interval over the blocks. HPL on several nodes was not read.
@@ -286,7 +242,17 @@ interconnects = {networks}
 timeout_s = 1800
 
 [rates]
-{rates}
+{rate}
+dgemm_k_half = {{ value = 0, low = 0, high = 0, unit = "elements", source = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it" }}
+dgemm_mn_half = {{ value = 0, low = 0, high = 0, unit = "elements", source = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it" }}
+dtrsm_share = {{ value = 1, low = 1, high = 1, unit = "1", source = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it" }}
+node_byte_s = {{ value = inf, low = inf, high = inf, unit = "B/s", source = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it" }}
+core_byte_s = {{ value = inf, low = inf, high = inf, unit = "B/s", source = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it" }}
+strided_s = {{ value = 0, low = 0, high = 0, unit = "s", source = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it" }}
+"""
+OF_JOB = """\
+ranks_per_node = {}              # as HPL's own output says
+matrix_bytes = {:.6g}       # on each node, of the largest HPL that was run
 """
 
 
@@ -302,66 +268,37 @@ class HplJob:
 def description(
     twin: Twin, name: str, nodes: int, shorts: Mapping[str, str], job: HplJob | None = None
 ) -> str:
-    """The twin as a file of data/testbeds, with the networks of `what_ifs` and one without cost; `nodes` is how many
-    the largest job has. With `job` every campaign of HPL runs so there."""
-    networks = {}
-    for network, link in twin.links.items():
-        short = shorts.get(network, network)
-        others = what_ifs(link, network, short, nodes // 2, twin.faster)
-        for other, (words, changed) in {network: (short, {}), **others}.items():
-            networks[other] = _network(other, words, link, changed)
-    if IDEAL not in networks:
-        networks[IDEAL] = _ideal()
-    rates = [_entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}")]
-    for rate, value, unit in (
-        ("dgemm_k_half", 0.0, "elements"),
-        ("dgemm_mn_half", 0.0, "elements"),
-        ("dtrsm_share", 1.0, "1"),
-        ("node_byte_s", math.inf, "B/s"),
-        ("core_byte_s", math.inf, "B/s"),
-        ("strided_s", 0.0, "s"),
-    ):
-        rates.append(_entry(rate, Value(value, value, value), unit, ASSUMED))
+    """The twin as a file of data/testbeds, with a network without cost; `nodes` is how many the largest job has. With `job`
+    every campaign of HPL runs so there."""
+    tables = {
+        network: _network(network, shorts.get(network, network), link)
+        for network, link in twin.links.items()
+    }
+    free = (
+        _entry(name, Value(*[number_.value] * 3), number_.unit, number_.source)
+        for name, number_ in (("bandwidth", FREE.bandwidth), ("latency", FREE.latency))
+    )
+    tables.setdefault(IDEAL, _table(IDEAL, "ideal network", *free))
     head = DESCRIPTION.format(
         campaigns=listed(twin.campaigns),
         evidence=twin.evidence,
         name=name,
         nodes=nodes,
-        networks=json.dumps(list(networks)),
-        job=_of_job(job),
+        networks=json.dumps(list(tables)),
+        job=OF_JOB.format(job.ranks_per_node, job.matrix_bytes) if job else "",
         block=f"NB = {job.block}\n" if job else "",
-        rates="\n".join(rates),
+        rate=_entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}"),
     )
-    return head + "".join(networks.values())
+    return head + "".join(tables.values())
 
 
-def _of_job(job: HplJob | None) -> str:
-    if not job:
-        return ""
-    return (
-        f"ranks_per_node = {job.ranks_per_node}              # as HPL's own output says\n"
-        f"matrix_bytes = {job.matrix_bytes:.6g}       # on each node, of the largest HPL that was run\n"
-    )
-
-
-def _ideal() -> str:
-    """The network without cost: what is lost without one."""
-    lines = ["", f"[networks.{IDEAL}]", 'name = "an ideal network"', 'short = "ideal network"']
-    lines.append(f"[network.{IDEAL}]")
-    for name, number_ in (("bandwidth", FREE.bandwidth), ("latency", FREE.latency)):
-        value = Value(*[number_.value] * 3)
-        lines.append(_entry(name, value, number_.unit, number_.source))
-    return "\n".join(lines) + "\n"
-
-
-def _network(name: str, words: str, link: FittedLink, changed: Mapping) -> str:
+def _network(name: str, short: str, link: FittedLink) -> str:
     sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
     source = f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
-    source = f"what if: {words}" if changed else source
-    lines = ["", f"[networks.{name}]", f"short = {json.dumps(words, ensure_ascii=False)}"]
-    lines.append(f"[network.{name}]")
-    lines.append(_entry("bandwidth", changed.get("bandwidth", link.bandwidth), "B/s", source))
-    lines.append(_entry("latency", changed.get("latency", link.latency), "s", source))
+    lines = [
+        _entry("bandwidth", link.bandwidth, "B/s", source),
+        _entry("latency", link.latency, "s", source),
+    ]
     rows = by_size(link)
     if len(rows) > 1:
         lines.append(
@@ -370,9 +307,11 @@ def _network(name: str, words: str, link: FittedLink, changed: Mapping) -> str:
     if link.load:
         load = [[nodes, round(factor, 4)] for nodes, factor in link.load.items()]
         lines.append(f"load = {json.dumps(load)}    # nodes at once, factor of the latency")
-    if "tree" in changed:
-        lines.append(f"[network.{name}.tree]")
-        lines += [f"{key} = {value!r}" for key, value in changed["tree"].items()]
+    return _table(name, short, *lines)
+
+
+def _table(name: str, short: str, *entries: str) -> str:
+    lines = f"\n[networks.{name}]", f"short = {_quoted(short)}", f"[network.{name}]", *entries
     return "\n".join(lines) + "\n"
 
 
@@ -394,7 +333,11 @@ def by_size(link: FittedLink) -> list[list[float]]:
 
 def _entry(name: str, value: Value, unit: str, source: str) -> str:
     numbers = ", ".join(f"{key} = {getattr(value, key):.6g}" for key in ("value", "low", "high"))
-    return f"{name} = {{ {numbers}, unit = {json.dumps(unit)}, source = {json.dumps(source, ensure_ascii=False)} }}"
+    return f"{name} = {{ {numbers}, unit = {_quoted(unit)}, source = {_quoted(source)} }}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def text(twin: Twin) -> str:
