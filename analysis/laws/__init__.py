@@ -1,1 +1,0 @@
-"""Laws of efficiency and what they predict."""
