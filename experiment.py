@@ -304,19 +304,14 @@ def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
 
 
 def write_twin(
-    name: str,
-    fitted: twin.Twin,
-    nodes: int,
-    datasets: Collection[xr.Dataset],
-    job: twin.HplJob | None = None,
+    name: str, fitted: twin.Twin, datasets: Collection[xr.Dataset], points: xr.Dataset | None = None
 ) -> Path:
-    """Write a twin's description as a testbed, on which HPL runs as the `job`. An existing testbed of that name with other content
+    """Write a twin's description as a testbed, on which HPL runs as at these points. A testbed of that name with other content
     is never replaced."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
     shorts = dict(pair for dataset in datasets for pair in attributes.short_names(dataset).items())
-    text = twin.description(fitted, name, nodes, shorts, job)
-    return write_own(paths.TESTBEDS, name, text, "--name")
+    return write_own(paths.TESTBEDS, name, twin.description(fitted, name, shorts, points), "--name")
 
 
 def simulate_twin(

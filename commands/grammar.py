@@ -91,14 +91,13 @@ def figure_option(name: str):
     )
 
 
-def keep_option():
-    """The option --keep, the name of a program of the user's own."""
-    return option(
-        "--keep",
-        "program",
-        metavar="NAME",
-        help="The program's name, under which its recording and its results are kept.",
-    )
+# The name of a program of the user's own.
+keep_option = option(
+    "--keep",
+    "program",
+    metavar="NAME",
+    help="The program's name, under which its recording and its results are kept.",
+)
 
 
 def asks_what_if(function: Callable) -> Callable:

@@ -35,7 +35,7 @@ from runners.record import FalloffError, unknown
 @argument(
     "argv", nargs=-1, metavar="[-- PROGRAM...]", help="`program` only: the command line to run."
 )
-@keep_option()
+@keep_option
 @asks_what_if
 @option(
     "--minutes",

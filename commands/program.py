@@ -32,7 +32,7 @@ from runners.record import FalloffError
     metavar="[-- PROGRAM...]",
     help="The command line to run.",
 )
-@keep_option()
+@keep_option
 @option(
     "--replay",
     "replayed",

@@ -81,9 +81,7 @@ def twin(campaigns, name, asked, faster, out, fit_only, figure) -> None:
     except FalloffError:
         if not fit_only:
             raise
-    most = int(points.nodes.max()) if points is not None else 16
-    job = twin_prediction.job(points) if points is not None else None
-    file = experiment.write_twin(name, fitted, 2 * most, datasets, job)
+    file = experiment.write_twin(name, fitted, datasets, points)
     print(text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:

@@ -145,7 +145,7 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "TESTBEDS", tmp_path / "testbeds")
     hpl = experiment.named(["twin_hpl-scale_model"])
     points = twin_prediction.held_out_points(hpl, found)
-    file = experiment.write_twin("copy", found, 16, hpl, twin_prediction.job(points))
+    file = experiment.write_twin("copy", found, hpl, points)
     points = points.sel(nodes=[2])
     simulated_ = experiment.simulate_twin("copy", points, NOTHING, tmp_path / "raw")
     study = twin_prediction.predict(found, points, *simulated_)
@@ -157,10 +157,10 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     assert sizes == {2: 1200, 8: 2400}
     file.write_text("# mine\n")
     with pytest.raises(FalloffError, match="says something else"):
-        experiment.write_twin("copy", found, 16, hpl)
+        experiment.write_twin("copy", found, hpl)
     assert file.read_text() == "# mine\n"
     with pytest.raises(FalloffError, match="letters, digits"):
-        experiment.write_twin("../x", found, 16, hpl)
+        experiment.write_twin("../x", found, hpl)
 
 
 def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
@@ -170,9 +170,8 @@ def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
     own_results.write_hpl(tmp_path / "results", laws=laws, nodes=(1, 2, 4))
     kept = importing.keep(importing.read("hpl", [tmp_path / "results"], {}), tmp_path / "mine")
     points = twin_prediction.held_out_points([store.read(kept)], found)
-    assert twin_prediction.job(points) == twin.HplJob(16, 8 * 80000**2 / 4, 192)
-    text = twin.description(found, "mine", 8, {}, twin_prediction.job(points))
-    machine = testbeds.checked(tomllib.loads(text))
+    machine = testbeds.checked(tomllib.loads(twin.description(found, "mine", {}, points)))
+    assert (machine.ranks_per_node, machine.matrix_bytes) == (16, 8 * 80000**2 / 4)
     held_out, what_if = twin_prediction.campaigns(machine, points, NOTHING, {})
     assert held_out.levels["nodes"] == {
         "2": {"N": 50000, "P": 4, "Q": 8, "ranks_per_node": 16},

@@ -23,6 +23,7 @@ from analysis.what_if import FREE, IDEAL
 from analysis.wording import byte_size, listed, number, percent
 from runners.record import FalloffError
 
+BYTES = 8  # of a matrix element
 # Decided before any fit.
 LEAST_SIZES = 4  # of messages
 MISFIT = 0.25  # of a mean time from the fitted one
@@ -256,20 +257,17 @@ matrix_bytes = {:.6g}       # on each node, of the largest HPL that was run
 """
 
 
-@dataclass(frozen=True)
-class HplJob:
-    """HPL as it was run: processes on each node, the matrix there [B], and NB."""
-
-    ranks_per_node: int
-    matrix_bytes: float
-    block: int
-
-
 def description(
-    twin: Twin, name: str, nodes: int, shorts: Mapping[str, str], job: HplJob | None = None
+    twin: Twin, name: str, shorts: Mapping[str, str], points: xr.Dataset | None = None
 ) -> str:
-    """The twin as a file of data/testbeds, with a network without cost; `nodes` is how many the largest job has. With `job`
-    every campaign of HPL runs so there."""
+    """The twin as a file of data/testbeds, with a network without cost. With `points`, those of HPL over (block, interconnect,
+    nodes), it has twice their nodes, and every campaign of HPL runs so there as on the most of them."""
+    nodes, job, block = 32, "", ""
+    if points is not None:
+        most = points.isel(nodes=-1).max(["block", "interconnect"])
+        nodes, block = 2 * int(most.nodes), f"NB = {int(points.NB.max())}\n"
+        matrix_bytes = BYTES * float(most.N) ** 2 / int(most.nodes)
+        job = OF_JOB.format(int(points.ranks_per_node.max()), matrix_bytes)
     tables = {
         network: _network(network, shorts.get(network, network), link)
         for network, link in twin.links.items()
@@ -285,8 +283,8 @@ def description(
         name=name,
         nodes=nodes,
         networks=json.dumps(list(tables)),
-        job=OF_JOB.format(job.ranks_per_node, job.matrix_bytes) if job else "",
-        block=f"NB = {job.block}\n" if job else "",
+        job=job,
+        block=block,
         rate=_entry("dgemm_flop_s", twin.rate, "flop/s", f"fitted: {twin.rate_source}"),
     )
     return head + "".join(tables.values())

@@ -18,7 +18,7 @@ from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import mean_over, over_blocks
 from analysis.statistics.judgement import UNDECIDED
 from analysis.subjects import hpl_points
-from analysis.subjects.twin import HplJob, Twin
+from analysis.subjects.twin import BYTES, Twin
 from analysis.what_if import NOTHING, WhatIf
 from analysis.wording import counted, estimate, fixed, number, percent
 from runners.record import FalloffError
@@ -33,7 +33,6 @@ VARIED = (
     "bandwidth=low,latency=high,dgemm_flop_s=low",
     "bandwidth=high,latency=low,dgemm_flop_s=high",
 )
-_BYTES = 8  # of a matrix element
 _DIFFERS = (
     quoted(",") + " "
 )  # between a network's name and what differs from it, as `what_if` writes them
@@ -105,13 +104,6 @@ def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
     return points.assign(ranks_per_node=ranks)
 
 
-def job(points: xr.Dataset) -> HplJob:
-    """How HPL ran on the most nodes of the held-out points."""
-    most = points.isel(nodes=-1).max(["block", "interconnect"])
-    of_node = _BYTES * float(most.N) ** 2 / int(most.nodes)
-    return HplJob(int(points.ranks_per_node.max()), of_node, int(points.NB.max()))
-
-
 def campaigns(
     machine: Testbed, points: xr.Dataset, asked: WhatIf, defaults: Mapping[str, Any]
 ) -> Iterator[Campaign]:
@@ -137,7 +129,9 @@ def campaigns(
     }
     most = int(points.nodes.max())
     largest, ranks = sizes[str(most)], int(per_node.sel(nodes=most))
-    larger = problem(2 * most, ranks, _BYTES * largest["N"] ** 2 / most, block) | _ranks(ranks)
+    larger = problem(2 * most, ranks, BYTES * largest["N"] ** 2 / most, block) | {
+        "ranks_per_node": ranks
+    }
     most_nodes = {str(most): largest, str(2 * most): larger}
     for name, between, levels in (
         (HELD_OUT, networks, sizes),
@@ -167,13 +161,8 @@ def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
     several."""
     ran = {name: int(shape[name]) for name in ("N", "P", "Q")}
     if ran["P"] * ran["Q"] != int(shape.nodes) * ranks:
-        ran |= problem(int(shape.nodes), ranks, _BYTES, 1) | {"N": ran["N"]}
-    return ran | _ranks(ranks)
-
-
-def _ranks(ranks: int) -> dict[str, int]:
-    """The setting for this number of processes a node; empty for one."""
-    return {"ranks_per_node": ranks} if ranks > 1 else {}
+        ran |= problem(int(shape.nodes), ranks, BYTES, 1) | {"N": ran["N"]}
+    return ran | {"ranks_per_node": ranks}
 
 
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:
