@@ -324,8 +324,7 @@ def simulate_twin(
     """Simulate the campaigns of a twin: the held-out points, and the networks that are asked for; `listen` is as in
     `run_campaign`."""
     machine, plans = testbeds.read(name), []
-    settings = campaigns.read("twin_hpl").settings
-    for campaign in twin_prediction.campaigns(machine, points, asked, settings):
+    for campaign in twin_prediction.simulations(machine, points, asked):
         changed = what_if.with_networks(machine, campaign.factors["interconnect"])
         # These campaigns say themselves how HPL runs.
         fitted = for_testbed(campaign, changed.unset("matrix_bytes"))
@@ -399,13 +398,11 @@ def plan_nightly(testbed: str = "", minutes: float = nightly.MINUTES) -> list[Pl
 def plan_replay(
     program: str,
     nodes: Collection[int],
-    testbed: str,
-    checksum: str,
+    testbed: str = "smith",
     asked: what_if.WhatIf = what_if.NOTHING,
     slower: Mapping[str, float] | None = None,
 ) -> Plan:
-    """The campaign `replay_examples` for one recorded program on these node counts; `checksum` is its
-    recording's.
+    """The campaign `replay_examples` for one recorded program on these node counts; raises FalloffError if there is no recording.
 
     It is replayed on the networks that are `asked` for, by default those that the campaign compares, as far as the testbed
     describes them. `slower` says by network and nodes ("gige 8") how many times as long as recorded ranks compute.
@@ -421,7 +418,7 @@ def plan_replay(
     machine = what_if.with_networks(machine, levels)
     described = described.changed(
         factors={"interconnect": levels, "nodes": sorted(nodes), "program": [program]},
-        settings={**described.settings, "recording": checksum},
+        settings={**described.settings, "recording": recording.digest(program)},
         design=described.design.changed(primary=[], control=None, baseline_nodes=min(nodes)),
     )
     if slower:
@@ -434,8 +431,7 @@ def plan_replay(
 def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
     """A recorded program replayed on the networks of the campaign `replay_examples`; raises FalloffError if there is no
     recording."""
-    counts = list(recording.by_ranks(program))
-    plan = plan_replay(program, counts, testbed, recording.digest(program))
+    plan = plan_replay(program, list(recording.by_ranks(program)), testbed)
     return store.read(run_campaign(plan))
 
 
@@ -458,14 +454,9 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     }
     if not calls_of_nodes:
         return None
-    plan = plan_replay(
-        recorded,
-        list(calls_of_nodes),
-        "smith",
-        recording.digest(recorded),
-        what_if.WhatIf(times.interconnect.values.tolist()),
-        slower=program.slower(times, calls_of_nodes),
-    )
+    asked = what_if.WhatIf(times.interconnect.values.tolist())
+    slower = program.slower(times, calls_of_nodes)
+    plan = plan_replay(recorded, list(calls_of_nodes), asked=asked, slower=slower)
     return store.read(run_campaign(plan))
 
 

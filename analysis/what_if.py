@@ -4,7 +4,7 @@ A command line asks for them by `--network 25gige`, `--twice bandwidth` and `--h
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.descriptions.networks import between
@@ -14,7 +14,8 @@ from analysis.descriptions.testbed_tables import (
     SourcedNumber,
     Tree,
 )
-from analysis.descriptions.testbeds import SimulatedTestbed, Testbed
+from analysis.descriptions.testbeds import Cluster, SimulatedTestbed, Testbed
+from analysis.descriptions.toml_tables import TomlTable
 from analysis.wire import wire_limit
 from runners.record import FalloffError, unknown
 
@@ -57,24 +58,29 @@ class WhatIf:
     def names(self, machine: Testbed, usual: Sequence[str]) -> list[str]:
         """The names of the networks and of their what-ifs, each once; by default of the `usual` networks of the machine.
 
-        Raises FalloffError for a network that a simulated machine does not describe.
+        Raises FalloffError for a network that the machine does not describe, and for a real cluster.
         """
-        networks: list[str] = []
+        known, networks = _described(machine), list[str]()
         for name in self.networks or usual:
             rate, change = _ETHERNET.fullmatch(name), _NAME.fullmatch(name)
-            if not isinstance(machine, SimulatedTestbed) or {name, change and change["of"]} & {
-                *machine.network
-            }:
+            if name in known or change and change["of"] in known:
                 networks.append(name)
-            elif rate:
+            elif rate and isinstance(machine, SimulatedTestbed):
                 least = REACHED * _payload(rate[1])
                 slower = [of for of in usual if machine.network[of].bandwidth.value < least]
                 networks += [f"{of}_at_{rate[1]}g" for of in slower]
             else:
-                raise unknown("network of this testbed", name, machine.network)
+                raise unknown("network of this testbed", name, known)
         asked = {"twice": self.twice, "half": self.half}
         changes = [f"_{factor}_{quantity}" for factor, quantity in asked.items() if quantity]
         return list(dict.fromkeys(name + end for name in networks for end in ("", *changes)))
+
+
+def _described(machine: Testbed) -> Mapping[str, TomlTable]:
+    """The networks in a testbed's own description, of which there can be others."""
+    if isinstance(machine, Cluster):
+        raise FalloffError(f"testbed {machine.name} is a cluster: its networks are as they are")
+    return machine.network if isinstance(machine, SimulatedTestbed) else machine.networks
 
 
 NOTHING = WhatIf()  # is asked, so that the usual networks are meant
@@ -93,11 +99,14 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
 
     Raises FalloffError if it does not describe what they change.
     """
-    described, simulated = between(machine.networks), dict(getattr(machine, "network", {}))
-    known, added = simulated or described, {}
-    for name in names:
-        what_if = _NAME.fullmatch(name)
-        if not what_if or name in known or what_if["of"] not in known:
+    changes = [change for name in names if (change := _NAME.fullmatch(name))]
+    if not changes:
+        return machine
+    known, described, added = _described(machine), between(machine.networks), {}
+    simulated = dict(getattr(machine, "network", {}))
+    for what_if in changes:
+        name = what_if[0]
+        if name in known or what_if["of"] not in known:
             continue
         own = described.get(what_if["of"], {"short": what_if["of"]})
         nodes = max(2, (machine.nodes or 0) // 8)  # on a switch of a tree
@@ -128,18 +137,20 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
 def _changed(network: SimulatedNetwork, what_if: re.Match, nodes: int) -> SimulatedNetwork:
     if what_if["rate"]:
         most = _payload(what_if["rate"])
-        ends = {"value": most, "low": REACHED * most, "high": most}
-        return network.changed(bandwidth=network.bandwidth.changed(**ends))
+        bandwidth = network.bandwidth.changed(value=most, low=REACHED * most, high=most)
+        return network.changed(bandwidth=bandwidth)
     if quantity := what_if["quantity"]:
-        before: SourcedNumber = getattr(network, quantity)
-        ends = {
-            end: value * _FACTORS[what_if["factor"]]
-            for end in ("value", "low", "high")
-            if (value := getattr(before, end)) is not None
-        }
-        return network.changed(**{quantity: before.changed(**ends)})
-    tree = {"nodes_per_edge": nodes, "uplinks": max(1, nodes // 2), "edges_per_card": 1000}
-    return network.changed(tree=Tree(**tree, uplink_bandwidth=network.bandwidth.value))
+        number, factor = getattr(network, quantity), _FACTORS[what_if["factor"]]
+        ends = {end: getattr(number, end) for end in ("value", "low", "high")}
+        ends = {end: factor * value for end, value in ends.items() if value is not None}
+        return network.changed(**{quantity: number.changed(**ends)})
+    tree = Tree(
+        nodes_per_edge=nodes,
+        uplinks=nodes // 2,
+        uplink_bandwidth=network.bandwidth.value,
+        edges_per_card=1000,
+    )
+    return network.changed(tree=tree)
 
 
 def _payload(gbit_s: str) -> float:

@@ -94,7 +94,7 @@ def run(
 
     `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on 2, 4
     and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on GigE, does
-    it stay flat on 10GE?
+    it stay flat on 10GE? It alone takes what-ifs: --network gige, --twice bandwidth, --half latency.
 
     `falloff run nightly` is a short session for every night: suspects in part, tokens of one size and
     HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.

@@ -157,7 +157,7 @@ def replay_report(
         of = recording.of(name, count_)  # raises now if the recording cannot be extrapolated
         size += recording.totals(of).recorded
         replay_actions.files(of)
-    plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name), asked)
+    plan = experiment.plan_replay(name, wanted, testbed, asked)
     print(
         f"{name}: {size} calls of {', '.join(map(str, wanted))} ranks, read in {time.monotonic() - began:.1f} s",
         flush=True,

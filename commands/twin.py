@@ -1,7 +1,6 @@
 """A simulated twin of a cluster."""
 
 import sys
-from dataclasses import replace
 
 from analysis import paths
 from commands import names
@@ -42,7 +41,6 @@ from runners.record import FalloffError
     help="The twin's name: writes data/testbeds/NAME.toml.",
 )
 @asks_what_if
-@option("--faster", default="", hidden=True)
 @option(
     "--out",
     type=PATH,
@@ -53,7 +51,7 @@ from runners.record import FalloffError
 )
 @switch("--fit-only", help="Write the description and simulate nothing.")
 @figure_option("twin")
-def twin(campaigns, name, asked, faster, out, fit_only, figure) -> None:
+def twin(campaigns, name, asked, out, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster, and ask what if.
 
     The fit takes latency and bandwidth by message size, and a node's compute rate, from campaigns
@@ -67,8 +65,6 @@ def twin(campaigns, name, asked, faster, out, fit_only, figure) -> None:
     from analysis.subjects.twin import fit, text
     from commands.progress import shown
 
-    if faster:  # the spelling until 0.2
-        asked = replace(asked, networks=[f"{rate}gige" for rate in faster.split(",")])
     datasets = experiment.named(
         [folder for campaign in campaigns for folder in campaign_folders.measured(campaign)]
     )

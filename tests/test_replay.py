@@ -140,7 +140,7 @@ def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monk
 def test_what_ifs_are_networks_of_their_own():
     """By name: half the latency and twice the bandwidth of one network, which itself stays; and ranks that compute longer."""
     asked = WhatIf(["25gige"], twice="bandwidth", half="latency")
-    plan = experiment.plan_replay("stencil", [8, 4], "smith", "0" * 64, asked)
+    plan = experiment.plan_replay("stencil", [8, 4], "smith", asked)
     networks, own = plan.testbed["network"], SMITH["network"]["25gige"]
     names = ["25gige", "25gige_twice_bandwidth", "25gige_half_latency", "unshaped"]
     assert plan.design["factors"]["interconnect"] == names
@@ -150,14 +150,14 @@ def test_what_ifs_are_networks_of_their_own():
     fast, late = own["bandwidth"]["value"], own["latency"]["value"]
     assert values == [[fast, late], [2 * fast, late], [fast, late / 2]]
     asked = WhatIf(["gige", "gige", "unshaped"], twice="bandwidth")
-    twice = experiment.plan_replay("stencil", [4], "smith", "0" * 64, asked)
+    twice = experiment.plan_replay("stencil", [4], "smith", asked)
     levels = twice.design["factors"]["interconnect"]
     assert len(levels) == len(set(levels)) and levels.count("unshaped") == 1
     slower = {f"{name} 4": 1.5 for name in ("gige", "unshaped")}
-    plan = experiment.plan_replay("stencil", [4], "smith", "0" * 64, WhatIf(["gige"]), slower)
+    plan = experiment.plan_replay("stencil", [4], "smith", WhatIf(["gige"]), slower)
     assert [trial.point["computing"] for trial in plan.trials()] == [1.5, 1.5]
     with pytest.raises(FalloffError, match="did you mean '25gige'"):
-        experiment.plan_replay("stencil", [4], "smith", "0" * 64, WhatIf(["25gig"]))
+        experiment.plan_replay("stencil", [4], "smith", WhatIf(["25gig"]))
     with pytest.raises(FalloffError, match="did you mean 'latency'"):
         WhatIf(half="latencey")
 

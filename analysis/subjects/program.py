@@ -99,7 +99,7 @@ def described(
         common = campaigns.read(CAMPAIGN)
         usual = [network for network in common.factors["interconnect"] if network != IDEAL]
         levels = asked.names(testbeds.read(testbed or common.testbed), usual)
-        networks = f"interconnect = {json.dumps([*levels, IDEAL])}\n"
+        networks = f"interconnect = {json.dumps([*dict.fromkeys([*levels, IDEAL])])}\n"
     ranks, words = _split_launcher(argv, folder)
     nodes = [count for count in _NODES if count < ranks] + [ranks]
     text = _TEXT.format(
@@ -363,20 +363,17 @@ def draw_shares(axes: Axes, shares: xr.Dataset, names: Mapping[str, str]) -> Non
     `shares` is over (interconnect, nodes) or (program, nodes); `names` are the short names of networks.
     """
     (grouped,) = (dim for dim in shares.dims if dim != "nodes")
-    nodes = shares.nodes.values.tolist()
-    gap, groups = len(nodes) + 0.8, shares[grouped].values.tolist()
-    starts = gap * np.arange(len(groups))
-    places = np.arange(len(nodes))
-    for start, group in zip(starts, groups):
-        below = np.zeros(len(nodes))
-        for name, color in SHARES.items():
-            height = np.nan_to_num(100 * shares[name].sel({grouped: group}).values)
-            label = name if group == groups[0] else None
-            axes.bar(start + places, height, 0.85, below, color=color, label=label, linewidth=0)
-            below = below + height
-    axes.set_xticks(np.add.outer(starts, places).ravel(), [*map(str, nodes)] * len(groups))
+    nodes, groups = shares.nodes.values.tolist(), shares[grouped].values.tolist()
+    starts = (len(nodes) + 0.8) * np.arange(len(groups))
+    places = np.add.outer(starts, np.arange(len(nodes))).ravel()
+    below = np.zeros(len(places))
+    for name, color in SHARES.items():
+        height = np.nan_to_num(100 * shares[name].transpose(grouped, "nodes").values.ravel())
+        axes.bar(places, height, 0.85, below, color=color, label=name, linewidth=0)
+        below = below + height
+    axes.set_xticks(places, [*map(str, nodes)] * len(groups))
     above = axes.secondary_xaxis("top")
-    above.set_xticks(starts + places.mean(), [names.get(group, group) for group in groups])
+    above.set_xticks(starts + (len(nodes) - 1) / 2, [names.get(group, group) for group in groups])
     above.tick_params(length=0)
     above.spines["top"].set_visible(False)
     axes.set_ylim(0, 100)

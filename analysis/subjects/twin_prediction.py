@@ -1,17 +1,17 @@
 """Whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import attributes, campaign_folders, derive, drawing, exhibit, paths, store, style
+from analysis.descriptions import campaigns
 from analysis.descriptions.adaptation import problem
-from analysis.descriptions.campaigns import Campaign, checked
 from analysis.descriptions.testbeds import Testbed
 from analysis.quoting import quoted
 from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
@@ -104,14 +104,14 @@ def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
     return points.assign(ranks_per_node=ranks)
 
 
-def campaigns(
-    machine: Testbed, points: xr.Dataset, asked: WhatIf, defaults: Mapping[str, Any]
-) -> Iterator[Campaign]:
+def simulations(
+    machine: Testbed, points: xr.Dataset, asked: WhatIf
+) -> Iterator[campaigns.Campaign]:
     """The campaigns to simulate on a twin: the held-out points, then the fitted networks beside those that are `asked` for, by
     default twice the bandwidth, half the latency, and switches on two levels.
 
-    Networks by name are asked of the numbers of nodes that were run, others of the most and of twice as many. `defaults` are
-    HPL's settings where the run recorded none.
+    Networks by name are asked of the numbers of nodes that were run, others of the most and of twice as many. HPL's settings
+    are those of the shipped example where the run recorded none.
     """
     networks = points.interconnect.values.tolist()
     if asked == NOTHING:
@@ -122,7 +122,6 @@ def campaigns(
     shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
     per_node = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
     ran, block = json.loads(points.attrs.get("settings", "{}")), int(shape.NB.max())
-    settings = {key: ran.get(key, value) for key, value in defaults.items()} | {"NB": block}
     sizes = {
         str(nodes): _as_run(shape.sel(nodes=nodes), int(per_node.sel(nodes=nodes)))
         for nodes in points.nodes.values.tolist()
@@ -137,22 +136,15 @@ def campaigns(
         (HELD_OUT, networks, sizes),
         (WHAT_IF, [*dict.fromkeys([*networks, *others])], sizes if asked.networks else most_nodes),
     ):
-        yield checked(
-            {
-                "name": name,
-                "title": "HPL on a calibrated twin",
-                "runner": "hpl",
-                "seed": 20261123,
-                "factors": {
-                    "interconnect": between,
-                    "nodes": [int(nodes) for nodes in levels],
-                    "vary": list(VARIED),
-                },
-                "levels": {"nodes": levels},
-                "settings": settings,
-                "design": {},
-                "stopping": {"blocks": 1},
-            }
+        example = campaigns.read(name)
+        settings = {key: ran.get(key, value) for key, value in example.settings.items()}
+        nodes = [int(count) for count in levels]
+        yield example.changed(
+            title="HPL on a calibrated twin",
+            testbed=machine.name,
+            factors={**example.factors, "interconnect": between, "nodes": nodes},
+            levels={"nodes": levels},
+            settings={**settings, "NB": block},
         )
 
 
@@ -194,8 +186,8 @@ def _rates(dataset: xr.Dataset, twin: Twin) -> xr.Dataset:
     points, names = derive.points(dataset), attributes.short_names(dataset)
     points = points.squeeze("block", drop=True).sel(vary=list(VARIED))
     failed = points.where(points.rate.isnull(), drop=True)[["reason"]]
-    for (network, nodes), rows in failed.to_dataframe().groupby(["interconnect", "nodes"]):
-        reason = next(filter(None, rows.reason.dropna()), "no result")
+    for (network, nodes), rows in failed.to_dataframe().dropna().groupby(["interconnect", "nodes"]):
+        reason = next(filter(None, rows.reason), "no result")
         raise FalloffError(f"HPL on {nodes} nodes of {network} was not simulated: {reason}")
     networks = points.interconnect.values.tolist()
     fitted = [max(filter(network.startswith, twin.links), key=len) for network in networks]
