@@ -22,8 +22,6 @@ from analysis import (
     nightly,
     notebooks,
     paths,
-    prediction,
-    program_campaign,
     schema,
     statements,
     store,
@@ -34,12 +32,13 @@ from analysis.descriptions import campaigns, networks, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve, with_blocks
+from analysis.descriptions.toml_tables import write_own
 from analysis.evidence import verify
-from analysis.subjects import program, twin
+from analysis.subjects import program, twin, twin_prediction
 from analysis.todays_run import TodaysRun, compare, is_of_today
 from runners import campaign as engine
 from runners import executables, lock, provenance, recording, scale, session, slurm
-from runners.journal import Folder, write_whole
+from runners.journal import Folder
 from runners.plan import Plan, Stopping, planned_s
 from runners.progress import Progress
 from runners.record import FalloffError, faulty, unknown, unknown_key
@@ -304,47 +303,31 @@ def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
 
 
 def write_twin(
-    name: str,
-    fitted: twin.Twin,
-    nodes: int,
-    datasets: Collection[xr.Dataset],
-    job: twin.HplJob | None = None,
+    name: str, fitted: twin.Twin, datasets: Collection[xr.Dataset], points: xr.Dataset | None = None
 ) -> Path:
-    """Write a twin's description as a testbed, on which HPL runs as the `job`. An existing testbed of that name with other content
+    """Write a twin's description as a testbed, on which HPL runs as at these points. A testbed of that name with other content
     is never replaced."""
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
         raise FalloffError(f"--name {name}: a name has letters, digits, _ and - alone")
     shorts = dict(pair for dataset in datasets for pair in dataset.falloff.names.items())
-    file, text = (
-        executables.users_folder(paths.TESTBEDS) / f"{name}.toml",
-        twin.description(fitted, name, nodes, shorts, job),
-    )
-    if file.exists() and file.read_text(encoding="utf-8") != text:
-        remedy = "give another --name, or move it away"
-        raise FalloffError(f"{file} is there and says something else: {remedy}")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, text.encode())
-    return file
+    return write_own(paths.TESTBEDS, name, twin.description(fitted, name, shorts, points), "--name")
 
 
 def simulate_twin(
     name: str,
-    fitted_twin: twin.Twin,
     points: xr.Dataset,
+    asked: what_if.WhatIf,
     out: Path = paths.RAW,
     listen: engine.Listener | None = None,
 ) -> list[xr.Dataset]:
-    """Simulate the campaigns of a twin: the held-out points and the what-ifs; `listen` is as in
+    """Simulate the campaigns of a twin: the held-out points, and the networks that are asked for; `listen` is as in
     `run_campaign`."""
     machine, plans = testbeds.read(name), []
-    between = {
-        key: {"name": key, "short": key, **network.plain()}
-        for key, network in machine.networks.items()
-    }
-    for campaign in prediction.campaigns(fitted_twin, points, campaigns.read("twin_hpl").settings):
+    for campaign in twin_prediction.simulations(machine, points, asked):
+        changed = what_if.with_networks(machine, campaign.factors["interconnect"])
         # These campaigns say themselves how HPL runs.
-        fitted = for_testbed(campaign, machine.unset("matrix_bytes"))
-        plans.append(resolve(fitted, machine, between))
+        fitted = for_testbed(campaign, changed.unset("matrix_bytes"))
+        plans.append(_resolved(fitted, changed))
     times = [seconds for plan in plans for seconds in _alone_s(plan, folder_of(plan, out))]
     if times:
         took = scale.together_s(Counter((seconds, 1 / (os.cpu_count() or 1)) for seconds in times))
@@ -389,7 +372,8 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     """
     described = campaigns.read(campaign)
     machine = testbeds.read(testbed or described.testbed)
-    description = program_campaign.with_digest(for_testbed(for_preset(described, preset), machine))
+    machine = what_if.with_networks(machine, described.factors.get("interconnect", ()))
+    description = program.with_digest(for_testbed(for_preset(described, preset), machine))
     plan = _resolved(description, machine)
     return with_blocks(plan, description, blocks) if blocks else plan
 
@@ -413,18 +397,14 @@ def plan_nightly(testbed: str = "", minutes: float = nightly.MINUTES) -> list[Pl
 def plan_replay(
     program: str,
     nodes: Collection[int],
-    testbed: str,
-    checksum: str,
-    on: Collection[str] = (),
-    what_ifs: Collection[what_if.WhatIf] = (),
+    testbed: str = "smith",
+    asked: what_if.WhatIf = what_if.NOTHING,
     slower: Mapping[str, float] | None = None,
 ) -> Plan:
-    """The campaign `replay_examples` for one recorded program on these node counts; `checksum` is its
-    recording's.
+    """The campaign `replay_examples` for one recorded program on these node counts; raises FalloffError if there is no recording.
 
-    It is replayed `on` these networks, by default those that the campaign compares, as far as the testbed describes
-    them; each what-if adds one of each. `slower` says by network and nodes ("gige 8") how many times as long as recorded ranks
-    compute.
+    It is replayed on the networks that are `asked` for, by default those that the campaign compares, as far as the testbed
+    describes them. `slower` says by network and nodes ("gige 8") how many times as long as recorded ranks compute.
     """
     described, machine = campaigns.read("replay_examples"), testbeds.read(testbed)
     if not isinstance(machine, testbeds.SimulatedTestbed):
@@ -432,10 +412,12 @@ def plan_replay(
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
     usual = [name for name in described.design.primary if name in machine.network]
     usual = usual or [name for name in machine.network if name != what_if.IDEAL]
-    machine, levels = what_if.changed(machine, on or usual, what_ifs)
+    machine = what_if.with_ideal(machine)
+    levels = list(dict.fromkeys([*asked.names(machine, usual), what_if.IDEAL]))
+    machine = what_if.with_networks(machine, levels)
     described = described.changed(
         factors={"interconnect": levels, "nodes": sorted(nodes), "program": [program]},
-        settings={**described.settings, "recording": checksum},
+        settings={**described.settings, "recording": recording.digest(program)},
         design=described.design.changed(primary=[], control=None, baseline_nodes=min(nodes)),
     )
     if slower:
@@ -448,8 +430,7 @@ def plan_replay(
 def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
     """A recorded program replayed on the networks of the campaign `replay_examples`; raises FalloffError if there is no
     recording."""
-    counts = list(recording.by_ranks(program))
-    plan = plan_replay(program, counts, testbed, recording.digest(program))
+    plan = plan_replay(program, list(recording.by_ranks(program)), testbed)
     return store.read(run_campaign(plan))
 
 
@@ -459,8 +440,8 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     For the shipped campaign it is `program_replay`. A user's own program is replayed now, as far as it was recorded under the
     campaign's name for it: with ranks that compute as long as they did in the emulation.
     """
-    if runs.attrs["campaign"] == program_campaign.CAMPAIGN:
-        return beside(parameters, f"{program_campaign.CAMPAIGN}_replay")
+    if runs.attrs["campaign"] == program.CAMPAIGN:
+        return beside(parameters, f"{program.CAMPAIGN}_replay")
     times = derive.at_only_level(program.times(runs), "program")
     recorded = times.program.item()
     if recorded not in recording.programs():
@@ -472,14 +453,9 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     }
     if not calls_of_nodes:
         return None
-    plan = plan_replay(
-        recorded,
-        list(calls_of_nodes),
-        "smith",
-        recording.digest(recorded),
-        [name for name in times.interconnect.values.tolist() if name != what_if.IDEAL],
-        slower=program.slower(times, calls_of_nodes),
-    )
+    asked = what_if.WhatIf(times.interconnect.values.tolist())
+    slower = program.slower(times, calls_of_nodes)
+    plan = plan_replay(recorded, list(calls_of_nodes), asked=asked, slower=slower)
     return store.read(run_campaign(plan))
 
 
@@ -628,7 +604,7 @@ def statements_of(campaign: str, dataset: xr.Dataset) -> list[str]:
     anything on the campaign, or the dataset is not sufficient.
     """
     require_reading(dataset)
-    if program_campaign.is_one(dataset):
+    if program.is_one(dataset):
         return _of_program(campaign, dataset)
     lines = [
         wording.plain(str(statement))

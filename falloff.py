@@ -16,6 +16,7 @@ from runners.record import FalloffError, unknown
 from runners.terminal import PrintableStream
 
 COMPLETE = "_FALLOFF_COMPLETE"  # the shell's question to click, see docs/commands.md
+OLD_OPTIONS = {"--faster": "say --network 10gige 25gige instead of --faster 10,25"}
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -88,7 +89,9 @@ def misunderstood(error: click.UsageError) -> str:
             name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts
         ]
         options = [name for name in names if name.startswith("--")]
-        message = str(unknown("option", error.option_name, options))
+        message = OLD_OPTIONS.get(error.option_name) or str(
+            unknown("option", error.option_name, options)
+        )
     else:
         message = error.format_message()
     where = error.ctx.command_path if error.ctx else "falloff"

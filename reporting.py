@@ -23,13 +23,12 @@ from analysis import (
     dataset_sections,
     notebooks,
     paths,
-    prediction,
-    program_campaign,
     report,
     store,
 )
 from analysis.descriptions import report_facts
 from analysis.evidence import verify
+from analysis.subjects import program, twin_prediction
 from runners.record import FalloffError, unknown
 
 # A notebook may leave `data` out of its parameters, which papermill would call unknown.
@@ -133,7 +132,11 @@ def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterato
     latest = {datasets[folder].attrs["campaign"]: folder.name for folder in shown}
     for folder, dataset in datasets.items():
         campaign = dataset.attrs["campaign"]
-        if folder in shown or campaign == prediction.HELD_OUT and prediction.WHAT_IF in latest:
+        if (
+            folder in shown
+            or campaign == twin_prediction.HELD_OUT
+            and twin_prediction.WHAT_IF in latest
+        ):
             continue
         if campaign in latest:
             yield f"{folder.name}: {latest[campaign]} is a later run of {campaign}, and is shown"
@@ -166,11 +169,11 @@ def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedS
     """The sections of a dataset: the notebooks about its campaign, else those that show its readings. A twin's
     predictions share one."""
     campaign, evidence = dataset.attrs["campaign"], dataset.falloff.evidence
-    if campaign == prediction.HELD_OUT and len(last) > 1:
+    if campaign == twin_prediction.HELD_OUT and len(last) > 1:
         return []
-    if campaign == prediction.WHAT_IF:
+    if campaign == twin_prediction.WHAT_IF:
         return [PlannedSection(dataset_sections.TWIN, folder, dataset, False)]
-    about = program_campaign.CAMPAIGN if program_campaign.is_one(dataset) else campaign
+    about = program.CAMPAIGN if program.is_one(dataset) else campaign
     about_campaign = [
         PlannedSection(file.stem, folder, dataset, False)
         for file in notebooks.of_experiments()

@@ -1,7 +1,7 @@
 """How the commands are declared, and how their help looks."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from inspect import cleandoc
 from math import isnan
 from pathlib import Path
@@ -28,6 +28,26 @@ class CommandWithExamples(click.Command):
                 for line in self.examples:
                     formatter.write(f"  {line}\n")
         super().format_epilog(ctx, formatter)
+
+
+class SeveralValues(CommandWithExamples):
+    """Click takes one value after an option. Here some take several, as in `--nodes 32 64`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read `--nodes 32 64` as `--nodes 32 --nodes 64`."""
+        return super().parse_args(ctx, repeated(("--nodes", "--network"), args))
+
+
+def repeated(names: Sequence[str], words: list[str]) -> list[str]:
+    """The words of a command line with an option's name before each of its values."""
+    given: list[str] = []
+    for place, word in enumerate(words):
+        if word == "--":
+            return given + words[place:]
+        if len(given) > 1 and given[-2] in names and not word.startswith("-"):
+            given.append(given[-2])
+        given.append(word)
+    return given
 
 
 class Commands(click.Group):
@@ -69,6 +89,36 @@ def figure_option(name: str):
         metavar="FILE.svg",
         help="The figure to write.",
     )
+
+
+# The name of a program of the user's own.
+keep_option = option(
+    "--keep",
+    "program",
+    metavar="NAME",
+    help="The program's name, under which its recording and its results are kept.",
+)
+
+
+def asks_what_if(function: Callable) -> Callable:
+    """Give a command the options --network, --twice and --half, together as its argument `asked`."""
+
+    @option(
+        "--network",
+        "networks",
+        multiple=True,
+        metavar="NAME...",
+        help="Take these networks, such as 25gige.",
+    )
+    @option("--twice", default="", metavar="WHAT", help="Also with twice the bandwidth or latency.")
+    @option("--half", default="", metavar="WHAT", help="Also with half the bandwidth or latency.")
+    @wraps(function)
+    def with_what_if(*args, networks, twice, half, **others):
+        from analysis.what_if import WhatIf
+
+        return function(*args, asked=WhatIf(networks, twice, half), **others)
+
+    return with_what_if
 
 
 # What is not there or cannot be read is refused by whoever reads it, in the same words as elsewhere.

@@ -4,12 +4,24 @@ from pathlib import Path
 
 from analysis import paths
 from commands import names
-from commands.grammar import COUNT, PATH, Number, argument, command, option, switch
+from commands.grammar import (
+    COUNT,
+    PATH,
+    Number,
+    SeveralValues,
+    argument,
+    asks_what_if,
+    command,
+    keep_option,
+    option,
+    switch,
+)
 from runners.record import FalloffError, unknown
 
 
 @command(
     "run",
+    cls=SeveralValues,
     examples="""
         falloff run --list
         falloff run hpl_scaling --plan
@@ -23,9 +35,8 @@ from runners.record import FalloffError, unknown
 @argument(
     "argv", nargs=-1, metavar="[-- PROGRAM...]", help="`program` only: the command line to run."
 )
-@option(
-    "--keep", "kept_as", metavar="NAME", help="`program` only: a name for your program's results."
-)
+@keep_option
+@asks_what_if
 @option(
     "--minutes",
     type=Number(0, 1440),
@@ -64,7 +75,8 @@ from runners.record import FalloffError, unknown
 def run(
     campaign,
     argv,
-    kept_as,
+    program,
+    asked,
     minutes,
     listed,
     planned,
@@ -82,7 +94,7 @@ def run(
 
     `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on 2, 4
     and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on GigE, does
-    it stay flat on 10GE?
+    it stay flat on 10GE? It alone takes what-ifs: --network gige, --twice bandwidth, --half latency.
 
     `falloff run nightly` is a short session for every night: suspects in part, tokens of one size and
     HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
@@ -90,21 +102,19 @@ def run(
     import experiment
     from analysis import nightly, statements
     from analysis.quoting import as_written
+    from analysis.what_if import NOTHING
 
     if listed:
         print("\n".join(experiment.listed()))
         return 0
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
-    if argv or kept_as:
-        from analysis import program_campaign
+    if argv or program or asked != NOTHING:
+        from analysis.subjects.program import CAMPAIGN, EXAMPLE, described
 
-        if campaign != program_campaign.CAMPAIGN:
-            raise FalloffError(
-                "only `program` takes a command line: "
-                "falloff run program --keep NAME -- mpirun -np 8 ./program"
-            )
-        campaign = program_campaign.described(argv, kept_as or "", Path.cwd())
+        if campaign != CAMPAIGN:
+            raise FalloffError(f"only `program` takes a command line and other networks: {EXAMPLE}")
+        campaign = described(argv, program or "", Path.cwd(), asked, testbed or "")
     if campaign == nightly.SESSION:
         if planned or submit or repeats:
             raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")

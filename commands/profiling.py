@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import experiment
-from analysis import exhibit, store, what_if
+from analysis import exhibit, store
 from analysis.subjects import program
+from analysis.what_if import WhatIf
 from analysis.wording import number, percent, plain
 from commands.progress import shown
 from runners import executables, payload, recording, replay_actions
@@ -141,9 +142,8 @@ def _kept(name: str) -> str:
 def replay_report(
     name: str,
     testbed: str,
-    nodes: Sequence[int] = (),
-    networks: Sequence[str] = (),
-    what_ifs: Sequence[what_if.WhatIf] = (),
+    nodes: Sequence[int],
+    asked: WhatIf,
 ) -> list[str]:
     """Replay a recorded program on described networks: the table of times and POP's factors, and sentences.
 
@@ -157,7 +157,7 @@ def replay_report(
         of = recording.of(name, count_)  # raises now if the recording cannot be extrapolated
         size += recording.totals(of).recorded
         replay_actions.files(of)
-    plan = experiment.plan_replay(name, wanted, testbed, recording.digest(name), networks, what_ifs)
+    plan = experiment.plan_replay(name, wanted, testbed, asked)
     print(
         f"{name}: {size} calls of {', '.join(map(str, wanted))} ranks, read in {time.monotonic() - began:.1f} s",
         flush=True,

@@ -1,35 +1,18 @@
 """A user's own MPI program: count its messages, record it, replay it on another network."""
 
 import sys
-from collections.abc import Sequence
-
-import click
 
 from commands import names
-from commands.grammar import COUNT, CommandWithExamples, argument, command, option
+from commands.grammar import (
+    COUNT,
+    SeveralValues,
+    argument,
+    asks_what_if,
+    command,
+    keep_option,
+    option,
+)
 from runners.record import FalloffError
-
-SEVERAL = ("--nodes", "--network")
-
-
-class SeveralValues(CommandWithExamples):
-    """Click takes one value after an option. Here some take several, as in `--nodes 32 64`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read `--nodes 32 64` as `--nodes 32 --nodes 64`."""
-        return super().parse_args(ctx, repeated(SEVERAL, args))
-
-
-def repeated(names: Sequence[str], words: list[str]) -> list[str]:
-    """The words of a command line with an option's name before each of its values."""
-    given: list[str] = []
-    for place, word in enumerate(words):
-        if word == "--":
-            return given + words[place:]
-        if len(given) > 1 and given[-2] in names and not word.startswith("-"):
-            given.append(given[-2])
-        given.append(word)
-    return given
 
 
 @command(
@@ -49,7 +32,7 @@ def repeated(names: Sequence[str], words: list[str]) -> list[str]:
     metavar="[-- PROGRAM...]",
     help="The command line to run.",
 )
-@option("--keep", "name", metavar="NAME", help="Record the MPI calls under NAME.")
+@keep_option
 @option(
     "--replay",
     "replayed",
@@ -66,15 +49,7 @@ def repeated(names: Sequence[str], words: list[str]) -> list[str]:
     metavar="NAME",
     help="The simulated testbed for --replay.",
 )
-@option(
-    "--network",
-    "networks",
-    multiple=True,
-    metavar="NAME...",
-    help="Replay on these networks of the testbed; by default gige and 10gige.",
-)
-@option("--twice", metavar="WHAT", help="Replay also with twice the bandwidth or latency.")
-@option("--half", metavar="WHAT", help="Replay also with half the bandwidth or latency.")
+@asks_what_if
 @option(
     "--nodes",
     type=COUNT,
@@ -82,7 +57,7 @@ def repeated(names: Sequence[str], words: list[str]) -> list[str]:
     metavar="N...",
     help="Extrapolate the recording to these numbers of nodes.",
 )
-def profile(argv, name, replayed, testbed, networks, twice, half, nodes) -> int:
+def profile(argv, program, replayed, testbed, asked, nodes) -> int:
     """Count an MPI program's messages, or replay it on other networks.
 
     Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The answer ends
@@ -95,28 +70,25 @@ def profile(argv, name, replayed, testbed, networks, twice, half, nodes) -> int:
     lets SimGrid replay them on a described network, also on more nodes, and says where the time
     goes. What-ifs: --network 25gige, --twice bandwidth, --half latency, --on mytwin.
     """
-    from analysis.what_if import WhatIf
     from commands import profiling
 
     if replayed:
-        if argv or name:
+        if argv or program:
             raise FalloffError("--replay takes a recorded program's name and runs no other")
-        asked = [(word, what) for word, what in (("twice", twice), ("half", half)) if what]
-        what_ifs = [WhatIf.named(word, what) for word, what in asked]
-        print(*profiling.replay_report(replayed, testbed, nodes, networks, what_ifs), sep="\n\n")
+        print(*profiling.replay_report(replayed, testbed, nodes, asked), sep="\n\n")
         return 0
     if not argv:
         raise FalloffError(
             "say after `--` what to run: `falloff profile -- mpirun -np 4 ./program`"
         )
-    if not name:
+    if not program:
         exit_code, printed = profiling.count(argv)
         if printed:
             print(printed)
             return exit_code
         print(f"falloff: no message of {argv[0]} was counted: {profiling.UNSEEN}", file=sys.stderr)
         return exit_code or 1
-    exit_code, lines = profiling.record(argv, name)
+    exit_code, lines = profiling.record(argv, program)
     if exit_code:
         print(f"falloff: {lines[0]}", file=sys.stderr)
     else:

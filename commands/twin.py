@@ -2,38 +2,28 @@
 
 import sys
 
-import click
-
 from analysis import paths
 from commands import names
-from commands.grammar import PATH, argument, command, figure_option, option, switch
+from commands.grammar import (
+    PATH,
+    SeveralValues,
+    argument,
+    asks_what_if,
+    command,
+    figure_option,
+    option,
+    switch,
+)
 from runners.record import FalloffError
-
-
-class RateList(click.ParamType):
-    """Rates in Gbit/s with commas between, as a tuple in bit/s."""
-
-    name = "rates"
-
-    def convert(self, value, param, ctx) -> tuple[float, ...]:
-        """Raises click.BadParameter unless each is a number above 0."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            rates = tuple(1e9 * float(word) for word in value.split(",") if word.strip())
-        except ValueError:
-            self.fail(f"{value!r} is no list of numbers, such as 10,25,100.", param, ctx)
-        if not all(0 < rate < 1e15 for rate in rates):
-            self.fail(f"{value!r}: a rate is above 0 Gbit/s.", param, ctx)
-        return rates
 
 
 @command(
     "twin",
+    cls=SeveralValues,
     examples="""
         falloff twin data/raw/twin_tokens-* data/raw/suspects-* data/raw/hpl_scaling-* --name mytwin
         falloff run hpl_scaling --testbed mytwin
-        falloff twin mine --name mytwin --faster 10,25,100 --out mine
+        falloff twin mine --name mytwin --network 10gige 25gige 100gige --out mine
     """,
 )
 @argument(
@@ -50,13 +40,7 @@ class RateList(click.ParamType):
     metavar="NAME",
     help="The twin's name: writes data/testbeds/NAME.toml.",
 )
-@option(
-    "--faster",
-    type=RateList(),
-    default="",
-    metavar="GBIT/S,...",
-    help="Predict HPL on Ethernets of these rates, such as 10,25,100.",
-)
+@asks_what_if
 @option(
     "--out",
     type=PATH,
@@ -67,7 +51,7 @@ class RateList(click.ParamType):
 )
 @switch("--fit-only", help="Write the description and simulate nothing.")
 @figure_option("twin")
-def twin(campaigns, name, faster, out, fit_only, figure) -> None:
+def twin(campaigns, name, asked, out, fit_only, figure) -> None:
     """Fit a simulated twin to your cluster, and ask what if.
 
     The fit takes latency and bandwidth by message size, and a node's compute rate, from campaigns
@@ -76,33 +60,32 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     or IMB and of HPL suffice.
     """
     import experiment
-    from analysis import campaign_folders, prediction, style
+    from analysis import campaign_folders, style
+    from analysis.subjects import twin_prediction
     from analysis.subjects.twin import fit, text
     from commands.progress import shown
 
     datasets = experiment.named(
         [folder for campaign in campaigns for folder in campaign_folders.measured(campaign)]
     )
-    fitted = fit(datasets, faster)
+    fitted = fit(datasets)
     for network, reason in fitted.refused.items():
         print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
     points = None
     try:
-        points = prediction.held_out_points(datasets, fitted)
+        points = twin_prediction.held_out_points(datasets, fitted)
     except FalloffError:
         if not fit_only:
             raise
-    most = int(points.nodes.max()) if points is not None else 16
-    job = prediction.job(points) if points is not None else None
-    file = experiment.write_twin(name, fitted, 2 * most, datasets, job)
+    file = experiment.write_twin(name, fitted, datasets, points)
     print(text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:
         return
     with shown() as listen:
-        runs = experiment.simulate_twin(name, fitted, points, out, listen=listen)
-    study = prediction.predict(fitted, points, *runs)
-    print(prediction.text(study))
+        runs = experiment.simulate_twin(name, points, asked, out, listen=listen)
+    study = twin_prediction.predict(fitted, points, *runs)
+    print(twin_prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)
-    style.save(prediction.figure(study), figure)
+    style.save(twin_prediction.figure(study), figure)
     print(f"\nFigure: {figure}")

@@ -20,7 +20,7 @@ import experiment
 from analysis import exhibit, models, paths, statements, store
 from analysis.quoting import as_written
 from commands.doctor import TRIED
-from commands.program import repeated
+from commands.grammar import repeated
 
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
@@ -163,6 +163,7 @@ def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
         (("fit",), "FILE"),
         (("fit", "amdahl", "a.csv", "b.csv"), "one"),
         (("twin", "data"), "--name"),
+        (("twin", "data", "--name", "own", "--faster", "10,25"), "say --network 10gige 25gige"),
         (("profile", "--replay", "stencil", "--nodes", "32", "many"), "many"),
     ],
 )

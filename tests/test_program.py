@@ -15,9 +15,9 @@ from undisturbed import alone
 from wired import needs_network, run
 
 import experiment
-from analysis import program_campaign
 from analysis.descriptions import campaigns
 from analysis.subjects import program
+from analysis.what_if import WhatIf
 from runners import executables, payload, recording, replay_actions
 from runners.record import Command, FalloffError, Trial, judge
 from runners.testbeds import emulated, simulated
@@ -39,7 +39,7 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
     """On 2, 4 and all nodes, with words that a shell would split, in the folder where it was started; another program of
     that name is refused."""
     words = [*LAUNCH, "--oversubscribe", "./my program", 'it"s', "\u00e4"]
-    name = program_campaign.described(words, "mine", home / "there")
+    name = program.described(words, "mine", home / "there")
     found = campaigns.read(name)
     assert found.factors == {
         "interconnect": ["gige", "10gige", "unshaped"],
@@ -51,9 +51,29 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
     start = ["env", "-C", str(home / "there"), str(home / "there" / "my program"), 'it"s', "\u00e4"]
     assert list(command.argv) == start and not command.files
     assert {trial.point["nodes"] for trial in plan.trials()} == {2, 5}
-    assert program_campaign.described(words, "mine", home / "there") == name
+    assert program.described(words, "mine", home / "there") == name
     with pytest.raises(FalloffError, match="says something else"):
-        program_campaign.described([*LAUNCH, "other"], "mine", home)
+        program.described([*LAUNCH, "other"], "mine", home)
+
+
+def test_an_own_program_runs_on_the_networks_that_are_asked_for(home):
+    """Twice the rate and half the latency as networks of their own; what the testbed does not describe is refused unwritten."""
+    asked = WhatIf(["gige"], twice="bandwidth", half="latency")
+    name = program.described([*LAUNCH, "a"], "mine", home, asked)
+    networks = experiment.plan_campaign(name).interconnects
+    assert set(networks) == {"gige", "gige_twice_bandwidth", "gige_half_latency", "unshaped"}
+    gige, fast, early = (
+        [networks[key][of] for of in ("rate_bit_s", "latency_s")] for key in [*networks][:3]
+    )
+    assert fast == [2 * gige[0], gige[1]] and early == [gige[0], gige[1] / 2]
+    with pytest.raises(FalloffError, match="network of this testbed '25gige'"):
+        program.described([*LAUNCH, "a"], "other", home, WhatIf(["25gige"]))
+    with pytest.raises(FalloffError, match="cannot have .*twice the bandwidth"):
+        experiment.plan_campaign(
+            program.described([*LAUNCH, "a"], "third", home, WhatIf(["unshaped"], "bandwidth"))
+        )
+    with pytest.raises(FalloffError, match="its networks are as they are"):
+        program.described([*LAUNCH, "a"], "fourth", home, asked, "example_ssh")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +89,7 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
 )
 def test_what_cannot_run_between_emulated_nodes_is_refused(home, words, name, reason):
     with pytest.raises(FalloffError, match=reason):
-        program_campaign.described(words, name, home)
+        program.described(words, name, home)
     assert not (home / "data").exists()
 
 

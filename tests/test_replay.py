@@ -139,28 +139,27 @@ def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monk
 
 def test_what_ifs_are_networks_of_their_own():
     """By name: half the latency and twice the bandwidth of one network, which itself stays; and ranks that compute longer."""
-    what_ifs = [WhatIf.named("twice", "bandwidth"), WhatIf.named("half", "latency")]
-    plan = experiment.plan_replay("stencil", [8, 4], "smith", "0" * 64, ["25gige"], what_ifs)
+    asked = WhatIf(["25gige"], twice="bandwidth", half="latency")
+    plan = experiment.plan_replay("stencil", [8, 4], "smith", asked)
     networks, own = plan.testbed["network"], SMITH["network"]["25gige"]
-    names = ["25gige", "25gige, twice the bandwidth", "25gige, half the latency", "unshaped"]
+    names = ["25gige", "25gige_twice_bandwidth", "25gige_half_latency", "unshaped"]
     assert plan.design["factors"]["interconnect"] == names
     values = [
         [networks[name][of]["value"] for of in ("bandwidth", "latency")] for name in names[:3]
     ]
     fast, late = own["bandwidth"]["value"], own["latency"]["value"]
     assert values == [[fast, late], [2 * fast, late], [fast, late / 2]]
-    twice = experiment.plan_replay(
-        "stencil", [4], "smith", "0" * 64, ["gige", "gige", "unshaped"], what_ifs[:1] * 2
-    )
+    asked = WhatIf(["gige", "gige", "unshaped"], twice="bandwidth")
+    twice = experiment.plan_replay("stencil", [4], "smith", asked)
     levels = twice.design["factors"]["interconnect"]
     assert len(levels) == len(set(levels)) and levels.count("unshaped") == 1
     slower = {f"{name} 4": 1.5 for name in ("gige", "unshaped")}
-    plan = experiment.plan_replay("stencil", [4], "smith", "0" * 64, ["gige"], slower=slower)
+    plan = experiment.plan_replay("stencil", [4], "smith", WhatIf(["gige"]), slower)
     assert [trial.point["computing"] for trial in plan.trials()] == [1.5, 1.5]
     with pytest.raises(FalloffError, match="did you mean '25gige'"):
-        experiment.plan_replay("stencil", [4], "smith", "0" * 64, ["25gig"])
+        experiment.plan_replay("stencil", [4], "smith", WhatIf(["25gig"]))
     with pytest.raises(FalloffError, match="did you mean 'latency'"):
-        WhatIf.named("half", "latencey")
+        WhatIf(half="latencey")
 
 
 def chain(seconds, size):

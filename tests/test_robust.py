@@ -24,7 +24,6 @@ from analysis import (
     methods,
     notebooks,
     paths,
-    program_campaign,
     publish,
     report,
     store,
@@ -32,6 +31,7 @@ from analysis import (
 from analysis.descriptions.report_facts import ReportFacts
 from analysis.evidence import artifact, verify
 from analysis.explorer import server
+from analysis.subjects import program
 from runners import lock, payload, recording, status
 from runners.journal import Folder, read_transcript, write_whole
 from runners.record import FalloffError, judge
@@ -273,13 +273,13 @@ def test_another_program_of_the_same_name_makes_other_runs(monkeypatch, tmp_path
     monkeypatch.setattr(
         paths, "CAMPAIGNS", shutil.copytree(paths.CAMPAIGNS, tmp_path / "campaigns")
     )
-    monkeypatch.setattr(program_campaign.executables, "users_folder", lambda folder: folder)
+    monkeypatch.setattr(program.executables, "users_folder", lambda folder: folder)
     for file in ("program", "input"):
         (tmp_path / file).write_text("1")
     words = ["mpirun", "-np", "2", "./program", "input", "3"]
     digests = []
     for content in ("1", "2", "1"):
-        name = program_campaign.described(words, "mine", tmp_path)
+        name = program.described(words, "mine", tmp_path)
         digests.append(experiment.plan_campaign(name).digest)
         (tmp_path / "program").write_text("1" if content == "2" else "2")
     (tmp_path / "input").write_text("2")

@@ -11,10 +11,11 @@ from command_line import run
 from executed import executed, words
 
 import experiment
-from analysis import derive, importing, paths, prediction, store
+from analysis import derive, importing, paths, store
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.adaptation import for_testbed
-from analysis.subjects import twin
+from analysis.subjects import twin, twin_prediction
+from analysis.what_if import NOTHING, WhatIf
 from runners.record import FalloffError
 from runners.testbeds import simulated, smpi
 
@@ -97,7 +98,7 @@ def test_what_does_not_belong_together_is_refused():
         named(["token_nods"])
     sized = named(["hpl_size-scale_model"])
     with pytest.raises(FalloffError, match="vary interconnect and nodes alone"):
-        prediction.held_out_points(sized, twin.fit(named(MICRO)))
+        twin_prediction.held_out_points(sized, twin.fit(named(MICRO)))
 
 
 def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path):
@@ -119,11 +120,11 @@ def test_hpl_is_predicted_and_what_if_is_asked():
     """All of the stored points that the fit never saw are within 3 %; a change of the network does what it should."""
     made = executed("55", **{name: experiment.stored(name) for name in READ})
     study = made.names["study"]
-    assert len(study.held_out) == 12 and {point.answer for point in study.held_out} == {"yes"}
-    for point in study.held_out:
-        assert abs(point.error) < prediction.MARGIN
-        assert point.predicted.low <= point.predicted.rate <= point.predicted.high
-    rates = {(rate.network, rate.nodes): rate.rate for rate in study.what_if}
+    held_out = study.held_out
+    assert len(held_out) == 12 and set(held_out.answer) == {"yes"}
+    assert held_out.error.abs().max() < twin_prediction.MARGIN
+    assert (held_out.low <= held_out.rate).all() and (held_out.rate <= held_out.high).all()
+    rates = study.what_if.set_index(["network", "nodes"]).rate
     assert 1.03 < rates["gige_twice_bandwidth", 16] / rates["gige", 16] < 1.5
     assert rates["gige_tree", 16] < rates["gige", 16] < rates["gige", 32]
     right = [one for one in made.statements if one.quantity == "error"]
@@ -132,7 +133,7 @@ def test_hpl_is_predicted_and_what_if_is_asked():
     gains = {one.subject for one in made.statements if one.quantity == "gain" and one.primary}
     assert len(gains) == 2 and all("32\xa0nodes" in gain for gain in gains)
     assert "GigE, twice the bandwidth" in words(made)
-    assert "12 of 12" in prediction.text(study) and len(made.figures["twin"].figure.axes) == 2
+    assert "12 of 12" in twin_prediction.text(study) and len(made.figures["twin"].figure.axes) == 2
 
 
 @pytest.mark.more
@@ -143,13 +144,12 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     shutil.copytree(paths.TESTBEDS, tmp_path / "testbeds")
     monkeypatch.setattr(paths, "TESTBEDS", tmp_path / "testbeds")
     hpl = experiment.named(["twin_hpl-scale_model"])
-    points = prediction.held_out_points(hpl, found)
-    file = experiment.write_twin("copy", found, 16, hpl, prediction.job(points))
+    points = twin_prediction.held_out_points(hpl, found)
+    file = experiment.write_twin("copy", found, hpl, points)
     points = points.sel(nodes=[2])
-    study = prediction.predict(
-        found, points, *experiment.simulate_twin("copy", found, points, tmp_path / "raw")
-    )
-    assert len(study.held_out) == 2 and {point.answer for point in study.held_out} == {"yes"}
+    simulated_ = experiment.simulate_twin("copy", points, NOTHING, tmp_path / "raw")
+    study = twin_prediction.predict(found, points, *simulated_)
+    assert len(study.held_out) == 2 and set(study.held_out.answer) == {"yes"}
     plan = experiment.plan_campaign("hpl_scaling", "copy")
     assert set(plan.interconnects) == {"gige", "10gige", "unshaped"}
     # With the matrix that its nodes had, not the campaign's own.
@@ -157,10 +157,10 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     assert sizes == {2: 1200, 8: 2400}
     file.write_text("# mine\n")
     with pytest.raises(FalloffError, match="says something else"):
-        experiment.write_twin("copy", found, 16, hpl)
+        experiment.write_twin("copy", found, hpl)
     assert file.read_text() == "# mine\n"
     with pytest.raises(FalloffError, match="letters, digits"):
-        experiment.write_twin("../x", found, 16, hpl)
+        experiment.write_twin("../x", found, hpl)
 
 
 def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
@@ -169,16 +169,21 @@ def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
     laws = {name: own_results.LAWS[name] for name in ("1gbe", "10gbe")}
     own_results.write_hpl(tmp_path / "results", laws=laws, nodes=(1, 2, 4))
     kept = importing.keep(importing.read("hpl", [tmp_path / "results"], {}), tmp_path / "mine")
-    points = prediction.held_out_points([store.read(kept)], found)
-    assert prediction.job(points) == twin.HplJob(16, 8 * 80000**2 / 4, 192)
-    held_out, what_if = prediction.campaigns(found, points, {})
+    points = twin_prediction.held_out_points([store.read(kept)], found)
+    machine = testbeds.checked(tomllib.loads(twin.description(found, "mine", {}, points)))
+    assert (machine.ranks_per_node, machine.matrix_bytes) == (16, 8 * 80000**2 / 4)
+    held_out, what_if = twin_prediction.simulations(machine, points, NOTHING)
     assert held_out.levels["nodes"] == {
         "2": {"N": 50000, "P": 4, "Q": 8, "ranks_per_node": 16},
         "4": {"N": 80000, "P": 4, "Q": 16, "ranks_per_node": 16},
     }
+    *_, named = twin_prediction.simulations(machine, points, WhatIf(["10gige", "100gige"]))
+    networks = points.interconnect.values.tolist()
+    assert named.factors["interconnect"][len(networks) :] == [
+        f"{name}_at_100g" for name in networks
+    ]
+    assert named.factors["nodes"] == [2, 4]
     assert what_if.levels["nodes"]["8"]["P"] * what_if.levels["nodes"]["8"]["Q"] == 8 * 16
-    text = twin.description(found, "mine", 8, {}, prediction.job(points))
-    machine = testbeds.checked(tomllib.loads(text))
     assert machine.network["unshaped"].latency.value < 1e-8
     alone = machine.changed(interconnects=["gige", "unshaped"])
     fitted = for_testbed(campaigns.read("hpl_scaling"), alone)
@@ -202,7 +207,7 @@ def test_files_alone_say_what_a_faster_network_would_bring(tmp_path, monkeypatch
     for tool in ("hpl", "osu"):
         run("import", tool, str(tmp_path / "files" / tool), "--out", mine)
     figure = ("--figure", str(tmp_path / "twin.svg"))
-    done = run("twin", mine, "--name", "own", "--faster", "1", "--out", mine, *figure)
+    done = run("twin", mine, "--name", "own", "--network", "1gige", "--out", mine, *figure)
     assert done.returncode == 0 and (tmp_path / "twin.svg").exists(), done.stderr
     assert run("report", "--data", mine, "--out", out).returncode == 0
     stated = json.loads((tmp_path / "report" / "summary.json").read_text())["statements"]
@@ -213,7 +218,6 @@ def test_files_alone_say_what_a_faster_network_would_bring(tmp_path, monkeypatch
     )
     truth = float(real.sel(interconnect="10gige") / real.sel(interconnect="gige")) - 1
     assert len(errors) == 2 and max(map(abs, errors)) < 0.03 and abs(gain - truth) < 0.03 < truth
-    assert run("twin", mine, "--name", "own", "--faster", "ten").returncode == 2
 
 
 def test_the_simulator_is_told_sizes_and_load():

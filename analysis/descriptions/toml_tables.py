@@ -28,6 +28,7 @@ from runners.description_rules import (
     Rule,
     up_to,
 )
+from runners.journal import write_whole
 from runners.record import FalloffError, faulty, unknown, unknown_key
 
 _OURS = "ours"  # the type of an error whose message is ours
@@ -289,3 +290,15 @@ def extended(
     if not isinstance(base, (str, type(None))):
         raise FalloffError(f"{kind} {name}: extends = {base!r} must be the name of a {kind}")
     return joined(extended(folder, base, kind, joined, (*by, name)), table) if base else table
+
+
+def write_own(folder: Path, name: str, text: str, option: str) -> Path:
+    """Write a description of the user's own; raises FalloffError if one of that name, which `option` gave, says something else."""
+    file = executables.users_folder(folder) / f"{name}.toml"
+    for there in (folder / file.name, file):
+        if there.exists() and there.read_text(encoding="utf-8") != text:
+            remedy = f"give another {option}, or move it away"
+            raise FalloffError(f"{there} is there and says something else: {remedy}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, text.encode())
+    return file

@@ -1,20 +1,27 @@
-"""MPI programs on several networks, emulated in slow motion or replayed from a recording: whether their efficiency falls off,
-where their time goes, what a faster network saves, and whether a replay agrees.
+"""MPI programs on several networks, emulated in slow motion or replayed from a recording: the campaign of a user's own program,
+whether efficiency falls off, where the time goes, what a faster network saves, and whether a replay agrees.
 
 Source of the factors: POP Standard Metrics for Parallel Performance Analysis (Performance Optimisation and Productivity, a
 centre of excellence). Serialisation and transfer are told apart by a run on a network without cost, after C. Rosas,
 J. Gimenez, J. Labarta, Scalability prediction for fundamental performance factors, 2014.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from analysis import exhibit
+from analysis import exhibit, paths
 from analysis.contrasts import differences
 from analysis.derive import over_factors
+from analysis.descriptions import campaigns, testbeds
+from analysis.descriptions.toml_tables import write_own
 from analysis.statements import (
     Statement,
     at_place,
@@ -24,8 +31,9 @@ from analysis.statements import (
 )
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import judge
-from analysis.what_if import IDEAL
+from analysis.what_if import IDEAL, NOTHING, WhatIf
 from analysis.wording import UNKNOWN, fixed, is_known, number
+from runners import recording
 from runners.calls import Recording
 from runners.record import FalloffError
 
@@ -45,6 +53,108 @@ SHARES = {
     "serialisation": "#CC79A7",
     "transfer": "#0072B2",
 }
+
+CAMPAIGN = "program"  # begins the name of each of them
+_NODES = (2, 4, 8, 16, 32)  # as far as there are fewer than ranks
+EXAMPLE = "falloff run program --keep NAME -- mpirun -np 8 ./program"
+_TEXT = """\
+# Written by `falloff run program --keep {name}`. `falloff run program_{name}` goes on with it.
+
+extends = "common/program"
+name = "program_{name}"
+title = "{name} on {fewest} to {most} nodes, in slow motion"
+
+[factors]
+{networks}nodes = {nodes}
+program = ["{name}"]
+
+[settings]
+command = {command}
+folder = {folder}
+
+[presets.quick]
+factors = {{ nodes = {ends} }}
+blocks = 3
+
+[presets.full]
+"""
+
+
+def described(
+    argv: Sequence[str], name: str, folder: Path, asked: WhatIf = NOTHING, testbed: str = ""
+) -> str:
+    """Write the campaign that runs a program in this folder on 2 to as many nodes as `argv` asks for ranks; its name.
+
+    It has the networks of every such campaign, or those that are `asked` for and IDEAL. Raises FalloffError if the command line
+    is none of `mpirun -np N PROGRAM ...`, or a campaign of that name is there and says something else.
+    """
+    if not name:
+        raise FalloffError(f"name the program by --keep NAME: {EXAMPLE}")
+    recording.require_name(name)
+    networks = ""
+    if asked != NOTHING:
+        common = campaigns.read(CAMPAIGN)
+        usual = [network for network in common.factors["interconnect"] if network != IDEAL]
+        levels = asked.names(testbeds.read(testbed or common.testbed), usual)
+        networks = f"interconnect = {json.dumps([*dict.fromkeys([*levels, IDEAL])])}\n"
+    ranks, words = _split_launcher(argv, folder)
+    nodes = [count for count in _NODES if count < ranks] + [ranks]
+    text = _TEXT.format(
+        name=name,
+        fewest=nodes[0],
+        most=nodes[-1],
+        networks=networks,
+        nodes=nodes,
+        ends=sorted({nodes[0], nodes[-1]}),
+        command=json.dumps(shlex.join(words), ensure_ascii=False),
+        folder=json.dumps(str(folder), ensure_ascii=False),
+    )
+    return write_own(paths.CAMPAIGNS, f"{CAMPAIGN}_{name}", text, "--keep").stem
+
+
+def with_digest(campaign: campaigns.Campaign) -> campaigns.Campaign:
+    """A campaign of a user's own program with the digest of the program, and of the files that its command line names, so
+    that another program's runs are other runs."""
+    command, folder = (campaign.settings.get(key) for key in ("command", "folder"))
+    if campaign.runner != CAMPAIGN or folder is None:
+        return campaign
+    words = shlex.split(command)
+    files = [Path(folder, word) for word in (shutil.which(words[0]) or words[0], *words[1:])]
+    content = hashlib.sha256()
+    for file in filter(Path.is_file, files):
+        with file.open("rb") as stream:
+            content.update(hashlib.file_digest(stream, "sha256").digest())
+    return campaign.changed(settings={**campaign.settings, "digest": content.hexdigest()[:16]})
+
+
+def is_one(dataset: xr.Dataset) -> bool:
+    """Whether a campaign ran one program between emulated nodes and varied only the network and the number of nodes."""
+    if CAMPAIGN not in dataset.runner.values:
+        return False
+    factors = dataset.falloff.design.factors
+    return {*factors} <= {"interconnect", "nodes", "program"} and len(
+        factors.get("program", ())
+    ) == 1
+
+
+def _split_launcher(argv: Sequence[str], folder: Path) -> tuple[int, list[str]]:
+    """The number of ranks, at least 2, and the program's own command line, its path made absolute."""
+    words, ranks = list(argv[1:]), 0
+    if not argv or not Path(argv[0]).name.startswith(("mpirun", "mpiexec")):
+        raise FalloffError(f"start the program by mpirun: {EXAMPLE}")
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option in ("-np", "-n", "-c", "--np") and words and words[0].isdigit():
+            ranks = int(words.pop(0))
+        elif option not in ("--oversubscribe", "--allow-run-as-root"):
+            raise FalloffError(
+                f"{option} of mpirun has no meaning on emulated nodes, which have one rank each: {EXAMPLE}"
+            )
+    if ranks < 2 or not words:
+        raise FalloffError(f"say a number of ranks from 2 and a program: {EXAMPLE}")
+    if "/" in words[0]:
+        words[0] = str((folder / words[0]).absolute())
+    return ranks, words
 
 
 def times(runs: xr.Dataset) -> xr.Dataset:
@@ -250,20 +360,17 @@ def draw_shares(axes: Axes, shares: xr.Dataset, names: Mapping[str, str]) -> Non
     `shares` is over (interconnect, nodes) or (program, nodes); `names` are the short names of networks.
     """
     (grouped,) = (dim for dim in shares.dims if dim != "nodes")
-    nodes = shares.nodes.values.tolist()
-    gap, groups = len(nodes) + 0.8, shares[grouped].values.tolist()
-    starts = gap * np.arange(len(groups))
-    places = np.arange(len(nodes))
-    for start, group in zip(starts, groups):
-        below = np.zeros(len(nodes))
-        for name, color in SHARES.items():
-            height = np.nan_to_num(100 * shares[name].sel({grouped: group}).values)
-            label = name if group == groups[0] else None
-            axes.bar(start + places, height, 0.85, below, color=color, label=label, linewidth=0)
-            below = below + height
-    axes.set_xticks(np.add.outer(starts, places).ravel(), [*map(str, nodes)] * len(groups))
+    nodes, groups = shares.nodes.values.tolist(), shares[grouped].values.tolist()
+    starts = (len(nodes) + 0.8) * np.arange(len(groups))
+    places = np.add.outer(starts, np.arange(len(nodes))).ravel()
+    below = np.zeros(len(places))
+    for name, color in SHARES.items():
+        height = np.nan_to_num(100 * shares[name].transpose(grouped, "nodes").values.ravel())
+        axes.bar(places, height, 0.85, below, color=color, label=name, linewidth=0)
+        below = below + height
+    axes.set_xticks(places, [*map(str, nodes)] * len(groups))
     above = axes.secondary_xaxis("top")
-    above.set_xticks(starts + places.mean(), [names.get(group, group) for group in groups])
+    above.set_xticks(starts + (len(nodes) - 1) / 2, [names.get(group, group) for group in groups])
     above.tick_params(length=0)
     above.spines["top"].set_visible(False)
     axes.set_ylim(0, 100)

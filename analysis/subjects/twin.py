@@ -19,19 +19,15 @@ from analysis.points import in_words, of_trials
 from analysis.statistics.intervals import t_interval
 from analysis.subjects import hpl_points
 from analysis.what_if import FREE, IDEAL
-from analysis.wire import wire_limit
 from analysis.wording import byte_size, listed, number, percent
 from runners.record import FalloffError
 
+BYTES = 8  # of a matrix element
 # Decided before any fit.
 LEAST_SIZES = 4  # of messages
 MISFIT = 0.25  # of a mean time from the fitted one
 LATENCY_SHARE = 0.05  # of the longest message's time
 HALF_WIDTH = 0.10  # of the bandwidth's 95 % interval
-REACHED = (
-    0.8  # of a faster wire's payload at the worse end: hosts often miss the rate of a new link
-)
-MTU = 1500  # bytes, of a faster Ethernet
 LOADED = 0.05  # by so much several pairs at once must slow down long messages, before load counts for short ones
 
 
@@ -53,10 +49,7 @@ class FittedLink:
 
 @dataclass(frozen=True)
 class Twin:
-    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not.
-
-    `faster` are the rates [bit/s] of Ethernets that are asked for instead of the changes of `what_ifs`.
-    """
+    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not."""
 
     evidence: str
     campaigns: tuple[str, ...]
@@ -64,11 +57,10 @@ class Twin:
     rate_source: str
     links: Mapping[str, FittedLink]
     refused: Mapping[str, str]
-    faster: tuple[float, ...] = ()
 
 
-def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
-    """Fit a twin to the micro-benchmarks among the datasets; `faster` are rates of Ethernets [bit/s] to ask for.
+def fit(datasets: Sequence[xr.Dataset]) -> Twin:
+    """Fit a twin to the micro-benchmarks among the datasets.
 
     Raises FalloffError where they are of several kinds of evidence or several clusters, lack a compute rate, or no network can be
     fitted.
@@ -103,7 +95,7 @@ def fit(datasets: Sequence[xr.Dataset], faster: Sequence[float] = ()) -> Twin:
         )
         raise FalloffError(f"no network can be fitted. {what}")
     names = tuple(dict.fromkeys(dataset.attrs["campaign"] for dataset in datasets))
-    return Twin(evidence[0], names, rate, source, links, refused, tuple(faster))
+    return Twin(evidence[0], names, rate, source, links, refused)
 
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
@@ -228,40 +220,6 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Fi
     return FittedLink(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
 
 
-def what_ifs(
-    link: FittedLink, name: str, short: str, nodes: int, faster: Sequence[float] = ()
-) -> dict[str, tuple[str, dict]]:
-    """Networks that are not there, by name: what is said of each, and what differs from the fitted one.
-
-    With `faster`, rates of Ethernets [bit/s], these are the Ethernets that are faster than the fitted network, with its latency.
-    """
-    if faster:
-        return {
-            f"{name}_at_{rate / 1e9:g}g": (f"{short}, at {rate / 1e9:g} Gbit/s", {"bandwidth": at})
-            for rate in faster
-            if (at := _of_wire(rate)).low > link.bandwidth.high
-        }
-    port = max(2, nodes // 4)
-    tree = {
-        "nodes_per_edge": port,
-        "uplinks": max(1, port // 2),
-        "uplink_bandwidth": float(f"{link.bandwidth.value:.6g}"),
-        "edges_per_card": 1000,
-    }
-    changes = (
-        ("twice_bandwidth", "twice the bandwidth", {"bandwidth": link.bandwidth.times(2)}),
-        ("half_latency", "half the latency", {"latency": link.latency.times(0.5)}),
-        ("tree", f"switches of {port} nodes, 2:1 oversubscribed", {"tree": tree}),
-    )
-    return {f"{name}_{key}": (f"{short}, {words}", changed) for key, words, changed in changes}
-
-
-def _of_wire(rate: float) -> Value:
-    """The bandwidth [B/s] of an Ethernet of this rate [bit/s]: TCP's payload in full frames of 1500 bytes, at worst REACHED."""
-    payload = wire_limit(rate, MTU) / 8
-    return Value(payload, REACHED * payload, payload)
-
-
 ASSUMED = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
 HEAD = """\
 # A twin of a cluster, fitted by `falloff twin` to campaigns {campaigns} ({evidence} evidence).
@@ -291,56 +249,46 @@ strided_s = { value = 0, low = 0, high = 0, unit = "s", source = "ASSUMED" }
 """
 
 
-@dataclass(frozen=True)
-class HplJob:
-    """HPL as it was run: processes on each node, the matrix there [B], and NB."""
-
-    ranks_per_node: int
-    matrix_bytes: float
-    block: int
-
-
 def description(
-    twin: Twin, name: str, nodes: int, shorts: Mapping[str, str], job: HplJob | None = None
+    twin: Twin, name: str, shorts: Mapping[str, str], points: xr.Dataset | None = None
 ) -> str:
-    """The twin as a file of data/testbeds, with the networks of `what_ifs` and one without cost; `nodes` is how many
-    the largest job has. With `job` every campaign of HPL runs so there."""
-    names: dict[str, dict[str, str]] = {}
-    modelled: dict[str, dict[str, Any]] = {}
-    for network, link in twin.links.items():
-        short = shorts.get(network, network)
-        others = what_ifs(link, network, short, nodes // 2, twin.faster)
-        for other, (words, changed) in {network: (short, {}), **others}.items():
-            names[other] = {"short": words}
-            modelled[other] = _network(words, link, changed)
+    """The twin as a file of data/testbeds, with a network without cost. With `points`, those of HPL over (block, interconnect,
+    nodes), it has twice their nodes, and every campaign of HPL runs so there as on the most of them."""
+    names = {network: {"short": shorts.get(network, network)} for network in twin.links}
+    modelled = {network: _network(link) for network, link in twin.links.items()}
     if IDEAL not in names:  # what is lost without a network
-        names[IDEAL] = {"name": "an ideal network", "short": "ideal network"}
+        names[IDEAL] = {"short": "ideal network"}
         modelled[IDEAL] = {part: _exactly(**number_) for part, number_ in FREE.plain().items()}
     table = tomlkit.parse(DESCRIPTION.replace("ASSUMED", ASSUMED))
-    table |= {"name": name, "nodes": nodes, "interconnects": [*names]}
-    if job:  # as HPL's own output says
-        table |= {"ranks_per_node": job.ranks_per_node, "matrix_bytes": _rounded(job.matrix_bytes)}
-        table["settings"]["NB"] = job.block
+    table |= {"name": name, "nodes": 32, "interconnects": [*names]}
+    if points is not None:  # as HPL's own output says
+        most = points.isel(nodes=-1).max(["block", "interconnect"])
+        matrix_bytes = BYTES * float(most.N) ** 2 / int(most.nodes)
+        table |= {
+            "nodes": 2 * int(most.nodes),
+            "ranks_per_node": int(points.ranks_per_node.max()),
+            "matrix_bytes": _rounded(matrix_bytes),
+        }
+        table["settings"]["NB"] = int(points.NB.max())
     table["rates"]["dgemm_flop_s"] = _sourced(twin.rate, "flop/s", f"fitted: {twin.rate_source}")
     table |= {"networks": names, "network": modelled}
     head = HEAD.format(campaigns=listed(twin.campaigns), evidence=twin.evidence)
     return head + tomlkit.dumps(table)
 
 
-def _network(words: str, link: FittedLink, changed: Mapping) -> dict[str, Any]:
+def _network(link: FittedLink) -> dict[str, Any]:
     sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
     source = f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
-    source = f"what if: {words}" if changed else source
     table = {
-        "bandwidth": _sourced(changed.get("bandwidth", link.bandwidth), "B/s", source),
-        "latency": _sourced(changed.get("latency", link.latency), "s", source),
+        "bandwidth": _sourced(link.bandwidth, "B/s", source),
+        "latency": _sourced(link.latency, "s", source),
     }
     rows = by_size(link)
     if len(rows) > 1:
         table["by_size"] = rows
     if link.load:
         table["load"] = [[nodes, round(factor, 4)] for nodes, factor in link.load.items()]
-    return table | {key: changed[key] for key in ("tree",) if key in changed}
+    return table
 
 
 def by_size(link: FittedLink) -> list[list[float]]:
