@@ -121,7 +121,7 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
         field = _QUANTITIES.get(what_if["quantity"] or "")
         if simulated:
             added[what_if[0]] = NetworkTable(short=short)
-            simulated[what_if[0]] = _changed(simulated[what_if["of"]], what_if, nodes)
+            simulated[what_if[0]] = _changed(simulated[what_if["of"]], what_if, nodes, short)
         elif field in own:
             value = own[field] * _FACTORS[what_if["factor"]]
             added[what_if[0]] = NetworkTable(**{**own, "short": short, field: value})
@@ -135,16 +135,19 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
     return machine.changed(**fields)
 
 
-def _changed(network: SimulatedNetwork, what_if: re.Match, nodes: int) -> SimulatedNetwork:
+def _changed(
+    network: SimulatedNetwork, what_if: re.Match, nodes: int, short: str
+) -> SimulatedNetwork:
+    source = f"what if: {short}"
     if what_if["rate"]:
         most = _payload(what_if["rate"])
-        bandwidth = network.bandwidth.changed(value=most, low=REACHED * most, high=most)
-        return network.changed(bandwidth=bandwidth)
+        ends = {"value": most, "low": REACHED * most, "high": most}
+        return network.changed(bandwidth=network.bandwidth.changed(**ends, source=source))
     if quantity := what_if["quantity"]:
         number, factor = getattr(network, quantity), _FACTORS[what_if["factor"]]
         ends = {end: getattr(number, end) for end in ("value", "low", "high")}
         ends = {end: factor * value for end, value in ends.items() if value is not None}
-        return network.changed(**{quantity: number.changed(**ends)})
+        return network.changed(**{quantity: number.changed(**ends, source=source)})
     tree = Tree(
         nodes_per_edge=nodes,
         uplinks=nodes // 2,
