@@ -60,6 +60,8 @@ class WhatIf:
 
         Raises FalloffError for a network that the machine does not describe, and for a real cluster.
         """
+        if isinstance(machine, Cluster):
+            raise FalloffError(f"testbed {machine.name} is a cluster: its networks are as they are")
         known, networks = _described(machine), list[str]()
         for name in self.networks or usual:
             rate, change = _ETHERNET.fullmatch(name), _NAME.fullmatch(name)
@@ -77,9 +79,7 @@ class WhatIf:
 
 
 def _described(machine: Testbed) -> Mapping[str, TomlTable]:
-    """The networks in a testbed's own description, of which there can be others."""
-    if isinstance(machine, Cluster):
-        raise FalloffError(f"testbed {machine.name} is a cluster: its networks are as they are")
+    """The networks that a testbed describes itself."""
     return machine.network if isinstance(machine, SimulatedTestbed) else machine.networks
 
 
@@ -99,33 +99,34 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
 
     Raises FalloffError if it does not describe what they change.
     """
-    changes = [change for name in names if (change := _NAME.fullmatch(name))]
-    if not changes:
+    known = _described(machine)
+    changes = [
+        change
+        for change in map(_NAME.fullmatch, names)
+        if change and change[0] not in known and change["of"] in known
+    ]
+    if not changes or isinstance(machine, Cluster):
         return machine
-    known, described, added = _described(machine), between(machine.networks), {}
-    simulated = dict(getattr(machine, "network", {}))
+    described, simulated = between(machine.networks), dict(getattr(machine, "network", {}))
+    added: dict[str, NetworkTable] = {}
     for what_if in changes:
-        name = what_if[0]
-        if name in known or what_if["of"] not in known:
-            continue
         own = described.get(what_if["of"], {"short": what_if["of"]})
-        nodes = max(2, (machine.nodes or 0) // 8)  # on a switch of a tree
+        nodes = max(2, machine.nodes // 8)  # on a switch of a tree
         words = f"switches of {nodes} nodes, 2:1 oversubscribed"
         if rate := what_if["rate"]:
             words = f"at {rate} Gbit/s"
         elif factor := what_if["factor"]:
             words = f"{factor} the {what_if['quantity']}"
-        added[name] = table = NetworkTable(short=f"{own['short']}, {words}")
-        if simulated:
-            simulated[name] = _changed(simulated[what_if["of"]], what_if, nodes)
-            continue
+        short = f"{own['short']}, {words}"
         field = _QUANTITIES.get(what_if["quantity"] or "")
-        if field not in own:
-            raise FalloffError(f"testbed {machine.name} cannot have {table.short}")
-        value = own[field] * _FACTORS[what_if["factor"]]
-        added[name] = NetworkTable(**{**own, "short": table.short, field: value})
-    if not added:
-        return machine
+        if simulated:
+            added[what_if[0]] = NetworkTable(short=short)
+            simulated[what_if[0]] = _changed(simulated[what_if["of"]], what_if, nodes, short)
+        elif field in own:
+            value = own[field] * _FACTORS[what_if["factor"]]
+            added[what_if[0]] = NetworkTable(**{**own, "short": short, field: value})
+        else:
+            raise FalloffError(f"testbed {machine.name} cannot have {short}")
     fields = {"networks": {**machine.networks, **added}}
     if simulated:
         fields["network"] = simulated
@@ -134,16 +135,19 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
     return machine.changed(**fields)
 
 
-def _changed(network: SimulatedNetwork, what_if: re.Match, nodes: int) -> SimulatedNetwork:
+def _changed(
+    network: SimulatedNetwork, what_if: re.Match, nodes: int, short: str
+) -> SimulatedNetwork:
+    source = f"what if: {short}"
     if what_if["rate"]:
         most = _payload(what_if["rate"])
-        bandwidth = network.bandwidth.changed(value=most, low=REACHED * most, high=most)
-        return network.changed(bandwidth=bandwidth)
+        ends = {"value": most, "low": REACHED * most, "high": most}
+        return network.changed(bandwidth=network.bandwidth.changed(**ends, source=source))
     if quantity := what_if["quantity"]:
         number, factor = getattr(network, quantity), _FACTORS[what_if["factor"]]
         ends = {end: getattr(number, end) for end in ("value", "low", "high")}
         ends = {end: factor * value for end, value in ends.items() if value is not None}
-        return network.changed(**{quantity: number.changed(**ends)})
+        return network.changed(**{quantity: number.changed(**ends, source=source)})
     tree = Tree(
         nodes_per_edge=nodes,
         uplinks=nodes // 2,

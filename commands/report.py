@@ -132,7 +132,7 @@ def make_report(preset: str, data: Path | None, out: Path) -> int:
 def explore(folder, static, port, no_browser) -> None:
     """Explore datasets in the browser.
 
-    Select, filter, click a point for its transcript, ask what if.
+    Select, filter, click a point for its transcript.
     """
     if static is not None:
         from analysis.explorer import static as page

@@ -1,1 +1,1 @@
-"""The explorer: a page for any dataset, to select, leave out, click and ask what if."""
+"""The explorer: a page for any dataset, to select, leave out and click."""
