@@ -61,7 +61,7 @@ def test_the_report_is_written_without_running_anything(stored):
     assert stored.ended.returncode == 0 and "left out" not in stored.ended.stderr
     html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
     ledger = (stored.folder / "claims-ledger.csv").read_text(encoding="utf-8")
-    assert ledger.startswith("Source,Claim,") and ledger.count("\n") > 100
+    assert ledger.startswith("Source,Name,Claim,") and ledger.count("\n") > 100
     assert stored.ended.stdout.splitlines()[-1] == f"Report: {html} and {pdf}"
     beside = set(re.findall(r'href="(\w+\.html)"', html.read_text()))
     assert beside == {"explorer.html", "supplement.html"}

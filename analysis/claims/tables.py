@@ -14,14 +14,13 @@ from analysis.claims.judging import (
     INCONSISTENT,
     NO_CAMPAIGN,
     NO_NUMBER,
-    NOT_TESTABLE,
     PUBLISHED,
     RULE,
     ClaimVerdict,
 )
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
-from analysis.quoting import quoted
+from analysis.quoting import as_written, quoted
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
 from analysis.wording import MINUS, UNKNOWN, counted, listed, of_sessions, paragraphs
 
@@ -29,6 +28,7 @@ OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
 INDENT = "    "
 LEDGER = "claims-ledger"  # the label of its table
+COLUMNS = ("Source", "Name", "Claim", "Supported by", "Verdicts", "What else differs")
 DIGITS = 4  # significant digits; some ranges are too narrow for three
 EXACT = 15  # significant digits of a number that somebody wrote down
 # Units for writing a number, with their size in the claim's unit, the largest first.
@@ -36,24 +36,13 @@ WRITTEN_IN = {"s": {"s": 1.0, "ms": 1e-3, "µs": 1e-6}, "B/s": {"MB/s": 1e6}}
 
 
 def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> str:
-    """All claims for a terminal, source by source, wrapped to `width` columns (the terminal's if None)."""
+    """The ledger for a terminal, wrapped to `width` columns (the terminal's if None)."""
     width = width or shutil.get_terminal_size().columns
-    meanings = {confound.id: confound.meaning for confound in ledger.confounds}
     lines: list[str] = []
-    for source, of_source in _by_source(entries).items():
-        lines += ["", published.sources()[source]["short"]]
-        for entry in of_source:
-            claim = entry.claim
-            lines += ["", f"{claim.id}: {claim.statement}"]
-            if claim.has_range:
-                lines.append(f"{INDENT}supported by {supporting(claim)}: {claim.why}")
-            verdicts = [
-                f"{verdict.evidence}: {_verdict(claim, verdict)}" for verdict in _speaking(entry)
-            ]
-            lines += [INDENT + line for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]]
-            lines += [f"{INDENT}what else differs: {meanings[name]}" for name in claim.confounds]
-    lines += ["", RULE]
-    return "\n".join(_wrapped(line, width) for line in lines[1:])
+    for source, name, statement, *cells in whole(entries, ledger.confounds).rows:
+        lines += ["", f"{name} ({source}): {statement}"]
+        lines += [f"{INDENT}{head}: {cell}" for head, cell in zip(COLUMNS[3:], cells) if cell]
+    return "\n".join(_wrapped(as_written(line), width) for line in [*lines[1:], "", RULE])
 
 
 def _wrapped(line: str, width: int) -> str:
@@ -115,18 +104,19 @@ def whole(entries: Iterable[Entry], confounds: Iterable[Confound]) -> Table:
     rows = [
         (
             _short(entry.claim.source),
+            quoted(entry.claim.id),
             quoted(entry.claim.statement),
-            supporting(entry.claim) or UNKNOWN,
+            f"{supporting(entry.claim)}: {quoted(entry.claim.why)}"
+            if entry.claim.has_range
+            else "",
             _verdicts(entry),
             " ".join(meanings[name] for name in entry.claim.confounds),
         )
         for entry in entries
     ]
-    columns = ("Source", "Claim", "Range for it", "Verdicts", "What else differs")
     caption = "The ledger: every claim, the values that support it, and its verdicts."
-    return Table(
-        LEDGER, columns, "lllll", rows, caption, widths=(8, 24, 10, 36, 22), in_print=False
-    )
+    widths = (8, 10, 20, 16, 28, 18)
+    return Table(LEDGER, COLUMNS, "llllll", rows, caption, widths=widths, in_print=False)
 
 
 def amount(value: float, unit: str, digits: int = DIGITS) -> str:
