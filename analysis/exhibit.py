@@ -6,11 +6,13 @@ metadata.
 """
 
 import base64
+import csv
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import xarray as xr
 from matplotlib import pyplot as plt
@@ -18,7 +20,7 @@ from matplotlib.figure import Figure
 
 from analysis import style
 from analysis.contrasts import session_count, sessions_by_block
-from analysis.quoting import anchor, as_markdown, as_written, quoted
+from analysis.quoting import anchor, as_data, as_markdown, as_written, quoted
 from analysis.schema import settings
 from analysis.statements import KEY
 from analysis.wording import UNKNOWN, counted, number, of_sessions, percent
@@ -172,7 +174,7 @@ class Table:
 
     `caption` says what it shows; `basis` says what it rests on, None if the rows say so themselves.
     `widths` are the relative widths of columns in which text wraps; without them columns are as
-    wide as their content. A `long` table may continue on the next page.
+    wide as their content. A `long` table may continue on the next page, and one that is not `in_print` is in HTML alone.
     """
 
     label: str
@@ -183,6 +185,7 @@ class Table:
     basis: Basis | None = None
     widths: Sequence[int] = ()
     long: bool = False
+    in_print: bool = True
 
     def __post_init__(self):
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
@@ -208,7 +211,13 @@ class Table:
         """The table in the report's Markdown."""
         widths = f' widths="{" ".join(map(str, self.widths))}"' if self.widths else ""
         table = f"{self.body}\n\nTable: {self.full_caption} {{#tbl:{anchor(self.label)}{widths}}}"
-        return f"::: long\n\n{table}\n\n:::" if self.long else table
+        box = "screen" if not self.in_print else "long" if self.long else ""
+        return f"::: {box}\n\n{table}\n\n:::" if box else table
+
+    def save(self, folder: Path) -> None:
+        """Write it as CSV into a folder, named by its label."""
+        with (folder / f"{self.label}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(as_data([self.columns, *self.rows]))
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         shown = as_markdown(f"{self.body}\n\n*{self.full_caption}*")

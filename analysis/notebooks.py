@@ -25,7 +25,7 @@ from analysis.statements import Statement, Text
 from runners.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
-# Who reads a notebook: everybody, as a section of the report; whoever opens the supplement, which has the tests of the tools;
+# Who reads a notebook: everybody, as a section of the report; whoever opens the supplement, which has all further experiments;
 # users in the report of their own files; and those who open the notebook itself. A FRAME is a section that judges no data.
 REPORT, SUPPLEMENT, FRAME, OWN_FILES, READER = (
     "report",
@@ -161,7 +161,7 @@ class Role:
     experiment before the claims. `evidence` is the only kind that it explains; data of another kind are shown as a user's own."""
 
     audience: str = REPORT
-    weight: int = 265
+    weight: int = 196
     evidence: str = ""
     on_first_page: bool = False  # its first planned statement is among the findings there
 

@@ -7,8 +7,8 @@ data has what these say, the cluster, the methods and the limits, and lies besid
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,12 +21,12 @@ import yaml
 from analysis import (
     document,
     machines,
-    methods,
     publish,
     statements,
     store,
     summary,
 )
+from analysis.dataset_sections import HPL, MESSAGES, STREAMS, TWIN
 from analysis.descriptions.report_facts import ReportFacts
 from analysis.document import Section
 from analysis.evidence import chain
@@ -35,7 +35,17 @@ from analysis.notebooks import FRAME, INSUFFICIENT, OWN_FILES, SUMMARY, SUPPLEME
 from analysis.paths import DATA, ROOT
 from analysis.quoting import anchor, as_written, quoted
 from analysis.statements import Statement
-from analysis.wording import UNKNOWN, counted, day, first_sentence, with_decimal_comma, within_words
+from analysis.subjects import hpl_points
+from analysis.wording import (
+    UNKNOWN,
+    counted,
+    day,
+    first_sentence,
+    listed,
+    percent,
+    with_decimal_comma,
+    within_words,
+)
 from runners import manifest
 from runners.journal import write_whole
 
@@ -47,11 +57,11 @@ DIGITS = 8  # of a digest that are shown: enough to tell all digests here apart
 _BESIDE = "::: beside\nBeside this page: [the explorer](explorer.html), with every trial{}.\n:::"
 BESIDE = _BESIDE.format("")
 BESIDE_SUPPLEMENT = _BESIDE.format(", and [the supplement](supplement.html), with every table")
-REFERENCES = "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::"
-FINDINGS = (
-    "What was found; § is the section. An efficiency *falls off* if the whole interval of its loss lies beyond the margin, and is "
-    "*flat* if all of it lies within. *Undecided*: the interval decides nothing. An interval's level stands before it."
+BESIDE_REPORT = _BESIDE.format(
+    ", and [the report](falloff.html), with the answer and what its words mean"
 )
+IN_FULL = "Supplement: every section in full"
+REFERENCES = "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::"
 UNDATED = "1970-01-01"  # used if nothing ran and there is no date
 
 
@@ -133,14 +143,16 @@ def build(
             statement | {"notebook": part.book.stem}
             for part, section in most.shown
             for statement in section.statements
-            if part.book.stem != SUMMARY  # it says again what others state
         ]
         (folder / "summary.json").write_text(statements.text(stated), encoding="utf-8")
+        for table in (file for part in parts for file in part.book.parent.glob("*.csv")):
+            (folder / table.name).write_bytes(table.read_bytes())
         for variant in documents:
-            text = markdown(variant, datasets, facts, left_out)
+            text = markdown(variant, facts, left_out)
             text = with_decimal_comma(text) if facts.numbers == "de" else text
             page = folder / f"{variant.name}.html"
             framed = {"campaign": "Falloff", "columns": str(variant.columns)}
+            framed |= {"subtitle": IN_FULL} if variant.columns == 1 else {}
             about = front | framed if variant.columns else front
             page.write_text(publish.to_html(text, about, folder), encoding="utf-8")
             page.with_suffix(".pdf").write_bytes(publish.to_pdf(text, about, folder, dated))
@@ -160,7 +172,8 @@ def _documents(parts: Sequence[Part]) -> list[Document]:
     parts = [part for part in parts if summary.says_something(part.book.stem, part.whole)]
     main = [(part, part.brief) for part in parts if part.audience != SUPPLEMENT]
     further = [part for part in parts if part.audience == SUPPLEMENT]
-    whole = [(part, part.whole) for part in parts]
+    # The first page says again what the sections state.
+    whole = [(part, part.whole) for part in parts if part.book.stem != SUMMARY]
     return [
         Document("falloff", main, further, columns=2),
         Document("supplement", whole, columns=1),
@@ -185,21 +198,21 @@ def _write_sources(text: str, front: Mapping, folder: Path, out: Path, dated: in
 
 def markdown(
     made: Document,
-    datasets: Mapping[str, xr.Dataset],
     facts: ReportFacts,
     left_out: Sequence[str] = (),
 ) -> str:
-    """A whole document, from its sections and the datasets of the report."""
-    sections = [*_with_evidence(made)]
+    """A whole document, from its sections and the datasets of these."""
+    sections, datasets = [*_with_evidence(made)], _datasets(part for part, _ in made.shown)
     if made.columns:
-        opening = sections.pop(0).removeprefix(f"# {facts.title}").strip()
-        head = _first_page(opening) if made.columns > 1 else [BESIDE_SUPPLEMENT, opening]
+        head = [BESIDE_REPORT]
+        if made.columns > 1:
+            head = _first_page(sections.pop(0).removeprefix(f"# {facts.title}").strip())
         ending = [_in_supplement(made.further)]
         sections[:0] = [_missing(left_out), "::: floating\n:::"]
     else:
         shown = [*datasets.values()]
         names = {part.book.stem for part, _ in made.shown}
-        table = replace(summary.table(made.sections), caption=FINDINGS)
+        table = summary.table(made.sections)
         head = [
             f"::: summary\n{abstract(made.sections)}\n:::",
             facts.introduction and introduction(facts),
@@ -208,7 +221,7 @@ def markdown(
         ]
         ending = [
             _optional("The cluster", lambda: machines.section(shown, facts)),
-            methods.sections(names, shown),
+            methods_and_limits(names, shown),
         ]
     ending += [REFERENCES, _provenance(made, datasets)]
     return "\n\n".join(filter(None, [*head, *sections, *ending]))
@@ -228,7 +241,7 @@ def _in_supplement(parts: Sequence[Part]) -> str:
     if not titles:
         return ""
     end = "" if titles[-1].endswith("?") else "."
-    return f"**Tests of the tools**, in the supplement: {'; '.join(titles)}{end}"
+    return f"**More experiments** are in the supplement: {'; '.join(titles)}{end} Its appendix lists every campaign with the digests of what it rests on."
 
 
 def _title(section: Section) -> str:
@@ -271,6 +284,37 @@ def _optional(title: str, section: Callable[[], str]) -> str:
         return section()
     except INSUFFICIENT as error:
         return f"# {title}\n\nLeft out: {quoted(error)} ({type(error).__name__})."
+
+
+def methods_and_limits(names: Collection[str], datasets: Sequence[xr.Dataset]) -> str:
+    """How a user's own data were judged, and what they cannot tell (Markdown): of templates/methods.md and limits.md the paragraphs
+    on what these notebooks, by name, and datasets show."""
+    imported = [dataset.falloff.is_imported for dataset in datasets]
+    unordered = [dataset.falloff.is_unordered for dataset in datasets]
+    is_there = {
+        "planned": not all(imported),
+        "imported": any(imported),
+        "hpl": HPL in names,
+        "unplanned": HPL in names and any(imported),
+        "blocks": HPL in names and not all(unordered),
+        "unordered": HPL in names and any(unordered),
+        "no blocks": any(unordered),
+        "messages": MESSAGES in names,
+        "wire": MESSAGES in names or STREAMS in names,
+        "twin": TWIN in names,
+        "evidence": True,
+    }
+    words = {
+        "margin": percent(hpl_points.MARGIN, 0),
+        "kinds": listed(sorted({dataset.falloff.evidence for dataset in datasets})),
+    }
+    parts = []
+    for title in ("Methods", "Limits"):
+        text = (publish.TEMPLATES / f"{title.lower()}.md").read_text(encoding="utf-8").strip()
+        paragraphs = [paragraph.partition(": ") for paragraph in text.split("\n\n")]
+        chosen = [text for key, _, text in paragraphs if is_there[key]]
+        parts += [f"# {title}", *chosen] if chosen else []
+    return "\n\n".join(parts).format(**words)
 
 
 def project_facts(parts: Sequence[Part]) -> ReportFacts:
@@ -320,7 +364,7 @@ def _days(datasets: Mapping[str, xr.Dataset]) -> str:
     return " to ".join(dict.fromkeys(days[:1] + days[-1:]))
 
 
-def _datasets(parts: Sequence[Part]) -> dict[str, xr.Dataset]:
+def _datasets(parts: Iterable[Part]) -> dict[str, xr.Dataset]:
     """The datasets of a report by the targets of links to them: name and beginning of the digest of what was recorded."""
     return {_target(dataset): dataset for part in parts for dataset in part.datasets}
 
@@ -349,7 +393,7 @@ def moments(dataset: xr.Dataset) -> list[str]:
 
 def _with_evidence(made: Document) -> Iterator[str]:
     """Each section's Markdown, named by its campaign where several are alike, with the evidence of each figure folded below it;
-    only HTML shows the fold. A figure that appeared before is only referred to.
+    only HTML shows the fold. A figure that appeared before is only referred to, and what the first page has of an answer is not said again.
 
     Each campaign links to its row of the provenance and, in the explorer, to the transcript of
     every trial.
@@ -367,9 +411,11 @@ def _with_evidence(made: Document) -> Iterator[str]:
         lines += ["", trace] if made.columns else []
         return "\n".join([reference[0], "", "::: evidence", *lines, ":::"])
 
+    first_page = set(made.sections[0].markdown.splitlines() if made.columns > 1 else ()) - {""}
     titles = Counter(map(_title, made.sections))
     for part, section in made.shown:
-        title, text = _title(section), section.markdown
+        answer = [line for line in section.answer.splitlines() if line not in first_page]
+        title, text = _title(section), section.markdown.replace(section.answer, "\n".join(answer))
         if titles[title] > 1 and part.datasets:
             text = text.replace(title, f"{title}: {_called(part.datasets[0])}", 1)
         yield re.sub(FIGURE, partial(folded, part, section), text, flags=re.MULTILINE)
@@ -440,7 +486,10 @@ def _provenance(made: Document, datasets: Mapping[str, xr.Dataset]) -> str:
     beside = (
         f"\n\nFiles of `data/` that figures show beside them: {', '.join(files)}." if files else ""
     )
-    return f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}{beside}\n\n:::"
+    appendix = (
+        f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}{beside}\n\n:::"
+    )
+    return f"::::: screen\n\n{appendix}\n\n:::::" if made.further else appendix
 
 
 def _first(sha256: str | None) -> str:

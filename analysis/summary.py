@@ -26,8 +26,7 @@ MEANING = (
     "within. *Yes* and *no*: the whole interval lies on one side of what was asked. *The same*: a difference lies within a margin. "
     "*Undecided*: the interval decides nothing. An interval's level stands before it."
 )
-CAPTION = f"Every planned statement of each experiment; {MEANING}"
-OF_OTHERS = f"What the other experiments found; {MEANING} The supplement has every statement."
+OF_OTHERS = f"What the other experiments found; {MEANING} Sections that are not here are in the supplement, with every statement."
 VERDICTS = {REPRODUCED: "reproduces this", NOT_REPRODUCED: "does not reproduce this"}
 
 
@@ -116,9 +115,10 @@ def findings(sections: Mapping[str, Section]) -> Table:
 
 
 def table(sections: Collection[Section]) -> Table:
-    """The primary statements of each notebook, in the order of the sections."""
+    """The primary statements of each section, by its number."""
     rows = [row for number, section in enumerate(sections, 1) for row in _rows_of(number, section)]
-    return Table("statements", COLUMNS, "rlllrl", rows, CAPTION, widths=WIDTHS, long=True)
+    caption = f"What was found; {MEANING}"
+    return Table("statements", COLUMNS, "rlllrl", rows, caption, widths=WIDTHS, long=True)
 
 
 def _rows_of(number: int, section: Section) -> Iterator[tuple[str, ...]]:

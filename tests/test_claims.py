@@ -15,6 +15,7 @@ from analysis.claims import evaluate, ledger, tables
 from analysis.claims.evaluate import Entry
 from analysis.claims.judging import NO_CAMPAIGN, NO_NUMBER, ClaimVerdict, judge, judge_printed
 from analysis.claims.ledger import EVIDENCE, Claim, Confound
+from analysis.quoting import as_written
 from analysis.statements import Statement
 from analysis.statistics.judgement import judge_range
 from runners.record import FalloffError
@@ -177,8 +178,8 @@ def on_runs(evidence, verdict, estimate=1.0):
     return ClaimVerdict(evidence, verdict, estimate, ends, **named)
 
 
-def test_readers_see_every_verdict_and_where_they_differ():
-    """What runs can judge by kind, opposite verdicts, printed numbers that contradict; rows with notes."""
+def test_readers_see_every_verdict_and_where_they_differ(tmp_path):
+    """What runs can judge, opposite verdicts, verdicts by kind; the ledger says what else differs, also as CSV."""
     emulated, simulated = (
         ClaimVerdict(kind, "not testable", reason="of prices") for kind in ("emulated", "simulated")
     )
@@ -193,25 +194,22 @@ def test_readers_see_every_verdict_and_where_they_differ():
     )
     text = re.sub(r"\\(.)", r"\1", tables.finding(entries)).replace("\u00a0", " ")
     for said in (
-        "emulated runs can judge 2: they support 2, contradict 0 and leave 0 undecided.",
-        "Simulated runs can judge 1: they support 0, contradict 1",
+        "Runs can judge 2 of 3 claims.",
         "But emulated runs support it (1, one over two) and simulated runs contradict it (1.5",
-        "own numbers can check 1 claim and agree with 0.",
     ):
         assert said in text
-    (row,) = tables.contradicted(entries).rows
-    assert row[2:] == ("0.9 to 1.1", "1.5 simulated: one over two")
     printed = [Entry(entry.claim, entry.verdicts[:1]) for entry in entries]
-    assert "no run can judge any" in tables.finding(printed)
+    assert "Runs can judge 0 of" in tables.finding(printed)
 
     confounds = (
         Confound(id="old", source="nemo", meaning="Old hosts."),
         Confound(id="few", source="fortinet", meaning="Few runs."),
     )
-    nemo, fortinet, notes = tables.whole(entries, confounds)
-    assert [len(table.rows) for table in (nemo, fortinet, notes)] == [2, 1, 2]
-    assert "(see 1)" in nemo.rows[0][0] and "(see 2)" in fortinet.rows[0][0]
-    assert "Emulated and simulated: not testable" in fortinet.rows[0][-1]
+    ledger = tables.whole(entries, confounds)
+    assert [as_written(row[-1]) for row in ledger.rows] == ["Old hosts.", "Old hosts.", "Few runs."]
+    assert "Emulated and simulated: not testable" in ledger.rows[2][4]
+    ledger.save(tmp_path)
+    assert (tmp_path / f"{tables.LEDGER}.csv").read_text("utf-8").count("Old hosts.") == 2
     verdicts = tables.verdicts(entries)
     assert verdicts.rows[0][1:] == ("2", "2 / 0 / 0", "0 / 1 / 0", "—")
     assert verdicts.rows[-1][1:] == ("3", "2 / 0 / 0", "0 / 1 / 0", "0 / 1")

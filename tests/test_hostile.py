@@ -266,7 +266,7 @@ def test_what_is_refused_is_told_of_in_words(held, raw, places):
     part = report.Part(paths.NOTEBOOKS / "90_summary.ipynb", ())
     section = document.Section("# Before\n\nNothing ran.", {}, ())
     whole = report.Document("supplement", [(part, section)], columns=1)
-    text = report.markdown(whole, {}, report.project_facts([]), lines)
+    text = report.markdown(whole, report.project_facts([]), lines)
     assert in_report(publish.to_html(text, {"title": "t"}, raw)) == []
     assert in_typst(publish.to_typst(text, {"title": "t"}, raw)) == []
 
@@ -337,7 +337,7 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     for name in ("falloff", "supplement"):
         live += in_report(page.with_name(f"{name}.html").read_text())
     whole = report.Document("supplement", [(part, part.whole) for part in parts], columns=1)
-    text = report.markdown(whole, {"hpl_size": dataset}, facts, [HOSTILE])
+    text = report.markdown(whole, facts, [HOSTILE])
     live += in_typst(publish.to_typst(text, {"title": "t"}, page.parent))
     live += in_terminal("".join(texts(json.loads((page.parent / "summary.json").read_text()))))
     assert live == []

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,8 +11,11 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic import campaign, sequential_campaign
 
+import experiment
 from analysis import paths, todays_run
+from analysis.contrasts import contrasts
 from analysis.quoting import as_written
+from analysis.subjects import hpl_points
 
 SHORT = {"blocks": 3, "looks": (3,), "one_sided": 0.04}
 FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
@@ -54,6 +58,19 @@ def test_planted_falls_come_back_in_words_and_as_data():
 
 
 @pytest.mark.more
+def test_where_the_loss_comes_is_said_if_the_runs_tell(monkeypatch):
+    """From 8 nodes on the reference's ratio is flat. A later part with half of the loss inside its interval says nothing."""
+    hpl = hpl_points.points(experiment.stored("hpl_scaling"))
+    said = "**Most of what GigE loses against 10GE it loses before 8 nodes**; from there to 36 "
+    assert hpl_points.where_lost(hpl).startswith(said)
+    changed = [
+        replace(one, verdict=replace(one.verdict, interval=(0.0, 0.1))) if one.start == 8 else one
+        for one in contrasts(hpl)
+    ]
+    monkeypatch.setattr(hpl_points, "contrasts", lambda points: changed)
+    assert hpl_points.where_lost(hpl) == ""
+
+
 def test_a_gain_has_the_interval_of_the_gain():
     """A fall of -1 % from -2 to -0.5 % is a gain of 1 % from 0.5 to 2 %."""
     gain = re.search(

@@ -5,7 +5,7 @@ import math
 import shutil
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from analysis import published
 from analysis.claims.evaluate import Entry
@@ -14,20 +14,21 @@ from analysis.claims.judging import (
     INCONSISTENT,
     NO_CAMPAIGN,
     NO_NUMBER,
-    NOT_TESTABLE,
     PUBLISHED,
     RULE,
     ClaimVerdict,
 )
 from analysis.claims.ledger import Claim, Confound, Ledger
 from analysis.exhibit import Table
-from analysis.quoting import quoted
+from analysis.quoting import as_written, quoted
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
 from analysis.wording import MINUS, UNKNOWN, counted, listed, of_sessions, paragraphs
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
 INDENT = "    "
+LEDGER = "claims-ledger"  # the label of its table
+COLUMNS = ("Source", "Name", "Claim", "Supported by", "Verdicts", "What else differs")
 DIGITS = 4  # significant digits; some ranges are too narrow for three
 EXACT = 15  # significant digits of a number that somebody wrote down
 # Units for writing a number, with their size in the claim's unit, the largest first.
@@ -35,25 +36,13 @@ WRITTEN_IN = {"s": {"s": 1.0, "ms": 1e-3, "µs": 1e-6}, "B/s": {"MB/s": 1e6}}
 
 
 def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> str:
-    """All claims for a terminal, source by source, wrapped to `width` columns (the terminal's if None)."""
+    """The ledger for a terminal, wrapped to `width` columns (the terminal's if None)."""
     width = width or shutil.get_terminal_size().columns
-    notes, lines = _notes(ledger.confounds), []
-    for source, of_source in _by_source(entries).items():
-        lines += ["", published.sources()[source]["short"]]
-        for entry in of_source:
-            claim = entry.claim
-            marks = "".join(f" [{notes[name]}]" for name in claim.confounds)
-            lines += ["", f"{claim.id}: {claim.statement}{marks}"]
-            if claim.has_range:
-                lines.append(f"{INDENT}supported by {supporting(claim)}: {claim.why}")
-            verdicts = [
-                f"{verdict.evidence}: {_verdict(claim, verdict)}" for verdict in _speaking(entry)
-            ]
-            lines += [INDENT + line for line in verdicts or [f"{NOT_TESTABLE}: {NO_CAMPAIGN}"]]
-    lines += ["", RULE]
-    lines += ["", "What else differs:"] if notes else []
-    lines += [f"{INDENT}[{notes[confound.id]}] {confound.meaning}" for confound in ledger.confounds]
-    return "\n".join(_wrapped(line, width) for line in lines[1:])
+    lines: list[str] = []
+    for source, name, statement, *cells in whole(entries, ledger.confounds).rows:
+        lines += ["", f"{name} ({source}): {statement}"]
+        lines += [f"{INDENT}{head}: {cell}" for head, cell in zip(COLUMNS[3:], cells) if cell]
+    return "\n".join(_wrapped(as_written(line), width) for line in [*lines[1:], "", RULE])
 
 
 def _wrapped(line: str, width: int) -> str:
@@ -64,28 +53,15 @@ def _wrapped(line: str, width: int) -> str:
 
 
 def finding(entries: Sequence[Entry]) -> str:
-    """How many claims each kind of evidence can judge, and its verdicts on them, in plain English
-    (Markdown)."""
-    counts = {kind: _counts(entries, kind) for kind in _kinds(entries)}
-    of_runs = [
-        f"{kind} runs can judge {sum(count[verdict] for verdict in OF_RUNS)}: they support {count[SUPPORTED]}, contradict "
-        f"{count[CONTRADICTED]} and leave {count[UNDECIDED]} undecided"
-        for kind, count in counts.items()
-        if any(count[verdict] for verdict in OF_RUNS)
-    ]
-    first, *others = of_runs or ["no run can judge any"]
-    words = [f"**Of {counted(len(entries), 'claim')}, {first}.**"]
-    words += [f"{other.capitalize()}." for other in others]
+    """How many claims runs can judge, and on which of them kinds of evidence disagree (Markdown)."""
     judged = [sum(v.answer in OF_RUNS for v in entry.verdicts) for entry in entries]
-    if of_runs and 0 in judged:
-        words.append(f"No run can judge the other {judged.count(0)}.")
+    words = (
+        f"**Runs can judge {len(judged) - judged.count(0)} of {counted(len(judged), 'claim')}.**"
+    )
     opposite = list(filter(None, map(_disagreement, entries)))
     several = counted(sum(count > 1 for count in judged), "claim")
     head = f"More than one kind of run can judge {several}. On {len(opposite)} of them the verdicts are opposite."
-    agreeing, not_agreeing = (_counts(entries, PUBLISHED)[verdict] for verdict in OF_PRINTED)
-    checked = counted(agreeing + not_agreeing, "claim")
-    of_printed = f"The sources' own numbers can check {checked} and agree with {agreeing}."
-    return paragraphs(words, [head, *opposite], [of_printed])
+    return paragraphs([words], [head, *opposite])
 
 
 def _disagreement(entry: Entry) -> str:
@@ -122,48 +98,25 @@ def verdicts(entries: Sequence[Entry]) -> Table:
     return Table("claims", columns, "lr" + "r" * len(kinds) + "r", rows, caption)
 
 
-def contradicted(entries: Sequence[Entry]) -> Table:
-    """The claims that runs contradict: the values that would support each and the values found, a
-    row each."""
-    rows = []
-    for entry in entries:
-        against = [verdict for verdict in entry.verdicts if verdict.answer == CONTRADICTED]
-        estimates = [
-            f"{amount(verdict.estimate, entry.claim.unit)} {verdict.evidence}: {verdict.of}"
-            for verdict in against
-        ]
-        if estimates:
-            source, statement = _short(entry.claim.source), quoted(entry.claim.statement)
-            rows.append((source, statement, supporting(entry.claim), listed(estimates)))
-    columns = ("Source", "Claim", "Range for it", "Found")
-    caption = "The claims that runs contradict. Their intervals are in the supplement."
-    return Table("claims-contradicted", columns, "llll", rows, caption, widths=(12, 42, 14, 34))
-
-
-def whole(entries: Sequence[Entry], confounds: Sequence[Confound]) -> Iterator[Table]:
-    """The ledger: for each source a table of all claims, and one of the confounds in their
-    comparisons."""
-    notes = _notes(confounds)
-    for source, of_source in _by_source(entries).items():
-        rows = []
-        for entry in of_source:
-            claim = entry.claim
-            marks = ", ".join(notes[name] for name in claim.confounds)
-            statement = quoted(claim.statement) + (f" (see {marks})" if marks else "")
-            rows.append((statement, supporting(claim) or UNKNOWN, _verdicts(entry)))
-        columns = ("Claim", "Range for it", "Verdicts")
-        caption = f"The claims of {_short(source)}: the values that support each, and its verdicts."
-        label = f"claims-{source.replace('_', '-')}"
-        yield Table(label, columns, "lll", rows, caption, widths=(32, 14, 54), long=True)
+def whole(entries: Iterable[Entry], confounds: Iterable[Confound]) -> Table:
+    """The ledger: a row for each claim, with what else differs where it compares or counts."""
+    meanings = {confound.id: quoted(confound.meaning) for confound in confounds}
     rows = [
-        (notes[confound.id], quoted(confound.meaning), _short(confound.source))
-        for confound in confounds
+        (
+            _short(entry.claim.source),
+            quoted(entry.claim.id),
+            quoted(entry.claim.statement),
+            f"{supporting(entry.claim)}: {quoted(entry.claim.why)}"
+            if entry.claim.has_range
+            else "",
+            _verdicts(entry),
+            " ".join(meanings[name] for name in entry.claim.confounds),
+        )
+        for entry in entries
     ]
-    if rows:
-        columns = ("See", "What else differs", "Source")
-        caption = "What else differs where a claim compares or counts."
-        widths = (6, 74, 20)
-        yield Table("claims-notes", columns, "rll", rows, caption, widths=widths, long=True)
+    caption = "The ledger: every claim, the values that support it, and its verdicts."
+    widths = (8, 10, 20, 16, 28, 18)
+    return Table(LEDGER, COLUMNS, "llllll", rows, caption, widths=widths, in_print=False)
 
 
 def amount(value: float, unit: str, digits: int = DIGITS) -> str:
@@ -228,11 +181,6 @@ def _verdict(claim: Claim, verdict: ClaimVerdict) -> str:
 def _speaking(entry: Entry) -> list[ClaimVerdict]:
     """The verdicts, and the reasons why there can be none."""
     return [verdict for verdict in entry.verdicts if verdict.reason not in (NO_CAMPAIGN, NO_NUMBER)]
-
-
-def _notes(confounds: Iterable[Confound]) -> dict[str, str]:
-    """The number of each confound's note."""
-    return {confound.id: str(number) for number, confound in enumerate(confounds, 1)}
 
 
 def _kinds(entries: Sequence[Entry]) -> list[str]:

@@ -11,6 +11,7 @@ import xarray as xr
 
 from analysis import derive
 from analysis.accessor import UNKNOWN_NETWORK
+from analysis.contrasts import contrasts
 from analysis.exhibit import Basis, Table, label_of
 from analysis.file_facts import repeat_named
 from analysis.importing import BLOCKS, UNORDERED
@@ -155,6 +156,31 @@ def falls(points: xr.Dataset) -> list[Statement]:
     against_fastest = [(name, ordered[-1]) for name in ordered[:-1] if is_ranked]
     alone = [(name, "") for name in ordered]
     return [*_falls(points, alone), *_falls(points, against_fastest)]
+
+
+def where_lost(points: xr.Dataset) -> str:
+    """Before how many nodes most of the first planned loss comes: a later part of it is flat, and its interval ends below half
+    of where that of the loss begins. Empty if the runs do not tell (Markdown)."""
+    if not is_planned(points):
+        return ""
+    names = points.falloff.names
+    loss, *others = contrasts(points)
+    for part in others:
+        is_part = (part.network, part.reference, part.end) == (
+            loss.network,
+            loss.reference,
+            loss.end,
+        )
+        whole, later = loss.verdict, part.verdict
+        is_told = (
+            whole.answer == FALLS_OFF and later.answer == FLAT and whole.interval and later.interval
+        )
+        if is_part and is_told and later.interval[1] < whole.interval[0] / 2:
+            return (
+                f"**Most of what {names[loss.network]} loses against {names[loss.reference]} it loses before {part.start} nodes**; "
+                f"from there to {part.end} nodes their ratio stays flat. "
+            )
+    return ""
 
 
 def table(points: xr.Dataset) -> Table:

@@ -35,13 +35,16 @@ end
 -- ::: summary, small, long and dense become calls of the template's own functions in Typst; HTML styles the div by its class.
 local BOXES = { summary = true, small = true, long = true, dense = true }
 
--- In PDF figures go where there is room. What opens the report stands above two columns, in which figures are as wide as a
+-- In PDF figures go where there is room, and tables break. What opens the report stands above two columns, in which figures are as wide as a
 -- column and tables as both.
-local FLOATING = "#show figure.where(kind: image): set figure(placement: auto)"
+local FLOATING = [==[
+#show figure.where(kind: image): set figure(placement: auto)
+#show figure.where(kind: table): set block(breakable: true)]==]
 local BEGIN_OPENING = [==[
 #show figure.where(kind: table): set figure(placement: auto, scope: "parent")
 #show figure.where(kind: table): set text(8pt)
 #set table(inset: (x: 5pt, y: 2pt))
+#set image(width: 54%)
 #place(top, scope: "parent", float: true)[
 ]==]
 local END_OPENING = "]\n#set image(width: 100%)"
@@ -125,9 +128,16 @@ local function described(image)
   return image
 end
 
+-- ::: screen is in HTML alone, and has no number in PDF.
+local function on_screen(div)
+  if div.classes[1] ~= "screen" then return nil end
+  return FORMAT:match("html") and div.content or {}
+end
+
 function Pandoc(document)
   document = document:walk({ Image = own_picture, Link = harmless, RawInline = function() return {} end,
     RawBlock = function() return {} end })
+  document = document:walk({ Div = on_screen })
   document = document:walk({ traverse = "topdown", Figure = number, Table = number })
   document = document:walk({ Table = share })
   document = document:walk({ Str = written, Code = written, CodeBlock = written, Image = described })
