@@ -11,16 +11,15 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import attributes, campaign_folders, derive, drawing, exhibit, paths, store, style
+from analysis import attributes, derive, drawing, exhibit, paths, store, style
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.campaigns import Campaign, checked
 from analysis.evidence import verify
-from analysis.importing import UNORDERED
 from analysis.quoting import quoted
 from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import average, mean_over
 from analysis.statistics.judgement import UNDECIDED
-from analysis.store import IMPORTED
+from analysis.store import IMPORTED, UNORDERED
 from analysis.subjects import hpl_points
 from analysis.subjects.twin import HplJob, Twin, what_ifs
 from analysis.wording import UNKNOWN, counted, estimate, fixed, number, percent
@@ -134,7 +133,7 @@ def datasets(data: str) -> tuple[list[xr.Dataset], xr.Dataset, xr.Dataset]:
     held_out, what_if = (
         max(runs, key=lambda run: run.attrs["started"]) for runs in simulated.values()
     )
-    measured = [store.read(Path(name)) for name in campaign_folders.measured(str(folder))]
+    measured = [store.read(Path(name)) for name in verify.measured_folders(str(folder))]
     return measured, held_out, what_if
 
 

@@ -31,6 +31,7 @@ from analysis.statistics.judgement import (
     ACROSS,
     FALLS_OFF,
     FLAT,
+    IF_ALIKE,
     INSIDE,
     REFUSED,
     RISES,
@@ -43,7 +44,6 @@ from analysis.statistics.judgement import (
     judge_range,
     place,
 )
-from analysis.statistics.unordered import IF_ALIKE
 from analysis.wording import (
     TO,
     UNKNOWN,

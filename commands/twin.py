@@ -76,12 +76,13 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
     or IMB and of HPL suffice.
     """
     import experiment
-    from analysis import campaign_folders, prediction, style
+    from analysis import prediction, running, style
+    from analysis.evidence import verify
     from analysis.subjects.twin import fit, text
     from commands.progress import shown
 
     datasets = experiment.named(
-        [folder for campaign in campaigns for folder in campaign_folders.measured(campaign)]
+        [folder for campaign in campaigns for folder in verify.measured_folders(campaign)]
     )
     fitted = fit(datasets, faster)
     for network, reason in fitted.refused.items():
@@ -94,13 +95,13 @@ def twin(campaigns, name, faster, out, fit_only, figure) -> None:
             raise
     most = int(points.nodes.max()) if points is not None else 16
     job = prediction.job(points) if points is not None else None
-    file = experiment.write_twin(name, fitted, 2 * most, datasets, job)
+    file = running.write_twin(name, fitted, 2 * most, datasets, job)
     print(text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:
         return
     with shown() as listen:
-        runs = experiment.simulate_twin(name, fitted, points, out, listen=listen)
+        runs = running.simulate_twin(name, fitted, points, out, listen=listen)
     study = prediction.predict(fitted, points, *runs)
     print(prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)

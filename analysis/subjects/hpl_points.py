@@ -11,7 +11,6 @@ import xarray as xr
 from analysis import attributes, derive
 from analysis.exhibit import Basis, Table, label_of
 from analysis.file_facts import repeat_named
-from analysis.importing import BLOCKS, UNORDERED
 from analysis.points import in_words, of_trials, plain, varying
 from analysis.statements import (
     Statement,
@@ -30,11 +29,11 @@ from analysis.statistics.judgement import (
     SIZE_OPEN,
     Judgement,
     judge,
+    judge_unordered,
     within_campaign,
 )
 from analysis.statistics.reversals import reversals
-from analysis.statistics.unordered import judge_unordered
-from analysis.store import IMPORTED
+from analysis.store import BLOCKS, IMPORTED, UNORDERED
 from analysis.wording import counted, fixed, level_in_words, listed, number, percent, percent_range
 from runners.record import FalloffError
 
