@@ -19,7 +19,6 @@ from papermill.exceptions import PapermillExecutionError
 
 import experiment
 from analysis import (
-    campaign_folders,
     dataset_sections,
     notebooks,
     paths,
@@ -119,7 +118,7 @@ def make_own(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
 def _readable(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
     """The readable campaigns in a folder, of each campaign's runs the last one last, and a line for each other one."""
     datasets, lines = {}, []
-    for folder in sorted(verify.folders([data]), key=campaign_folders.last_run):
+    for folder in sorted(verify.folders([data]), key=verify.last_run):
         try:
             datasets[folder] = store.read(folder)
         except FalloffError as reason:

@@ -28,8 +28,7 @@ from analysis.statistics.change import (
     decide,
     differences,
 )
-from analysis.statistics.judgement import UNDECIDED
-from analysis.statistics.unordered import IF_ALIKE
+from analysis.statistics.judgement import IF_ALIKE, UNDECIDED
 from analysis.wording import (
     UNKNOWN,
     counted,

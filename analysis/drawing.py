@@ -1,6 +1,7 @@
 """The marks that make up figures: points, intervals, curves, verdicts and axes."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import derive, style
-from analysis.fitting.scaling_laws import Law
 from analysis.statements import Statement
+
+if TYPE_CHECKING:  # most figures have no law, and fitting loads much
+    from analysis.fitting.scaling_laws import Law
 
 MODEL = "model"  # the gid of a fitted curve; no other line joins points
 RUNS_AND_MEANS = (
@@ -152,7 +155,7 @@ def offset(levels: np.ndarray, rank: int, count: int) -> np.ndarray:
 
 def scaling(
     points: xr.Dataset,
-    laws: Mapping[str, Law],
+    laws: "Mapping[str, Law]",
     today: xr.Dataset | None = None,
 ) -> Figure:
     """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that each network follows with

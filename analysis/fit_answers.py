@@ -12,7 +12,6 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from analysis import csv_tables, derive, drawing, style
-from analysis.exhibit import Table
 from analysis.fitting import fit, model_comparison
 from analysis.models import Model, find
 from analysis.points import setting_columns
@@ -58,7 +57,8 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     }
     records = {name: json.loads(table.to_json(orient="records")) for name, table in rows.items()}
     data = {"finding": as_written(sentence).replace("\u00a0", " "), **records}
-    table = _frame(hpl_scaling.laws_table(points, laws, predicted))
+    shown = hpl_scaling.laws_table(points, laws, predicted)
+    table = pd.DataFrame(shown.rows, columns=list(shown.columns))
     return FitAnswer(sentence, table, data, drawing.scaling(points, best))
 
 
@@ -78,7 +78,11 @@ def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
         )
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
     fitted = fit.fit(model, columns, table[y])
-    shown = _parameters(fitted.estimates, fitted.intervals)
+    rows = [
+        (parameter, number(value, 4), *map(number, fitted.intervals[parameter]))
+        for parameter, value in fitted.estimates.items()
+    ]
+    shown = pd.DataFrame(rows, columns=["parameter", "estimate", "low (95 %)", "high (95 %)"])
     words = ", ".join(f"{row.parameter} = {row.estimate}" for row in shown.itertuples())
     mean = abs(table[y].mean())
     of_mean = fitted.sigma / mean if np.isfinite(fitted.sigma) and mean > 0 else None
@@ -159,17 +163,6 @@ def _in_words(compared: Mapping) -> str:
         f"{name} {estimate(value, *intervals.get(name, (np.nan, np.nan)))}"
         for name, value in compared["pooled"]["estimates"].items()
     )
-
-
-def _parameters(estimates: Mapping, intervals: Mapping) -> pd.DataFrame:
-    rows = [
-        (name, number(value, 4), *map(number, intervals[name])) for name, value in estimates.items()
-    ]
-    return pd.DataFrame(rows, columns=["parameter", "estimate", "low (95 %)", "high (95 %)"])
-
-
-def _frame(table: Table) -> pd.DataFrame:
-    return pd.DataFrame(table.rows, columns=list(table.columns))
 
 
 def _drawn(x: str, y: str, at: np.ndarray, values: np.ndarray, curves: Mapping) -> Figure:

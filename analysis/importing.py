@@ -25,7 +25,7 @@ from analysis import csv_tables, store
 from analysis.file_facts import Facts, OutputFile, blocks_by_date, described, facts
 from analysis.schema import WORDS, is_shown, schema
 from analysis.schema import settings as known_settings
-from analysis.store import IMPORTED
+from analysis.store import BLOCKS, IMPORTED, UNORDERED
 from analysis.wording import HARD_SPACE, counted
 from runners import manifest, outputs
 from runners.journal import Folder
@@ -47,7 +47,6 @@ _LONGEST_NAME = 60
 COLUMNS = ("file", "network", "nodes", "block", "ranks_per_node", "date")  # of a map
 _ALIASES = {"network": "interconnect", "ranks a node": "ranks_per_node"}
 _OF_THE_RUN = ("block", "date")  # columns of a map that are no settings of the tool
-BLOCKS, UNORDERED = "blocks", "unordered"  # what runs of one point are
 _OVER_NODES = ("hpl", "hpcc")  # tools that run on many nodes, not between two
 _UNKNOWN = "no tool is known to have written it"
 _LEAST_RPEAK = 1e9  # flop/s of a node: a lower value was meant as Gflop/s
@@ -421,8 +420,9 @@ def _checked(texts: Mapping[str, str], where: str) -> Settings:
             faults.append(f"{name!r} is unknown; there are {', '.join(rows)}")
             continue
         values[name] = text.strip() if rows[name]["type"] == "text" else _number(text)
-        if name == "rpeak":
-            values[name] = _product(text)
+        if name == "rpeak":  # or a product of numbers, such as cores*clock*flop_per_cycle
+            factors = [_number(part) for part in text.split("*")]
+            values[name] = None if None in factors else math.prod(factors)
         if fault := _fault(name, values[name]):
             faults.append(f"{name} = {text.strip()!r} {fault}")
     if faults:
@@ -445,12 +445,6 @@ def _of_the_run(cells: Mapping[str, str], where: str) -> Settings:
             like = "write it as 2026-11-26T09:30:00"
             raise FalloffError(f"{where}: date = {cells['date']!r} is no date: {like}") from None
     return settings
-
-
-def _product(text: str) -> float | int | None:
-    """A number, or a product of numbers such as cores*clock*flop_per_cycle."""
-    factors = [_number(part) for part in text.split("*")]
-    return None if None in factors else math.prod(factors)
 
 
 def _fault(name: str, value: Any) -> str:

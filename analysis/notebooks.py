@@ -8,6 +8,7 @@ import ast
 import io
 import json
 import re
+import time
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -22,6 +23,8 @@ import xarray as xr
 from analysis import paths
 from analysis.exhibit import Exhibit, Table
 from analysis.statements import Statement, Text
+from analysis.wording import plain
+from runners.journal import Folder
 from runners.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
@@ -257,3 +260,70 @@ def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statem
         return (), str(error)
     except INSUFFICIENT as error:
         return (), f"The points that were run do not suffice ({type(error).__name__}: {error})."
+
+
+def statements_of(
+    campaign: str, dataset: xr.Dataset, others: Mapping[str, xr.Dataset]
+) -> list[str]:
+    """The primary statements that notebooks make of a dataset of a campaign, as lines of plain text.
+
+    Notebooks read the `others` that they need. Raises FalloffError if no notebook states
+    anything on the campaign, or the dataset is not sufficient.
+    """
+    from analysis.subjects import program
+
+    if program.is_one(dataset):
+        return _of_program(campaign, dataset, others)
+    lines = [
+        plain(str(statement))
+        for made in stated({campaign: dataset}, others).values()
+        for statement in made.statements
+        if statement.primary and statement.campaign == campaign
+    ]
+    if not lines:
+        raise FalloffError(
+            f"no notebook judges campaign {campaign} by itself, or these data do not suffice"
+        )
+    return lines
+
+
+def _of_program(campaign: str, dataset: xr.Dataset, others: Mapping[str, xr.Dataset]) -> list[str]:
+    """The statements and tables that the notebook of emulated programs makes of a program's dataset."""
+    file = paths.NOTEBOOKS / "59_program.ipynb"
+    both = ChainMap({campaign: dataset}, others)
+    executed = run(file, both, campaign=campaign)
+    lines = [plain(str(statement)) for statement in executed.statements]
+    of_results = [
+        table for table in executed.tables if table.label.endswith(("-times", "-factors"))
+    ]
+    return lines + [f"\n{table.body}" for table in of_results]
+
+
+def shipped() -> list[dict[str, Any]]:
+    """A row for each reference campaign: its name and testbed, what was run, the number of trials and the day."""
+    return [_row(Folder(file.parent)) for file in sorted(paths.REFERENCE.glob("*/trials.json"))]
+
+
+def contents() -> str:
+    """Every notebook on your own data or an experiment with its question, as a Markdown table with links."""
+    rows = []
+    for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        if not "01" <= file.name < "90":  # the others frame these
+            continue
+        opening = "".join(json.loads(file.read_text(encoding="utf-8"))["cells"][0]["source"])
+        title, _, text = opening.partition("\n")
+        words = re.sub(r"\s*\[@[^]]*\]", "", " ".join(text.split()))
+        questions = "".join(re.findall(r"[^.?!]+\?", words)).strip()
+        rows.append(f"| [{file.stem}]({file.name}) | {title[2:]} | {questions} |")
+    return "\n".join(["| Notebook | Title | Question |", "|:--|:--|:--|", *rows])
+
+
+def _row(folder: Folder) -> dict[str, Any]:
+    plan = folder.plan()
+    return {
+        "campaign": plan.name,
+        "testbed": plan.testbed["name"],
+        "what was run": plan.title,
+        "trials": len(plan.trials()),
+        "ended": time.strftime("%Y-%m-%d", time.gmtime(folder.notes()[-1]["at"])),
+    }

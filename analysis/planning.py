@@ -1,23 +1,37 @@
-"""How many minutes a campaign takes until it is decided, and how probable that is at each look."""
+"""From a campaign's and a testbed's names to a plan; how many minutes it takes until it is decided, and how probable that is at
+each look."""
 
 import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import mean
 
 import numpy as np
 
-from analysis import contrasts, derive, paths, store
+from analysis import (
+    contrasts,
+    derive,
+    nightly,
+    paths,
+    schema,
+    store,
+    what_if,
+)
+from analysis.descriptions import campaigns, networks, testbeds
+from analysis.descriptions.adaptation import for_testbed
+from analysis.descriptions.campaigns import for_preset
+from analysis.descriptions.resolution import resolve, with_blocks
 from analysis.statistics import design
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, PlannedFall
-from runners import renamed, scale
+from analysis.subjects.program import with_digest
+from runners import recording, renamed, scale
 from runners.journal import Folder
 from runners.plan import LEAST_BLOCKS, Plan, kind_of, planned_s
-from runners.record import FalloffError, Trial
+from runners.record import FalloffError, Trial, faulty, unknown_key
 from runners.tools import tool_named
 
 RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
@@ -26,6 +40,70 @@ CAMPAIGNS, SEED = 20_000, 20261122
 # Simulations whose falls are assumed; the first that has them is used.
 AT_THE_SAME_RATES = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"
 SIMULATED = paths.REFERENCE / "hpl_paper_simulated-smith"
+
+
+def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", blocks: int = 0) -> Plan:
+    """Resolve a campaign for a testbed, both by name. The default is the `testbed` that the
+    campaign names, else the emulated one.
+
+    `blocks` overrides the preset's stopping rule.
+    """
+    described = campaigns.read(campaign)
+    machine = testbeds.read(testbed or described.testbed)
+    machine = what_if.with_networks(machine, described.factors.get("interconnect", ()))
+    description = with_digest(for_testbed(for_preset(described, preset), machine))
+    plan = resolved(description, machine)
+    return with_blocks(plan, description, blocks) if blocks else plan
+
+
+def resolved(description: campaigns.Campaign, machine: testbeds.Testbed) -> Plan:
+    """A campaign as it is planned on a testbed; raises FalloffError for a factor that nothing sets."""
+    plan = resolve(description, machine, networks.between(machine.networks))
+    settings = schema.settings()
+    if strange := [factor for factor in plan.design["factors"] if factor not in settings]:
+        lines = [unknown_key("the factor ", factor, settings) for factor in strange]
+        raise faulty(f"campaign {description.name}", lines)
+    return plan
+
+
+def plan_nightly(testbed: str = "", minutes: float = nightly.MINUTES) -> list[Plan]:
+    """The campaigns of a night's session on all nodes of a testbed; raises FalloffError as `nightly.campaigns_of` does."""
+    machine = testbeds.read(testbed or nightly.TESTBED)
+    chosen = nightly.campaigns_of(machine, minutes)
+    return [resolved(for_testbed(campaign, machine), machine) for campaign in chosen]
+
+
+def plan_replay(
+    program: str,
+    nodes: Collection[int],
+    testbed: str = "smith",
+    asked: what_if.WhatIf = what_if.NOTHING,
+    slower: Mapping[str, float] | None = None,
+) -> Plan:
+    """The campaign `replay_examples` for one recorded program on these node counts; raises FalloffError if there is no recording.
+
+    It is replayed on the networks that are `asked` for, by default those that the campaign compares, as far as the testbed
+    describes them. `slower` says by network and nodes ("gige 8") how many times as long as recorded ranks compute.
+    """
+    described, machine = campaigns.read("replay_examples"), testbeds.read(testbed)
+    if not isinstance(machine, testbeds.SimulatedTestbed):
+        remedy = "only a simulation can replay: name smith"
+        raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
+    usual = [name for name in described.design.primary if name in machine.network]
+    usual = usual or [name for name in machine.network if name != what_if.IDEAL]
+    machine = what_if.with_ideal(machine)
+    levels = list(dict.fromkeys([*asked.names(machine, usual), what_if.IDEAL]))
+    machine = what_if.with_networks(machine, levels)
+    described = described.changed(
+        factors={"interconnect": levels, "nodes": sorted(nodes), "program": [program]},
+        settings={**described.settings, "recording": recording.digest(program)},
+        design=described.design.changed(primary=[], control=None, baseline_nodes=min(nodes)),
+    )
+    if slower:
+        by_point = {at: {"computing": factor} for at, factor in slower.items()}
+        described = described.changed(levels={"interconnect nodes": by_point})
+    chosen = for_testbed(for_preset(described, "full"), machine)
+    return resolve(chosen, machine, networks.between(machine.networks))
 
 
 def text(plan: Plan) -> str:

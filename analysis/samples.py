@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import campaign_folders, csv_tables, importing, points, store
+from analysis import csv_tables, points, store
 from analysis.derive import counted_in, slowed
+from analysis.evidence import verify
 from analysis.points import Point
 from analysis.schema import schema
 from analysis.statistics.design import PlannedFall
@@ -85,7 +86,7 @@ def read(source: Path, x: str, y: str, block: str, better: str) -> Sample:
     Raises FalloffError, with the reason, if there is nothing to compare.
     """
     if source.is_dir():
-        folder = campaign_folders.only(source)
+        folder = verify.only_folder(source)
         dataset = store.read(folder)
         return replace(of_dataset(dataset, str(folder)), digests=digests(dataset))
     if not source.exists():
@@ -107,7 +108,7 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
             None, [*dataset.reason.values.tolist(), "it may have no rate or time at all"]
         )
         raise FalloffError(f"{source} has no valid rate or time to compare: {next(reasons)}")
-    in_blocks = not is_imported or dataset.falloff.design.repeats == importing.BLOCKS
+    in_blocks = not is_imported or dataset.falloff.design.repeats == store.BLOCKS
     if not in_blocks:  # each result was a run of its own
         trials["block"] = trials.groupby("point").cumcount() + 1
     first = trials.drop_duplicates("point")

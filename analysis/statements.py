@@ -30,6 +30,7 @@ from analysis.statistics.judgement import (
     ACROSS,
     FALLS_OFF,
     FLAT,
+    IF_ALIKE,
     INSIDE,
     REFUSED,
     RISES,
@@ -42,7 +43,6 @@ from analysis.statistics.judgement import (
     judge_range,
     place,
 )
-from analysis.statistics.unordered import IF_ALIKE
 from analysis.wording import (
     TO,
     UNKNOWN,

@@ -21,6 +21,7 @@ from runners.journal import Folder, read_transcript, replacing
 from runners.record import FalloffError, Outcome, Result, Transcript, Unreadable, judge, mismatch
 from runners.tools import token_exchange, tool_named
 
+BLOCKS, UNORDERED = "blocks", "unordered"  # what runs of one imported point are
 # Units in files, as UDUNITS knows them: there "B" is the bel, and operations are numbers.
 CONVENTIONS = "CF-1.11"
 UDUNITS = {

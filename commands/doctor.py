@@ -29,28 +29,26 @@ TRIED = ("hpl_scaling", "hpl_paper_simulated")
 @switch("--rates", help="Measure one node's rates; print TOML for a simulated testbed.")
 def doctor(testbed, rates) -> int:
     """Check what is installed and what is missing, with the remedy."""
-    import experiment
-
     if rates:
         print_rates(testbed)
         return 0
     if testbed:
+        from analysis.descriptions import testbeds
         from runners import doctor as nodes_doctor
 
-        return nodes_doctor.report(experiment.read_testbed(testbed))
+        return nodes_doctor.report(testbeds.read(testbed).plain())
     return report_here()
 
 
 def report_here() -> int:
     """Print what this machine has and lacks; returns 1 if it lacks anything, else 0."""
-    import experiment
-    from analysis import notebooks
+    from analysis import notebooks, planning, running
     from runners import lock, session
 
     about = dict.fromkeys(map(notebooks.campaign_of, notebooks.of_experiments()))
-    plans = [experiment.plan_campaign(name) for name in about if name]
+    plans = [planning.plan_campaign(name) for name in about if name]
     testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
-    missing = dict.fromkeys(obstacle for plan in plans for obstacle in experiment.obstacles(plan))
+    missing = dict.fromkeys(obstacle for plan in plans for obstacle in running.obstacles(plan))
     for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
         with suppress(FalloffError):  # it is among the obstacles
             print(
@@ -61,10 +59,10 @@ def report_here() -> int:
             what = f"{machine['nodes']} nodes, {machine['kind']} on this machine"
             print(f"  here     testbed {name}: {what}")
     for plan in plans:
-        if plan.name in TRIED and not experiment.obstacles(plan):
+        if plan.name in TRIED and not running.obstacles(plan):
             what = f"a trial of {plan.name} on testbed {plan.testbed['name']}"
             try:
-                reason = experiment.tried(plan)
+                reason = running.tried(plan)
             except lock.LockBusy as other:
                 print(f"  unknown  {what}: {other}")
                 continue
@@ -94,12 +92,12 @@ def report_here() -> int:
 def print_rates(testbed: str | None) -> None:
     """Measure the rates of one node and print them as TOML for data/testbeds. Without a testbed the
     node is this machine."""
-    import experiment
+    from analysis.descriptions import testbeds
     from analysis.descriptions.networks import between
     from runners import lock, session
     from runners.tools import node_rates
 
-    machine = experiment.read_testbed(testbed) if testbed else {"kind": "this machine"}
+    machine = testbeds.read(testbed).plain() if testbed else {"kind": "this machine"}
     is_cluster = machine["kind"] == "cluster"  # all other testbeds run on this machine
     of = f"a node of {testbed}" if is_cluster else ""
     with lock.measuring(machine, "a node's rates", lambda line: print(line, file=sys.stderr)):

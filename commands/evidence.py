@@ -31,11 +31,11 @@ def trace(figure, transcript) -> None:
     SHA-256, command line and exit code.
     """
     import experiment
-    from analysis import notebooks
+    from analysis import notebooks, planning
     from analysis.evidence import chain
 
     notebook, drawn = notebooks.find_figure(figure, experiment.stored_datasets())
-    plans = {name: experiment.plan_campaign(name, preset="full") for name in drawn.campaigns}
+    plans = {name: planning.plan_campaign(name, preset="full") for name in drawn.campaigns}
     folders = {name: chain.folders(name, plan.testbed["name"]) for name, plan in plans.items()}
     if transcript:
         print(

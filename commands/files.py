@@ -181,7 +181,8 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.
     """
-    from analysis import campaign_folders, fit_answers, models, style
+    from analysis import fit_answers, models, style
+    from analysis.evidence import verify
 
     model, file = source
     if file.is_dir() or not file.suffix:
@@ -191,7 +192,7 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
             )
         import experiment
 
-        folder = campaign_folders.only(file) if file.is_dir() else file
+        folder = verify.only_folder(file) if file.is_dir() else file
         answer = fit_answers.of_campaign(*experiment.named([str(folder)]))
     elif not (x and y):
         raise FalloffError("name the columns of a CSV file by --x and --y")

@@ -99,14 +99,14 @@ def run(
     `falloff run nightly` is a short session for every night: suspects in part, tokens of one size and
     HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
     """
+    if listed:
+        print("\n".join(campaign_lines()))
+        return 0
     import experiment
-    from analysis import nightly, statements
+    from analysis import nightly, notebooks, planning, running, statements
     from analysis.quoting import as_written
     from analysis.what_if import NOTHING
 
-    if listed:
-        print("\n".join(experiment.listed()))
-        return 0
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
     if argv or program or asked != NOTHING:
@@ -118,7 +118,7 @@ def run(
     if campaign == nightly.SESSION:
         if planned or submit or repeats:
             raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")
-        plans = experiment.plan_nightly(testbed or "", minutes or nightly.MINUTES)
+        plans = planning.plan_nightly(testbed or "", minutes or nightly.MINUTES)
         made = [
             _run(plan, True, packed and packed.with_name(f"{packed.name}-{plan.name}"))
             for plan in plans
@@ -128,13 +128,11 @@ def run(
         return 0
     if minutes:
         raise FalloffError("only `nightly` takes --minutes: others have presets and --repeats")
-    plan = experiment.plan_campaign(campaign, testbed or "", preset, repeats or 0)
+    plan = planning.plan_campaign(campaign, testbed or "", preset, repeats or 0)
     if planned:
-        from analysis import planning
-
         print(planning.text(plan))
         return 0
-    number = experiment.submit_campaign(plan, fresh=fresh) if submit else ""
+    number = running.submit_campaign(plan, fresh=fresh) if submit else ""
     if number:
         print(
             f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over,"
@@ -145,7 +143,9 @@ def run(
     is_busy = (dataset.status == "busy").any()
     has_nothing = statements.gave_nothing(dataset)
     try:
-        print("\n".join(experiment.statements_of(campaign, dataset)))
+        experiment.require_reading(dataset)
+        others = experiment.stored_datasets()
+        print("\n".join(notebooks.statements_of(campaign, dataset, others)))
         if differing := dataset.falloff.differing_sessions:
             print(f"The campaign's sessions differ in {as_written(differing)}.")
         if is_busy:
@@ -161,13 +161,12 @@ def run(
 
 def _run(plan, fresh: bool, packed: Path | None):
     """Run a plan's missing trials and keep its dataset, which is returned."""
-    import experiment
-    from analysis import store
+    from analysis import running, store
     from commands.progress import shown
     from runners import manifest
 
     with shown() as listen:
-        folder = experiment.run_campaign(plan, fresh=fresh, listen=listen)
+        folder = running.run_campaign(plan, fresh=fresh, listen=listen)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
@@ -208,3 +207,19 @@ def status(campaign) -> None:
             f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
         )
     print("\n".join(texts))
+
+
+def campaign_lines() -> list[str]:
+    """A line for each campaign in data/campaigns: its name, its testbed, and its title."""
+    from analysis.descriptions import campaigns
+    from runners import executables
+
+    lines = []
+    for file in executables.described(paths.CAMPAIGNS, "*.toml"):
+        try:
+            campaign = campaigns.read(file.stem)
+            testbed, title = campaign.testbed, campaign.title
+        except FalloffError as error:  # the others are listed anyway
+            testbed, title = "?", str(error)
+        lines.append(f"{file.stem:16} {testbed:22} {title}")
+    return lines

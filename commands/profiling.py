@@ -6,8 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import experiment
-from analysis import exhibit, store
+from analysis import exhibit, planning, running, store
 from analysis.subjects import program
 from analysis.what_if import WhatIf
 from analysis.wording import number, percent, plain
@@ -105,7 +104,11 @@ def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:
         return 1, [f"no call of {argv[0]} was recorded: {UNSEEN}"]
     file = recording.keep(printed, name)
     recorded = recording.read(printed)
-    return 0, [*_recorded(recorded, recording.is_monitored(printed), file), _kept(name)]
+    ranks = ", ".join(map(str, recording.by_ranks(name)))
+    return 0, [
+        *_recorded(recorded, recording.is_monitored(printed), file),
+        f"`falloff profile --replay {name}` replays it; there are recordings of {ranks} ranks",
+    ]
 
 
 def _recorded(recorded: Recording, is_monitored: bool, file: Path) -> list[str]:
@@ -134,11 +137,6 @@ def _recorded(recorded: Recording, is_monitored: bool, file: Path) -> list[str]:
     return lines
 
 
-def _kept(name: str) -> str:
-    ranks = ", ".join(map(str, recording.by_ranks(name)))
-    return f"`falloff profile --replay {name}` replays it; there are recordings of {ranks} ranks"
-
-
 def replay_report(
     name: str,
     testbed: str,
@@ -157,13 +155,13 @@ def replay_report(
         of = recording.of(name, count_)  # raises now if the recording cannot be extrapolated
         size += recording.totals(of).recorded
         replay_actions.files(of)
-    plan = experiment.plan_replay(name, wanted, testbed, asked)
+    plan = planning.plan_replay(name, wanted, testbed, asked)
     print(
         f"{name}: {size} calls of {', '.join(map(str, wanted))} ranks, read in {time.monotonic() - began:.1f} s",
         flush=True,
     )
     with shown() as listen:
-        runs = store.read(experiment.run_campaign(plan, listen=listen))
+        runs = store.read(running.run_campaign(plan, listen=listen))
     times, names = program.times(runs), runs.falloff.names
     last = program.factors(times.mean("block")).isel(nodes=[-1])
     rows = [

@@ -185,13 +185,13 @@ def reproduce(archive, minutes, fresh) -> int:
     failed but some could not be judged, 3 nothing was judged because of a mistake.
     """
     import experiment
-    from analysis import reproducing, rerunning
+    from analysis import reproducing, rerunning, running
     from commands.progress import shown
 
     with shown() as listen:
-        run = partial(experiment.run_within, fresh=fresh, listen=listen)
+        run = partial(running.run_within, fresh=fresh, listen=listen)
         verdicts, file = rerunning.reproduce(
-            Path(archive), minutes, experiment.runnable, run, experiment.stored_datasets()
+            Path(archive), minutes, running.runnable, run, experiment.stored_datasets()
         )
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
     return reproducing.exit_code(verdicts)

@@ -60,13 +60,14 @@ def twin(campaigns, name, asked, out, fit_only, figure) -> None:
     or IMB and of HPL suffice.
     """
     import experiment
-    from analysis import campaign_folders, style
+    from analysis import running, style
+    from analysis.evidence import verify
     from analysis.subjects import twin_prediction
     from analysis.subjects.twin import fit, text
     from commands.progress import shown
 
     datasets = experiment.named(
-        [folder for campaign in campaigns for folder in campaign_folders.measured(campaign)]
+        [folder for campaign in campaigns for folder in verify.measured_folders(campaign)]
     )
     fitted = fit(datasets)
     for network, reason in fitted.refused.items():
@@ -77,13 +78,13 @@ def twin(campaigns, name, asked, out, fit_only, figure) -> None:
     except FalloffError:
         if not fit_only:
             raise
-    file = experiment.write_twin(name, fitted, datasets, points)
+    file = running.write_twin(name, fitted, datasets, points)
     print(text(fitted).replace("\u00a0", " "))
     print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
     if fit_only:
         return
     with shown() as listen:
-        runs = experiment.simulate_twin(name, points, asked, out, listen=listen)
+        runs = running.simulate_twin(name, points, asked, out, listen=listen)
     study = twin_prediction.predict(fitted, points, *runs)
     print(twin_prediction.text(study))
     figure.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 from analysis.descriptions.switch_designs import CROSSBAR
 from runners.two_level import from_table
 
@@ -27,7 +27,7 @@ def flow_campaign(noise=0.0, seed=1, preset="full", failed=(), slowdown=slowdown
     `noise`, on the log scale, is of the runs on other networks than the crossbar, in the random permutation. `failed`
     holds (interconnect, pattern, placement, nodes) of trials without a reading.
     """
-    plan = experiment.plan_campaign("oversubscription", preset=preset)
+    plan = planning.plan_campaign("oversubscription", preset=preset)
     chance = np.random.default_rng(seed)
 
     def readings(point, block):
@@ -46,7 +46,7 @@ def flow_campaign(noise=0.0, seed=1, preset="full", failed=(), slowdown=slowdown
 
 def hpl_campaign(preset="full", communication=COMMUNICATION):
     """HPL of which a part `communication` is slowed down as a permutation is, in order half as much."""
-    plan = experiment.plan_campaign("oversubscription_hpl", preset=preset)
+    plan = planning.plan_campaign("oversubscription_hpl", preset=preset)
 
     def readings(point, block):
         network, placement = plan.testbed["network"][point["interconnect"]], point["placement"]

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 from analysis.capacity import limits, way
 from analysis.wire import wire_limit
 from runners.tools import fanout
@@ -24,7 +24,7 @@ def long_path_campaign(
 
     `slow` is (probability, factor) of a slow state; it concerns whole trials. `campaign` may be long_path_repeats too.
     """
-    plan = experiment.plan_campaign(campaign, "paths", preset, blocks)
+    plan = planning.plan_campaign(campaign, "paths", preset, blocks)
     random = np.random.default_rng(seed)
     effects = np.exp(random.normal(0, block_effect, blocks + 1))
 
@@ -48,7 +48,7 @@ def fan_out_campaign(blocks=8, capacities=None, noise=0.01, seed=1, preset="full
     `cpu` [bit/s] is of the shared node; `stream` of each stream of a flow. Flows share evenly; `noise` is of a
     trial, and of each flow in it, on the log scale.
     """
-    plan = experiment.plan_campaign("fan_out", "paths", preset, blocks)
+    plan = planning.plan_campaign("fan_out", "paths", preset, blocks)
     random, capacities = np.random.default_rng(seed), capacities or {}
 
     def readings(point, block):

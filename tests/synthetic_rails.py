@@ -3,7 +3,7 @@
 import numpy as np
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 from analysis.wire import wire_limit
 
 # Gain over one link by way and nodes; links that so many connections fill.
@@ -28,7 +28,7 @@ def hpl_campaign(blocks=8, gains=GAINS, noise=0.01, block_effect=0.03, seed=3, p
 
     `noise` and `block_effect` are on the log scale.
     """
-    plan = experiment.plan_campaign("link_bonding_hpl", "two_links", preset, blocks)
+    plan = planning.plan_campaign("link_bonding_hpl", "two_links", preset, blocks)
     random = np.random.default_rng(seed)
     effects = np.exp(random.normal(0, block_effect, blocks + 1))
 
@@ -42,7 +42,7 @@ def hpl_campaign(blocks=8, gains=GAINS, noise=0.01, block_effect=0.03, seed=3, p
 
 def micro_campaign(blocks=6, links=LINKS, noise=0.005, seed=1, preset="full"):
     """TCP between two nodes with a goodput of so many links by way and connections."""
-    plan = experiment.plan_campaign("link_bonding_tcp", "rails", preset, blocks)
+    plan = planning.plan_campaign("link_bonding_tcp", "rails", preset, blocks)
     random = np.random.default_rng(seed)
     link = plan.interconnects["gige"]
 

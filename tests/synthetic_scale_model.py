@@ -3,7 +3,7 @@
 import numpy as np
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 from runners.tools.hpl import operations
 
 SHARES = {"gige": 0.76, "10gige": 0.91, "unshaped": 0.93, "ideal": 0.95}
@@ -15,7 +15,7 @@ def run(campaign, share, blocks=3, noise=0.0, preset="full", failed=(), seed=1):
     `noise` is the log-scale standard deviation of a run. Blocks from the plan's end on are left out, points in
     `failed`, (block, interconnect, nodes), have no reading.
     """
-    plan, random = experiment.plan_campaign(campaign, preset=preset), np.random.default_rng(seed)
+    plan, random = planning.plan_campaign(campaign, preset=preset), np.random.default_rng(seed)
     kind, node = plan.testbed["kind"], plan.testbed.get("node")
 
     def of_hpl(point, block):

@@ -3,7 +3,7 @@
 import numpy as np
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 from analysis.wire import packet_limit, tcp_payload, wire_limit, wire_limit_both_ways
 
 PER_BYTE = {"local": 0.1e-9, "remote": 0.2e-9}  # s/B
@@ -44,7 +44,7 @@ def frame_size_limit(blocks=2, limit=8982, varying=False):
             for name, value in {**sizes, "fault": fault}.items()
         }
 
-    return of_plan(experiment.plan_campaign("frame_size_limit", "paths", "full", blocks), readings)
+    return of_plan(planning.plan_campaign("frame_size_limit", "paths", "full", blocks), readings)
 
 
 def frame_size_rate(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
@@ -66,12 +66,12 @@ def frame_size_rate(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
             "bytes_received": _nodes(0, frames * (1 - gone)),
         }
 
-    return of_plan(experiment.plan_campaign("frame_size_rate", "paths", "full", blocks), readings)
+    return of_plan(planning.plan_campaign("frame_size_rate", "paths", "full", blocks), readings)
 
 
 def _tcp(name, blocks, share, unattributed, noise=0.0, seed=1, step=1.0):
     plan, chance = (
-        experiment.plan_campaign(name, "paths", "full", blocks),
+        planning.plan_campaign(name, "paths", "full", blocks),
         np.random.default_rng(seed),
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from wired import build, needs_network, run, text
 
-import experiment
+from analysis import planning
 from runners.record import Command, FalloffError, Trial, mismatch
 from runners.testbeds import buffered, netns, programs
 from runners.testbeds.emulated import open_testbed
@@ -193,7 +193,7 @@ def _checksum(header: bytes) -> int:
     return ~total & 0xFFFF
 
 
-PLAN = experiment.plan_campaign("incast")
+PLAN = planning.plan_campaign("incast")
 POINT = {
     **{
         "interconnect": "gige",

@@ -5,8 +5,7 @@ from functools import cache
 import pytest
 from marks import the_rest_is_long
 
-import experiment
-from analysis import paths
+from analysis import paths, planning
 from analysis.descriptions import campaigns
 from analysis.statistics import design
 from runners.plan import WITHOUT_MESSAGES
@@ -29,7 +28,7 @@ HPL = [
 @cache
 def plan_of(name, preset="full"):
     """A campaign on the testbed that it is for."""
-    return experiment.plan_campaign(name, preset=preset)
+    return planning.plan_campaign(name, preset=preset)
 
 
 def points(name):

@@ -16,8 +16,7 @@ import pytest
 from command_line import ROOT, run
 
 import commands
-import experiment
-from analysis import exhibit, models, paths, statements, store
+from analysis import exhibit, models, notebooks, paths, planning, running, statements, store
 from analysis.quoting import as_written
 from commands.doctor import TRIED
 from commands.grammar import repeated
@@ -283,7 +282,7 @@ def test_tab_completes(tmp_path):
 def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
     """Those that the campaign was planned for, or why there is none; the data are kept in any case."""
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
-    monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
+    monkeypatch.setattr(running, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
     done = run("run", name.partition("-")[0])
     assert done.returncode == 0 and (tmp_path / f"{name}.nc").exists()
     last = done.stdout.partition("Dataset: ")[2].splitlines()[1]
@@ -297,8 +296,8 @@ def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
 def test_a_run_says_in_what_its_sessions_differ(name, is_differing, monkeypatch, tmp_path):
     """Once, and once in the table of what the campaign varies, which stands in the report; a simulation depends on none."""
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
-    monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
-    monkeypatch.setattr(experiment, "statements_of", lambda *_: [])
+    monkeypatch.setattr(running, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
+    monkeypatch.setattr(notebooks, "statements_of", lambda *_: [])
     done = run("run", name.partition("-")[0])
     dataset = store.read(paths.REFERENCE / name)
     wanted = "commit f215b04 with changes, then 6ebd5d7 with changes"
@@ -310,7 +309,7 @@ def test_a_run_without_a_reading_says_how_to_try_again(monkeypatch, tmp_path):
     """Its trials are finished, so that the same command alone would not run them again."""
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
     folder = paths.REFERENCE / "hpl_paper_emulated-fortinet_model"
-    monkeypatch.setattr(experiment, "run_campaign", lambda plan, **_: folder)
+    monkeypatch.setattr(running, "run_campaign", lambda plan, **_: folder)
     monkeypatch.setattr(statements, "gave_nothing", lambda _: True)
     done = run("run", "hpl_paper_emulated")
     assert done.returncode == 1 and "--fresh" in done.stdout.splitlines()[-1]
@@ -322,7 +321,7 @@ def test_doctor_tells_what_is_here():
     assert all(tool in done.stdout for tool in ("xhpl", "iperf3", "ping"))
     assert (done.returncode == 0) == ("MISSING" not in done.stdout)
     for name in TRIED:
-        assert experiment.obstacles(experiment.plan_campaign(name)) or re.search(
+        assert running.obstacles(planning.plan_campaign(name)) or re.search(
             f"a trial of {name} on testbed \\w+ gives a result", done.stdout
         ), re.findall(".* a trial of .*", done.stdout)
 
@@ -333,11 +332,11 @@ def test_doctor_tells_what_is_here():
 )
 def test_a_trial_that_cannot_end_well_says_why(name, program):
     """A tool that is there and does not work is found out by running it; that it works here, the test above shows."""
-    plan = experiment.plan_campaign(name)
-    if experiment.obstacles(plan):
+    plan = planning.plan_campaign(name)
+    if running.obstacles(plan):
         pytest.skip("it cannot run here")
     broken = {**plan.testbed.get("tools", {}), program: "/bin/false"}
-    assert experiment.tried(replace(plan, testbed={**plan.testbed, "tools": broken}))
+    assert running.tried(replace(plan, testbed={**plan.testbed, "tools": broken}))
 
 
 @pytest.mark.more

@@ -5,12 +5,12 @@ import pytest
 from executed import executed, words
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 
 
 def planted_victims(slow):
     """Operations of 1 ms at the median and 2 ms at the 99th percentile, `slow` times as long on links that are flooded."""
-    plan = experiment.plan_campaign("congestion", "", "full", 4)
+    plan = planning.plan_campaign("congestion", "", "full", 4)
     random = np.random.default_rng(7)
 
     def readings(point, block):

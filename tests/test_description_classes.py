@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import experiment
-from analysis import paths, schema
+from analysis import paths, planning, schema
 from analysis.claims import ledger
 from analysis.descriptions import (
     campaigns,
@@ -243,6 +242,6 @@ def test_what_travels_reads_no_descriptions():
 
 def test_the_plan_of_a_reference_is_planned_again():
     """From its description of today, to the last trial: what is stored continues."""
-    plan = experiment.plan_campaign("hpl_scaling", preset="full")
+    plan = planning.plan_campaign("hpl_scaling", preset="full")
     stored = json.loads((paths.REFERENCE / "hpl_scaling-fortinet_model/trials.json").read_text())
     assert plan.digest == stored["digest"]

@@ -9,8 +9,7 @@ from command_line import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-import experiment
-from analysis import paths
+from analysis import paths, planning
 from analysis.descriptions import testbeds, toml_tables
 from analysis.descriptions.testbeds import Cluster, Peak
 
@@ -165,8 +164,8 @@ def changed(*keys, to):
 @pytest.mark.parametrize("name", ["example_ssh", "example_slurm"])
 def test_the_examples_are_without_fault(name):
     """Copied and edited, they are where a user begins, and the campaign of the README resolves for them."""
-    assert experiment.read_testbed(name)["kind"] == "cluster"
-    plan = experiment.plan_campaign("hpl_scaling", name)
+    assert testbeds.read(name).plain()["kind"] == "cluster"
+    plan = planning.plan_campaign("hpl_scaling", name)
     assert {trial.point["interconnect"] for trial in plan.trials()} <= set(
         plan.testbed["interconnects"]
     )

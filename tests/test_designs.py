@@ -9,8 +9,7 @@ import tomllib
 import pytest
 from command_line import run
 
-import experiment
-from analysis import designs, paths
+from analysis import designs, paths, planning
 from analysis.descriptions import switch_designs
 from runners import two_level
 from runners.record import FalloffError
@@ -123,8 +122,8 @@ def test_the_text_has_every_design_and_every_assumption():
 
 def test_a_campaign_is_over_designs_and_prices_do_not_make_it_another(monkeypatch):
     """Designs are levels of `interconnect`, called as the file says; a new price leaves finished trials valid."""
-    plan = experiment.plan_campaign("oversubscription", "nemo", "full")
+    plan = planning.plan_campaign("oversubscription", "nemo", "full")
     assert plan.interconnects["cisco_2to1"]["short"] == "6509E, 2:1"
     dearer = switch_designs.checked(changed(cores__cisco_6509e__price=number(1e6, "USD")))
     monkeypatch.setattr(switch_designs, "read", lambda file: dearer)
-    assert experiment.plan_campaign("oversubscription", "nemo", "full").digest == plan.digest
+    assert planning.plan_campaign("oversubscription", "nemo", "full").digest == plan.digest

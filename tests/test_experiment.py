@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 import experiment
-from analysis import paths
+from analysis import paths, planning, running
+from analysis.descriptions import testbeds
+from runners import provenance
 from runners.journal import Folder
 from runners.record import FalloffError
 
@@ -50,7 +52,7 @@ def test_a_testbed_that_extends_itself_is_refused(tmp_path, monkeypatch, extends
     (tmp_path / "a.toml").write_text(f'name = "a"\nextends = {extends}\n')
     (tmp_path / "b.toml").write_text('name = "b"\nextends = "a"\n')
     with pytest.raises(FalloffError, match=answer):
-        experiment.read_testbed("a")
+        testbeds.read("a").plain()
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def read(tmp_path, monkeypatch):
         ran.append((plan.name, plan.testbed["name"], len(plan.blocks)))
         return paths.REFERENCE / "hpl_messages-scale_model"
 
-    monkeypatch.setattr(experiment, "run_campaign", run_campaign)
+    monkeypatch.setattr(running, "run_campaign", run_campaign)
 
     def of(**changes):
         given = {
@@ -160,7 +162,7 @@ def test_a_damaged_campaign_hides_no_other(read, tmp_path):
 
 def test_without_the_tools_the_remedy_is_named(tmp_path, monkeypatch):
     """Where nothing can be run: what is missing, and what would bring it."""
-    monkeypatch.setattr(experiment, "folder_of", lambda plan, out: Folder(tmp_path / "campaign"))
+    monkeypatch.setattr(running, "folder_of", lambda plan, out=None: Folder(tmp_path / "campaign"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FalloffError, match="apt-get|root"):
         experiment.run_today(experiment.Parameters("quick", "", 0, str(tmp_path)), "hpl_scaling")
@@ -171,28 +173,28 @@ def test_broken_toml_is_named(tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text("name = \n")
     monkeypatch.setattr(paths, "CAMPAIGNS", tmp_path)
     with pytest.raises(FalloffError, match=r"mine\.toml is not valid TOML.*line 1"):
-        experiment.plan_campaign("mine")
+        planning.plan_campaign("mine")
 
 
 def test_fresh_moves_the_old_trials_aside(tmp_path, monkeypatch):
     """`--fresh` loses nothing: the earlier folder is still there under another name."""
-    plan = experiment.plan_campaign("hpl_scaling")
-    folder = experiment.folder_of(plan, tmp_path)
+    plan = planning.plan_campaign("hpl_scaling")
+    folder = running.folder_of(plan, tmp_path)
     folder.create_or_check(plan)
     (folder.path / "transcripts" / "precious.json").write_text("{}")
-    monkeypatch.setattr(experiment, "obstacles", lambda plan: ["not today"])
+    monkeypatch.setattr(running, "obstacles", lambda plan: ["not today"])
     with pytest.raises(FalloffError, match="not today"):
-        experiment.run_campaign(plan, tmp_path, fresh=True)
+        running.run_campaign(plan, tmp_path, fresh=True)
     (kept,) = tmp_path.rglob("precious.json")
     assert kept.parent.parent != folder.path
 
 
 def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
     """Emulated nodes share one memory: the paper's matrices are refused there, and simulated anywhere."""
-    monkeypatch.setattr(experiment.provenance, "memory_bytes", lambda: 24 * 10**9)
+    monkeypatch.setattr(provenance, "memory_bytes", lambda: 24 * 10**9)
 
     def refusals(*names):
-        lines = experiment.obstacles(experiment.plan_campaign(*names))
+        lines = running.obstacles(planning.plan_campaign(*names))
         return [line for line in lines if "115 GB" in line and "--testbed smith" in line]
 
     assert refusals("hpl_paper_simulated", "emulated") and not refusals(
@@ -203,7 +205,7 @@ def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
 
 def test_the_reference_is_complete():
     """Every trial of its blocks is there, run as the campaign file now says, to the end that it plans."""
-    plan = experiment.plan_campaign("hpl_scaling", preset="full")
+    plan = planning.plan_campaign("hpl_scaling", preset="full")
     folder = Folder(paths.REFERENCE / f"hpl_scaling-{plan.testbed['name']}")
     assert folder.plan().digest == plan.digest and folder.stopped_by() in ("blocks", "decided")
     dataset = experiment.stored("hpl_scaling")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-import experiment
+from analysis.descriptions import testbeds
 from runners.record import FalloffError, Trial, judge
 from runners.testbeds import simulated
 from runners.tools import flows
@@ -20,7 +20,7 @@ NODE = {"bandwidth": {"value": RATE}, "latency": {"value": LATENCY}}
 FREE = TwoLevel(12, RATE, 2, 2, RATE, 2, math.inf, math.inf, LATENCY)
 
 needs_simgrid = pytest.mark.skipif(
-    bool(simulated.unavailable(experiment.read_testbed("nemo"))),
+    bool(simulated.unavailable(testbeds.read("nemo").plain())),
     reason="SimGrid is not here: python3-simgrid",
 )
 
@@ -29,7 +29,7 @@ def run(network=None, lines="", **point):
     """The readings by name of one simulation on a crossbar, or on a two-level network; of these lines of flows
     instead of the point's if there are any."""
     described = {**NODE, **({"tree": vars(network)} if network else {})}
-    machine = {**experiment.read_testbed("nemo"), "network": {"under_test": described}}
+    machine = {**testbeds.read("nemo").plain(), "network": {"under_test": described}}
     trial = Trial("t", "point", "flows", 1, 1, {**POINT, **point})
     commands = flows.commands(trial.point)
     if lines:

@@ -5,14 +5,14 @@ import random
 import pytest
 import users
 
-import experiment
+from analysis.descriptions import testbeds
 from analysis.descriptions.networks import network_paths
 from runners.probes import frame_limit as probe
 from runners.record import InvalidRun, Trial, judge
 from runners.testbeds import emulated
 from runners.tools import frame_limit
 
-DESCRIPTION = experiment.read_testbed("paths")
+DESCRIPTION = testbeds.read("paths").plain()
 lacking = users.lacking(DESCRIPTION)
 HEAD = "frame_limit: 10.9.0.1 to 10.9.0.2, payloads from {} to {} B, 10 requests a batch, interface MTU 9000 B"
 

@@ -10,8 +10,7 @@ import shutil
 
 import pytest
 
-import experiment
-from analysis import paths
+from analysis import paths, planning
 from runners.campaign import commands_of
 from runners.record import FalloffError
 
@@ -77,7 +76,7 @@ def test_a_damaged_description_is_refused_in_words(kind, tmp_path, monkeypatch):
         mine.write_bytes(content)
         campaign, testbed = ("mine", "") if kind == "CAMPAIGNS" else ("hpl_size", "mine")
         try:
-            commands_of(experiment.plan_campaign(campaign, testbed))
+            commands_of(planning.plan_campaign(campaign, testbed))
         except FalloffError as error:
             assert str(error)
         except Exception as error:

@@ -8,7 +8,7 @@ import pytest
 from executed import executed, stated, words
 from synthetic_scale_model import run
 
-import experiment
+from analysis.descriptions import testbeds
 from analysis.models import find
 
 # s and s/B: the scale model's messages, and its links' payload at its described rates.
@@ -18,7 +18,7 @@ PLANTED = {
     "unshaped": {"alpha": 6e-5, "beta": 1e-9},
     "ideal": {"alpha": 1e-9, "beta": 1e-12},
 }
-NODE = experiment.read_testbed("fortinet_model")["node"]["flop_s"]
+NODE = testbeds.read("fortinet_model").plain()["node"]["flop_s"]
 
 
 def share(point):

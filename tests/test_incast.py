@@ -7,7 +7,7 @@ from executed import answers, executed, stated, words
 from shown import failed
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 from analysis.subjects.incast import collapses_at, growth_with_buffer, mean_collapse
 from analysis.wire import wire_limit
 
@@ -17,7 +17,7 @@ SENDERS = [1, 2, 4, 8, 16, 32]
 def planted_incast(per_kib=1 / 8, power=1.0, noise=0.01, short=0.95):
     """Goodput falls from 0.95 of the link to 0.1 around a (buffer / KiB)^power senders with timeouts of 200 ms, and is
     `short` with those of 1 ms."""
-    plan = experiment.plan_campaign("incast", "", "full", 4)
+    plan = planning.plan_campaign("incast", "", "full", 4)
     random = np.random.default_rng(5)
 
     def readings(point, block):
@@ -71,7 +71,7 @@ def test_a_short_timeout_that_does_not_help_is_told(short, answer):
 @pytest.mark.parametrize(("later", "answer"), [(1.0, "the same"), (1.6, "no")])
 def test_another_scale_of_time_is_compared(later, answer):
     """It collapses `later` where time is 20 instead of 10 times slower; with short timeouts it fills the link at both."""
-    plan = experiment.plan_campaign("incast_dilation", "", "full", 3)
+    plan = planning.plan_campaign("incast_dilation", "", "full", 3)
     random = np.random.default_rng(6)
 
     def readings(point, block):

@@ -16,7 +16,7 @@ from analysis.statistics.intervals import (
     ratio_of_means,
     ratios,
 )
-from analysis.statistics.repeats import judge_repeats, variation_interval
+from analysis.subjects.long_path import judge_repeats, variation_interval
 
 NAN = math.nan
 

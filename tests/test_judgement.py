@@ -22,9 +22,9 @@ from analysis.statistics.judgement import (
     in_sequence,
     judge,
     judge_control,
+    judge_unordered,
     within_campaign,
 )
-from analysis.statistics.unordered import judge_unordered
 
 MARGIN = 0.05
 LIMIT = -math.log(1 - MARGIN)

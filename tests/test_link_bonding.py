@@ -8,7 +8,7 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 
-import experiment
+from analysis import planning
 from runners.record import FalloffError
 from runners.tools import hpl
 
@@ -130,7 +130,7 @@ def test_lost_trials_leave_statements_without_numbers():
 @pytest.mark.parametrize("preset", ["quick", "full", "bonding"])
 def test_the_campaign_is_a_whole_design(preset):
     """The baseline and the fewest nodes are run, grids hold all processes, and a node has the same work with two."""
-    plan = experiment.plan_campaign("link_bonding_hpl", preset=preset)
+    plan = planning.plan_campaign("link_bonding_hpl", preset=preset)
     factors = plan.design["factors"]
     assert plan.design["baseline"] in factors["aggregation"]
     assert plan.design["fewest_nodes"] in factors["nodes"] and plan.testbed["rails"] == 2
@@ -146,4 +146,4 @@ def test_the_campaign_is_a_whole_design(preset):
 def test_two_links_are_refused_on_a_testbed_of_one(testbed):
     """It may not run the campaign as if nothing were asked."""
     with pytest.raises(FalloffError, match="needs two links a node"):
-        experiment.plan_campaign("link_bonding_hpl", testbed)
+        planning.plan_campaign("link_bonding_hpl", testbed)

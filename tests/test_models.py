@@ -8,8 +8,7 @@ from curves import TRUTHS, noisy, x_of
 from scipy import stats
 
 from analysis.fitting.block_fit import fit_blocks
-from analysis.fitting.breakpoint import bracket
-from analysis.fitting.fit import fit
+from analysis.fitting.fit import bracket, fit
 from analysis.models import bandwidth_delay, find, names, segmented
 from analysis.wire import wire_limit
 from runners.record import FalloffError

@@ -14,7 +14,7 @@ import pytest
 from undisturbed import within
 from wired import EMULATED, INTERCONNECTS, ON_PATHS, RATE, ROOT, build, needs_network, run, text
 
-import experiment
+from analysis import planning, running
 from runners.record import Command, FalloffError, mismatch
 from runners.testbeds import lease, netns, network
 from runners.testbeds.emulated import open_testbed
@@ -299,9 +299,7 @@ def test_a_campaign_on_paths_says_what_is_missing(tmp_path, monkeypatch):
     """The one line among its obstacles, which doctor prints, too; a campaign without delay lines lacks nothing."""
     monkeypatch.setattr(network, "TUN", str(tmp_path / "tun"))
     lacking = {
-        name: [
-            line for line in experiment.obstacles(experiment.plan_campaign(name)) if "tun" in line
-        ]
+        name: [line for line in running.obstacles(planning.plan_campaign(name)) if "tun" in line]
         for name in ("long_path", "hpl_scaling")
     }
     assert len(lacking["long_path"]) == 1 and not lacking["hpl_scaling"]

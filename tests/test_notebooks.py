@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-import experiment
 import reporting
 from analysis import document, notebooks, paths, style, summary
 from analysis.claims import ledger
+from analysis.descriptions import testbeds
 from analysis.statements import ANSWERS
 from analysis.statistics import calibration
 from runners.testbeds import simulated
@@ -25,7 +25,7 @@ SCALING = paths.NOTEBOOKS / "40_hpl_scaling.ipynb"
 MOST_PAGES = {"falloff": 9, "supplement": 30}
 NUMBER = re.compile(r"(-?\d+\.\d+)")
 MARKUP = r".{0,40}(?:\{[.#][\w:]|\]\(|\s#+ [A-Z]|\|:?--|:::|\[@).{0,40}"
-lacking = simulated.unavailable(experiment.read_testbed("smith"))
+lacking = simulated.unavailable(testbeds.read("smith").plain())
 
 
 @pytest.fixture(scope="module")

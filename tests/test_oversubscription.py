@@ -10,12 +10,12 @@ from executed import executed, words
 from scipy import stats
 from synthetic_oversubscription import COMMUNICATION, flow_campaign, hpl_campaign, slowdown
 
-import experiment
 from analysis import paths
+from analysis.descriptions import testbeds
 from analysis.descriptions.switch_designs import CROSSBAR
 from runners.record import FalloffError
 
-NETWORKS = experiment.read_testbed("nemo")["network"]
+NETWORKS = testbeds.read("nemo").plain()["network"]
 NODES = 480  # of the cluster
 PLACEMENTS = ("in_order", "shuffled")
 HPL = "hpl"

@@ -12,7 +12,8 @@ from undisturbed import within
 from wired import EMULATED, ROOT, needs_network, text
 from wired import run as on_network
 
-import experiment
+from analysis import planning
+from analysis.descriptions import testbeds
 from runners import executables, pace
 from runners.pace import KEPT
 from runners.record import Command, Execution, judge, mismatch
@@ -214,7 +215,7 @@ def test_a_daemon_takes_the_share_that_is_asked_for(program):
     assert 0.35 * 0.5 < paused("1") < 0.65 * 0.5  # 500 pauses expected, with a Poisson sd of 22
 
 
-SCALE_MODEL = experiment.read_testbed("scale_model")
+SCALE_MODEL = testbeds.read("scale_model").plain()
 
 
 @needs_network
@@ -222,7 +223,7 @@ SCALE_MODEL = experiment.read_testbed("scale_model")
 def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
     """Two loops that take all that they get: where ranks cannot go before them the trial is host-bound, never a rate
     that is off."""
-    plan = experiment.plan_campaign("hpl_scaling", preset="quick")
+    plan = planning.plan_campaign("hpl_scaling", preset="quick")
     (first, *_) = (t.point for t in plan.trials() if t.role == "point" and t.point["nodes"] == 2)
     point = {**first, "interconnect": "10gige", "N": 600}
 

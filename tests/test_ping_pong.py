@@ -6,12 +6,12 @@ import xarray as xr
 from executed import executed
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 
 
 def run(slope=1.0, added=40e-6, blocks=5, noise=2e-6):
     """The notebook on messages that take `slope` times their path's delay and `added` seconds."""
-    plan = experiment.plan_campaign("ping_pong", "paths", "full", blocks)
+    plan = planning.plan_campaign("ping_pong", "paths", "full", blocks)
     random = np.random.default_rng(1)
 
     def readings(point, _):

@@ -15,7 +15,8 @@ from undisturbed import alone
 from wired import needs_network, run
 
 import experiment
-from analysis.descriptions import campaigns
+from analysis import paths, planning
+from analysis.descriptions import campaigns, testbeds
 from analysis.subjects import program
 from analysis.what_if import WhatIf
 from runners import executables, payload, recording, replay_actions
@@ -46,7 +47,7 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
         "nodes": [2, 4, 5],
         "program": ["mine"],
     }
-    plan = experiment.plan_campaign(name, preset="quick")
+    plan = planning.plan_campaign(name, preset="quick")
     (command,) = program_tool.commands(plan.trials()[-1].point)
     start = ["env", "-C", str(home / "there"), str(home / "there" / "my program"), 'it"s', "\u00e4"]
     assert list(command.argv) == start and not command.files
@@ -60,7 +61,7 @@ def test_an_own_program_runs_on_the_networks_that_are_asked_for(home):
     """Twice the rate and half the latency as networks of their own; what the testbed does not describe is refused unwritten."""
     asked = WhatIf(["gige"], twice="bandwidth", half="latency")
     name = program.described([*LAUNCH, "a"], "mine", home, asked)
-    networks = experiment.plan_campaign(name).interconnects
+    networks = planning.plan_campaign(name).interconnects
     assert set(networks) == {"gige", "gige_twice_bandwidth", "gige_half_latency", "unshaped"}
     gige, fast, early = (
         [networks[key][of] for of in ("rate_bit_s", "latency_s")] for key in [*networks][:3]
@@ -69,7 +70,7 @@ def test_an_own_program_runs_on_the_networks_that_are_asked_for(home):
     with pytest.raises(FalloffError, match="network of this testbed '25gige'"):
         program.described([*LAUNCH, "a"], "other", home, WhatIf(["25gige"]))
     with pytest.raises(FalloffError, match="cannot have .*twice the bandwidth"):
-        experiment.plan_campaign(
+        planning.plan_campaign(
             program.described([*LAUNCH, "a"], "third", home, WhatIf(["unshaped"], "bandwidth"))
         )
     with pytest.raises(FalloffError, match="its networks are as they are"):
@@ -147,7 +148,7 @@ def test_several_programs_are_compared_with_their_replays():
         return {**computed, "replay_time": time}
 
     datasets = {
-        name: of_plan(experiment.plan_campaign(name, "", "full", blocks), readings)
+        name: of_plan(planning.plan_campaign(name, "", "full", blocks), readings)
         for name, blocks, readings in (
             ("program_others_emulated", 3, ran),
             ("program_others_hpcc", 2, ran),
@@ -201,7 +202,7 @@ def test_inputs_that_cannot_be_copied_are_refused(tmp_path, monkeypatch, inputs,
         program_tool.commands({"command": "./a.out", "inputs": inputs, "nodes": 2, "timeout_s": 1})
 
 
-TESTBED = experiment.read_testbed("program_model")
+TESTBED = testbeds.read("program_model").plain()
 # s and B on GigE, whose payload is 110 MB/s: as long again. Longer than a rank may compute in real time at once.
 COMPUTED, BYTES, TIMES = 10e-3, 1_100_000, 4
 
@@ -209,7 +210,7 @@ COMPUTED, BYTES, TIMES = 10e-3, 1_100_000, 4
 def emulate(point, slow=None):
     """The outcome of a trial on two paced nodes, and what the program printed."""
     users.require("pace_program.so")
-    plan = experiment.plan_campaign("program")
+    plan = planning.plan_campaign("program")
     description = {**TESTBED, "nodes": 2, "slow": slow or {}}
     point = {"interconnect": "gige", "nodes": 2, "timeout_s": 120, **point}
     with emulated.open_testbed(description, plan.interconnects) as testbed:
@@ -244,8 +245,8 @@ def test_large_messages_both_ways_share_a_connection_with_their_acknowledgements
     without waiting for its receiver. The replay knows no such wait, docs/profile.md says."""
     made = tmp_path / "exchanges"
     subprocess.run(["mpicc", "-O1", str(HERE / "exchanges.c"), "-o", str(made)], check=True)
-    plan = experiment.plan_campaign("hpl_scaling", testbed="emulated")
-    description, took = {**experiment.read_testbed("emulated"), "nodes": 2}, {}
+    plan = planning.plan_campaign("hpl_scaling", testbed="emulated")
+    description, took = {**testbeds.read("emulated").plain(), "nodes": 2}, {}
     with emulated.open_testbed(description, plan.interconnects) as testbed:
         for eager in (65536, 4194304):
             limits = (
@@ -267,7 +268,7 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
     """Debian's own, on two ranks: it sends what the shipped recording says, its energies are those of its own run, and in
     slow motion it takes as long as its replay."""
     library = executables.find("record.so", {})
-    folder = experiment.paths.DATA / "programs" / "lammps"
+    folder = paths.DATA / "programs" / "lammps"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     shutil.copy(folder / "in.melt", tmp_path)
@@ -284,7 +285,7 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
     assert energies(printed) == energies(alone_)
     mean = sum(call.seconds for calls in found for call in calls) / 2
     command = replay_actions.files(found)
-    smith = experiment.read_testbed("smith")
+    smith = testbeds.read("smith").plain()
     with simulated.open_testbed(smith, {"gige": {}, "10gige": {}, "unshaped": {}}) as bed:
         argv = ("replay", "lammps", repr(values["computing_mean"] / mean))
         trial = Trial("t", "point", "replay", 1, 1, {"interconnect": "gige", "nodes": 2})

@@ -12,8 +12,10 @@ from executed import executed, stated
 from test_simulated import NETWORKS, needs_simgrid
 
 import experiment
+from analysis import planning
+from analysis.descriptions import testbeds
 from commands import profiling
-from runners import extrapolation, payload, recording, replay_actions
+from runners import executables, extrapolation, payload, recording, replay_actions
 from runners.calls import CHECKSUMS, Call
 from runners.record import Command, FalloffError, Trial, Unreadable, judge
 from runners.testbeds import simulated
@@ -21,7 +23,7 @@ from runners.tools import hpl
 from runners.tools import replay as replay_tool
 
 PROGRAM = Path(__file__).with_name("recorded_calls.c")
-MODEL = experiment.read_testbed("fortinet_model_simulated")
+MODEL = testbeds.read("fortinet_model_simulated").plain()
 needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="Open MPI is not here")
 
 
@@ -36,7 +38,7 @@ def run(bed, point, command, parse):
 def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
     """HPL is recorded once, on 10GE. On GigE, where it takes a fifth longer, the replay is within 2 % of HPL's own code;
     its time is that of the whole program, of which the factorisation is the most."""
-    plan = experiment.plan_campaign("hpl_agreement", "fortinet_model_simulated", "full")
+    plan = planning.plan_campaign("hpl_agreement", "fortinet_model_simulated", "full")
     (point, *_) = (trial.point for trial in plan.trials() if trial.point["nodes"] == 8)
     direct, replayed = {}, {}
     with simulated.open_testbed(MODEL, NETWORKS) as bed:
@@ -63,7 +65,7 @@ def test_the_recording_is_what_was_called(tmp_path):
     source and size that came, and no time for waiting."""
     program = str(tmp_path / "calls")
     subprocess.run(["mpicc", "-O1", str(PROGRAM), "-o", program], check=True)
-    library = experiment.executables.find("record.so", {})
+    library = executables.find("record.so", {})
     launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", program]
     code, (text,) = payload.run(launch, {"FALLOFF_RECORD": library})
     assert code == 0

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import experiment
-from runners import mpi_functions, payload, recording
+from runners import executables, mpi_functions, payload, recording
 from runners.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT
 from runners.record import Unreadable
 
@@ -27,7 +26,7 @@ needs_fortran = pytest.mark.skipif(
 
 def recorded(program, *words, ranks=2):
     """The exit code and the text of a recording."""
-    library = experiment.executables.find("record.so", {})
+    library = executables.find("record.so", {})
     argv = [*LAUNCH, str(ranks), str(program), *words]
     code, (text,) = payload.run(argv, {"FALLOFF_RECORD": library})
     return code, text
@@ -63,7 +62,7 @@ def test_every_function_of_the_header_has_a_rule_and_every_rule_a_function():
 def test_all_but_the_local_functions_are_wrapped():
     """As the built library exports them, each by both of its names."""
     wanted = {name for name, rule in mpi_functions.rules()[0].items() if rule != "local"}
-    exported = symbols(experiment.executables.find("record.so", {}), "T")
+    exported = symbols(executables.find("record.so", {}), "T")
     assert {name for name in exported if name.startswith("MPI")} == wanted
     assert {name[1:] for name in exported if name.startswith("PMPI")} == wanted
 

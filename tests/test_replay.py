@@ -10,23 +10,24 @@ import xarray as xr
 from test_recorder import FORTRAN, LAUNCH, needs_fortran, needs_mpi
 from test_simulated import NETWORKS, needs_simgrid
 
-import experiment
+from analysis import planning
+from analysis.descriptions import testbeds
 from analysis.statistics.judgement import judge as judged
 from analysis.subjects import program
 from analysis.what_if import WhatIf
-from runners import payload, recording, replay_actions
+from runners import executables, payload, recording, replay_actions
 from runners.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT, Call
 from runners.record import Command, FalloffError, Trial, judge
 from runners.testbeds import simulated
 from runners.tools import replay
 
 HERE = Path(__file__).parent
-SMITH = experiment.read_testbed("smith")
+SMITH = testbeds.read("smith").plain()
 pytestmark = needs_simgrid
 
 
 def recorded(program, *words, ranks):
-    library = experiment.executables.find("record.so", {})
+    library = executables.find("record.so", {})
     code, (text,) = payload.run(
         [*LAUNCH, str(ranks), str(program), *words], {"FALLOFF_RECORD": library}
     )
@@ -140,7 +141,7 @@ def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monk
 def test_what_ifs_are_networks_of_their_own():
     """By name: half the latency and twice the bandwidth of one network, which itself stays; and ranks that compute longer."""
     asked = WhatIf(["25gige"], twice="bandwidth", half="latency")
-    plan = experiment.plan_replay("stencil", [8, 4], "smith", asked)
+    plan = planning.plan_replay("stencil", [8, 4], "smith", asked)
     networks, own = plan.testbed["network"], SMITH["network"]["25gige"]
     names = ["25gige", "25gige_twice_bandwidth", "25gige_half_latency", "unshaped"]
     assert plan.design["factors"]["interconnect"] == names
@@ -150,14 +151,14 @@ def test_what_ifs_are_networks_of_their_own():
     fast, late = own["bandwidth"]["value"], own["latency"]["value"]
     assert values == [[fast, late], [2 * fast, late], [fast, late / 2]]
     asked = WhatIf(["gige", "gige", "unshaped"], twice="bandwidth")
-    twice = experiment.plan_replay("stencil", [4], "smith", asked)
+    twice = planning.plan_replay("stencil", [4], "smith", asked)
     levels = twice.design["factors"]["interconnect"]
     assert len(levels) == len(set(levels)) and levels.count("unshaped") == 1
     slower = {f"{name} 4": 1.5 for name in ("gige", "unshaped")}
-    plan = experiment.plan_replay("stencil", [4], "smith", WhatIf(["gige"]), slower)
+    plan = planning.plan_replay("stencil", [4], "smith", WhatIf(["gige"]), slower)
     assert [trial.point["computing"] for trial in plan.trials()] == [1.5, 1.5]
     with pytest.raises(FalloffError, match="did you mean '25gige'"):
-        experiment.plan_replay("stencil", [4], "smith", WhatIf(["25gig"]))
+        planning.plan_replay("stencil", [4], "smith", WhatIf(["25gig"]))
     with pytest.raises(FalloffError, match="did you mean 'latency'"):
         WhatIf(half="latencey")
 

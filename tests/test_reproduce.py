@@ -16,8 +16,16 @@ from calibration.verdicts import of_blocks
 from scipy.stats import ttest_ind
 from synthetic_scale_model import scaling_campaign
 
-import experiment
-from analysis import notebooks, paths, reproducing, rerunning, summary, todays_run
+from analysis import (
+    notebooks,
+    paths,
+    planning,
+    reproducing,
+    rerunning,
+    running,
+    summary,
+    todays_run,
+)
 from analysis.statements import T_INTERVAL, Statement
 from analysis.statistics.reproduction import Reproduction, corrected, reproduction
 from runners import archive, manifest
@@ -136,7 +144,7 @@ def test_a_verdict_among_many_follows_from_its_interval():
 def planted(off=None, preset="full", seed=1, blocks=6):
     """Synthetic runs of the scaling campaign, under the names of its plan's trials."""
     dataset = scaling_campaign(off, noise=0.002, blocks=blocks, preset=preset, seed=seed)
-    plan = experiment.plan_campaign("hpl_scaling", preset=preset)
+    plan = planning.plan_campaign("hpl_scaling", preset=preset)
     ids = [trial.id for trial in itertools.chain(*plan.blocks)][: dataset.sizes["trial"]]
     return dataset.assign_coords(trial_id=dataset.trial_id.copy(data=np.array(ids)))
 
@@ -284,7 +292,7 @@ def slower(text):
 def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
     """End to end: 2 to 8 nodes are simulated again, and GigE's fall comes out; an archive with other rates says
     otherwise, of the very trials that were run."""
-    if missing := experiment.obstacles(experiment.plan_campaign("hpl_paper_simulated")):
+    if missing := running.obstacles(planning.plan_campaign("hpl_paper_simulated")):
         pytest.skip(missing[0])
     rows, first = {}, None
     for name, change in {"true": str, "planted": slower}.items():

@@ -16,7 +16,6 @@ import xarray as xr
 from command_line import run
 from marks import the_rest_is_long
 
-import experiment
 import reporting
 from analysis import (
     dataset_sections,
@@ -24,15 +23,17 @@ from analysis import (
     methods,
     notebooks,
     paths,
+    planning,
     publish,
     report,
+    running,
     store,
 )
 from analysis.descriptions.report_facts import ReportFacts
 from analysis.evidence import artifact, verify
 from analysis.explorer import server
 from analysis.subjects import program
-from runners import lock, payload, recording, status
+from runners import lock, payload, recording, slurm, status
 from runners.journal import Folder, read_transcript, write_whole
 from runners.record import FalloffError, judge
 from runners.tools import tool_named
@@ -123,12 +124,12 @@ def test_of_several_runs_of_a_campaign_the_latest_is_reported(monkeypatch, tmp_p
 
 def test_fresh_leaves_nothing_in_the_way(monkeypatch, tmp_path):
     """What was moved aside is there, and no campaign of the folder any more."""
-    monkeypatch.setattr(experiment.slurm, "require_idle", lambda folder: None)
+    monkeypatch.setattr(slurm, "require_idle", lambda folder: None)
     plan = Folder(paths.REFERENCE / "ping_pong-paths").plan()
-    folder = experiment.folder_of(plan, tmp_path)
+    folder = running.folder_of(plan, tmp_path)
     for _ in range(2):
         shutil.copytree(paths.REFERENCE / "ping_pong-paths", folder.path)
-        experiment._folder(plan, tmp_path, True)
+        running._folder(plan, tmp_path, True)
         assert not folder.path.exists()
         time.sleep(1.1)  # names have seconds
     assert len(list(tmp_path.rglob("trials.json"))) == 2
@@ -280,10 +281,10 @@ def test_another_program_of_the_same_name_makes_other_runs(monkeypatch, tmp_path
     digests = []
     for content in ("1", "2", "1"):
         name = program.described(words, "mine", tmp_path)
-        digests.append(experiment.plan_campaign(name).digest)
+        digests.append(planning.plan_campaign(name).digest)
         (tmp_path / "program").write_text("1" if content == "2" else "2")
     (tmp_path / "input").write_text("2")
-    digests.append(experiment.plan_campaign(name).digest)
+    digests.append(planning.plan_campaign(name).digest)
     first, recompiled, again, with_input = digests
     assert first == again and len({first, recompiled, with_input}) == 3
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-import experiment
+from analysis import planning
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from runners import scale
 from runners.record import FalloffError
 from runners.testbeds import link_probe
 
-MODEL = experiment.read_testbed("fortinet_model")
+MODEL = testbeds.read("fortinet_model").plain()
 
 
 def points(preset, campaign="hpl_scaling", testbed=""):
-    return [trial.point for trial in experiment.plan_campaign(campaign, testbed, preset).blocks[0]]
+    return [trial.point for trial in planning.plan_campaign(campaign, testbed, preset).blocks[0]]
 
 
 def share_of_a_message(point):

@@ -9,8 +9,8 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic_scale_model import dilated_campaign, run, scaling_campaign, simulated_scaling
 
-import experiment
 from analysis import paths
+from analysis.descriptions import testbeds
 from analysis.subjects import scale_model
 from runners.record import FalloffError
 
@@ -74,7 +74,7 @@ def test_both_shares_of_every_case_are_those_of_the_rates_and_tokens():
     """By hand for the smallest and the largest case; bytes cost what they cost in the paper within 3 %, messages no more."""
     found = scale_model.shares(probed())
     assert len(found) == 12 and found.index.unique(1).tolist() == [2, 4, 8, 16, 24, 36]
-    model = experiment.read_testbed("fortinet_model")["node"]["flop_s"] * 1000
+    model = testbeds.read("fortinet_model").plain()["node"]["flop_s"] * 1000
     for network, nodes, order, paper_n, paper_s, paper_byte_s, rate in (
         ("gige", 2, 936, 60000, 40e-6, 110e6, 1e9),
         ("10gige", 36, 4080, 260000, 6e-6, 1210e6, 11e9),
@@ -100,8 +100,8 @@ def test_what_tokens_did_not_measure_is_not_said():
 
 def test_the_descriptions_agree_with_each_other():
     """Emulated and simulated scale model have one F, and each link's payload is that of its rate in frames of 1538 bytes."""
-    emulated, simulation = map(
-        experiment.read_testbed, ("fortinet_model", "fortinet_model_simulated")
+    emulated, simulation = (
+        testbeds.read(name).plain() for name in ("fortinet_model", "fortinet_model_simulated")
     )
     assert simulation["rates"]["dgemm_flop_s"]["value"] == emulated["node"]["flop_s"]
     for name in ("gige", "10gige"):

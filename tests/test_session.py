@@ -19,7 +19,6 @@ import small_hpl
 import users
 from undisturbed import within
 
-import experiment
 from analysis import derive, store
 from analysis.descriptions import campaigns, networks, testbeds
 from analysis.descriptions.resolution import resolve
@@ -30,7 +29,7 @@ from runners.record import FalloffError, Transcript, judge
 from runners.testbeds import emulated
 from runners.tools import tool_named
 
-MACHINE = {**experiment.read_testbed("emulated"), "nodes": 2}
+MACHINE = {**testbeds.read("emulated").plain(), "nodes": 2}
 
 lacking = emulated.unavailable(MACHINE) or (
     [] if Path(users.PYTHON).exists() else [f"there is no {users.PYTHON}"]

@@ -16,7 +16,9 @@ from test_hpl import DECK
 from undisturbed import within
 
 import experiment
+from analysis import planning
 from analysis.derive import broadcast_bytes
+from analysis.descriptions import testbeds
 from runners import executables, placement
 from runners.journal import Folder
 from runners.record import FalloffError, Trial, judge
@@ -24,7 +26,7 @@ from runners.testbeds import simulated, smpi
 from runners.tools import tool_named
 from runners.two_level import TwoLevel, from_table
 
-SMITH = experiment.read_testbed("smith")
+SMITH = testbeds.read("smith").plain()
 LINK = {"bandwidth": {"value": 110e6, "low": 90e6}, "latency": {"value": 40e-6}}
 TABLE = {
     "nodes": 960,
@@ -49,8 +51,7 @@ GRID = {"N": 2048, "P": 2, "Q": 4, "nodes": 8, "random_seed": 3}
 SMALL = {**DECK, **GRID, "NB": 128, "Q": 2, "nodes": 4, "THRESHOLD": -1.0, "timeout_s": 60}
 
 needs_simgrid = pytest.mark.skipif(
-    not shutil.which("smpirun")
-    or not shutil.which("xhpl_simulated", path=str(experiment.executables.BUILT)),
+    not shutil.which("smpirun") or not shutil.which("xhpl_simulated", path=str(executables.BUILT)),
     reason="SimGrid is not here: libsimgrid-dev",
 )
 
@@ -328,7 +329,7 @@ def left(folder: Path) -> list[str]:
 @needs_simgrid
 def test_nothing_outlives_an_interruption(tmp_path):
     """Whatever the threads are at, and behind kill -9 what is left goes by itself."""
-    plan = experiment.plan_campaign("hpl_paper_sensitivity", "smith", "full")
+    plan = planning.plan_campaign("hpl_paper_sensitivity", "smith", "full")
     Folder(tmp_path / "c").create_or_check(plan)
     chance = random.Random(5)
     twice = [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)] * 2
@@ -373,7 +374,7 @@ def test_the_stored_runs_are_the_present_models(testbed):
     stored = experiment.stored("hpl_paper_simulated", "smith")
     asked = (stored.nodes == 2) & (stored.interconnect == "10gige") & (stored.runner == "hpl")
     (wanted,) = stored.hpl_rate.values[asked]
-    trials = experiment.plan_campaign("hpl_paper_simulated", "smith", "full").trials()
+    trials = planning.plan_campaign("hpl_paper_simulated", "smith", "full").trials()
     points = [trial.point for trial in trials if trial.runner == "hpl"]
     point = next(p for p in points if (p["nodes"], p["interconnect"]) == (2, "10gige"))
     assert simulate(testbed, **point)[0]["hpl_rate"] == wanted

@@ -13,7 +13,7 @@ from shown import failed
 from synthetic import of_plan
 
 import experiment
-from analysis import store
+from analysis import planning, running, store
 from analysis.descriptions import testbeds
 from analysis.statistics import outliers
 from analysis.statistics.calibration import load, table
@@ -29,7 +29,7 @@ LEVEL, TOLERANCE, SMALLEST = 0.05, 0.01, 0.03
 def campaign(blocks=5, noise=0.002, seed=1, nodes=(), ports=(), paths=(), hosts=None, loss=LOSS):
     """A campaign of 16 nodes whose `nodes` (DGEMM), `ports` (sending) and `paths` (numbers from 0) are slower."""
     random = np.random.default_rng(seed)
-    plan = experiment.plan_campaign("suspects", preset="full", blocks=blocks)
+    plan = planning.plan_campaign("suspects", preset="full", blocks=blocks)
     names = ",".join(f"n{number}" for number in range(1, 17))
 
     def readings(point, block):
@@ -309,9 +309,9 @@ def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
     if reasons := emulated.unavailable(smaller.plain()):
         pytest.skip(reasons[0])
     monkeypatch.setattr(testbeds, "read", lambda name: smaller)
-    plan = experiment.plan_campaign("suspects", preset="full", blocks=3)
+    plan = planning.plan_campaign("suspects", preset="full", blocks=3)
     assert plan.blocks[0][0].point["nodes"] == 6
-    dataset = store.assemble(experiment.run_campaign(plan, out=tmp_path))
+    dataset = store.assemble(running.run_campaign(plan, out=tmp_path))
     assert set(dataset.status.values) <= {"ok", "invalid", "busy"}
     if (dataset.status == "ok").sum() < 2:
         pytest.skip("what else this machine does held the nodes up")
@@ -322,7 +322,7 @@ def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
 
 def test_what_cannot_be_compared_is_refused():
     """Too few nodes, before anything runs; a planted fault of no node."""
-    point = dict(experiment.plan_campaign("suspects").blocks[0][0].point)
+    point = dict(planning.plan_campaign("suspects").blocks[0][0].point)
     (command,) = suspects.commands(point)
     assert command.ranks == 16 and command.argv[0] == "suspects"
     with pytest.raises(FalloffError, match="3 nodes cannot be compared: 4 are needed"):
@@ -344,7 +344,7 @@ def test_a_thousand_nodes_with_four_faults():
     slow = [17, 230]
     rates = tournaments.campaign(random, nodes, 20, blocks, 0.004, slow, 0.03)
     answers = tournaments.campaign(random, nodes, 20, blocks, 0.02, [], 0.0)
-    plan = experiment.plan_campaign("suspects", preset="full", blocks=blocks)
+    plan = planning.plan_campaign("suspects", preset="full", blocks=blocks)
     plan = replace(plan, testbed={**plan.testbed, "nodes": nodes, "slow": {}})
     names = ",".join(f"n{number}" for number in range(1, nodes + 1))
 

@@ -5,12 +5,12 @@ import pytest
 from executed import answers, executed, words
 from synthetic import of_plan
 
-import experiment
+from analysis import planning
 
 
 def planted_hpl(cost, noise=0.002):
     """HPL at three quarters of the nodes' rate, less the cost [1] of each setup on 36 nodes of GigE."""
-    plan = experiment.plan_campaign("switch_buffers_hpl", "", "full", 3)
+    plan = planning.plan_campaign("switch_buffers_hpl", "", "full", 3)
     random = np.random.default_rng(6)
     node = plan.testbed["node"]
 
@@ -49,7 +49,7 @@ def test_only_a_buffer_that_costs_more_than_the_margin_is_named():
 
 def planted_programs(cost, noise=0.002):
     """A transpose that takes longer by the cost [1] of each setup on GigE, and a stencil that does not."""
-    plan = experiment.plan_campaign("switch_buffers_programs", "", "full", 3)
+    plan = planning.plan_campaign("switch_buffers_programs", "", "full", 3)
     random = np.random.default_rng(7)
 
     def readings(point, block):

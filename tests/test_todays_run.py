@@ -8,10 +8,11 @@ from shown import failed
 from synthetic import campaign
 
 import experiment
-from analysis import paths, summary, todays_run
+from analysis import paths, running, summary, todays_run
 from analysis.document import Section
 from analysis.quoting import as_written
 from analysis.statements import without_reading
+from runners import provenance
 from runners.journal import Folder
 
 NOON = datetime(2026, 11, 28, 12).timestamp()
@@ -57,7 +58,7 @@ def today(monkeypatch):
 )
 def test_another_day_commit_or_machine_is_not_today(tmp_path, monkeypatch, sessions, is_current):
     """A run of today goes on, whoever killed it; each of its sessions has to be of today."""
-    monkeypatch.setattr(experiment.provenance, "host", lambda: HOST)
+    monkeypatch.setattr(provenance, "host", lambda: HOST)
     folder = Folder(tmp_path / "c")
     folder.path.mkdir()
     for later, changes in sessions:
@@ -79,7 +80,7 @@ def test_an_old_run_is_moved_aside_and_run_again(tmp_path, monkeypatch, is_old):
         asked.append(fresh)
         return paths.REFERENCE / "hpl_messages-scale_model"
 
-    monkeypatch.setattr(experiment, "run_campaign", run_campaign)
+    monkeypatch.setattr(running, "run_campaign", run_campaign)
     monkeypatch.setattr(experiment, "_is_old", lambda folder: is_old)
     for preset in ("stored", "quick"):
         experiment.run_today(experiment.Parameters(preset, "", 0, str(tmp_path)), "mtu")

@@ -11,7 +11,7 @@ from command_line import run
 from executed import executed, words
 
 import experiment
-from analysis import derive, importing, paths, store
+from analysis import derive, importing, paths, planning, running, store
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from analysis.subjects import twin, twin_prediction
@@ -74,7 +74,7 @@ def found():
 
 def test_the_paced_clusters_numbers_are_found(found):
     """Within 5 % of what the emulation was asked for, which the fit never reads."""
-    described = experiment.read_testbed("scale_model")
+    described = testbeds.read("scale_model").plain()
     assert found.rate.value == pytest.approx(described["node"]["flop_s"], rel=0.05)
     for network in ("gige", "10gige"):
         payload = described["networks"][network]["rate_bit_s"] / 8 * 1448 / 1538
@@ -112,7 +112,7 @@ def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path)
         twin._link(times, {})
     rate, source = twin._compute_rate(experiment.named(["hpl_scaling-fortinet_model"]))
     assert "HPL on one node" in source and rate.low < rate.value < rate.high
-    paced = experiment.read_testbed("fortinet_model")["node"]["flop_s"]
+    paced = testbeds.read("fortinet_model").plain()["node"]["flop_s"]
     assert rate.value == pytest.approx(paced, rel=0.01)
 
 
@@ -145,22 +145,22 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "TESTBEDS", tmp_path / "testbeds")
     hpl = experiment.named(["twin_hpl-scale_model"])
     points = twin_prediction.held_out_points(hpl, found)
-    file = experiment.write_twin("copy", found, hpl, points)
+    file = running.write_twin("copy", found, hpl, points)
     points = points.sel(nodes=[2])
-    simulated_ = experiment.simulate_twin("copy", points, NOTHING, tmp_path / "raw")
+    simulated_ = running.simulate_twin("copy", points, NOTHING, tmp_path / "raw")
     study = twin_prediction.predict(found, points, *simulated_)
     assert len(study.held_out) == 2 and set(study.held_out.answer) == {"yes"}
-    plan = experiment.plan_campaign("hpl_scaling", "copy")
+    plan = planning.plan_campaign("hpl_scaling", "copy")
     assert set(plan.interconnects) == {"gige", "10gige", "unshaped"}
     # With the matrix that its nodes had, not the campaign's own.
     sizes = {trial.point["nodes"]: trial.point["N"] for trial in plan.blocks[0]}
     assert sizes == {2: 1200, 8: 2400}
     file.write_text("# mine\n")
     with pytest.raises(FalloffError, match="says something else"):
-        experiment.write_twin("copy", found, hpl)
+        running.write_twin("copy", found, hpl)
     assert file.read_text() == "# mine\n"
     with pytest.raises(FalloffError, match="letters, digits"):
-        experiment.write_twin("../x", found, hpl)
+        running.write_twin("../x", found, hpl)
 
 
 def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):

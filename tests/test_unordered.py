@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics.judgement import FALLS_OFF, FLAT, UNDECIDED
-from analysis.statistics.unordered import IF_ALIKE, judge_unordered, sum_of_means
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    IF_ALIKE,
+    UNDECIDED,
+    judge_unordered,
+    sum_of_means,
+)
 
 
 def test_two_groups_are_welchs_test():

@@ -12,7 +12,16 @@ from executed import words
 
 import experiment
 import reporting
-from analysis import dataset_sections, import_report, importing, notebooks, paths, samples, store
+from analysis import (
+    dataset_sections,
+    import_report,
+    importing,
+    notebooks,
+    paths,
+    planning,
+    samples,
+    store,
+)
 from analysis.accessor import UNLIMITED
 from analysis.descriptions import testbeds
 from analysis.quoting import as_markdown, quoted
@@ -92,7 +101,7 @@ def sections():
             if notebooks.role(file.stem).evidence not in ("", kind):
                 continue
             try:
-                experiment.plan_campaign(campaign, testbed, "full")
+                planning.plan_campaign(campaign, testbed, "full")
             except FalloffError:
                 continue
             yield pytest.param(file, campaign, kind, id=f"{file.stem}-{kind}")

@@ -12,7 +12,7 @@ import pytest
 import users
 from undisturbed import repeated
 
-import experiment
+from analysis.descriptions import testbeds
 from analysis.descriptions.networks import interconnects, network_paths
 from analysis.descriptions.toml_tables import plain
 from runners.record import Command, Trial
@@ -20,9 +20,9 @@ from runners.testbeds import netns
 from runners.testbeds.graph import address
 
 ROOT = Path(__file__).resolve().parent.parent
-EMULATED = experiment.read_testbed("emulated")
+EMULATED = testbeds.read("emulated").plain()
 # Without a long look at an idle machine.
-ON_PATHS = {**experiment.read_testbed("paths"), "cpu": {"baseline_s": 0.02}}
+ON_PATHS = {**testbeds.read("paths").plain(), "cpu": {"baseline_s": 0.02}}
 INTERCONNECTS = plain(interconnects())
 PATHS = plain(network_paths())
 

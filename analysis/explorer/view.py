@@ -17,12 +17,12 @@ from analysis.derive import points
 from analysis.explorer import data
 from analysis.explorer.data import Trials
 from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
-from analysis.importing import BLOCKS, UNORDERED
 from analysis.quoting import as_written
 from analysis.statements import basis_in_words, change, fall_in_words, order_and_margin
 from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import REFUSED, Judgement, judge
+from analysis.store import BLOCKS, UNORDERED
 from analysis.subjects import hpl_points
 from analysis.wording import number
 from runners.record import FalloffError

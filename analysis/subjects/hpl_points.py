@@ -14,7 +14,6 @@ from analysis.accessor import UNKNOWN_NETWORK
 from analysis.contrasts import contrasts
 from analysis.exhibit import Basis, Table, label_of
 from analysis.file_facts import repeat_named
-from analysis.importing import BLOCKS, UNORDERED
 from analysis.points import in_words, of_trials, plain, varying
 from analysis.statements import (
     Statement,
@@ -32,10 +31,11 @@ from analysis.statistics.judgement import (
     SIZE_OPEN,
     Judgement,
     judge,
+    judge_unordered,
     within_campaign,
 )
 from analysis.statistics.reversals import reversals
-from analysis.statistics.unordered import judge_unordered
+from analysis.store import BLOCKS, UNORDERED
 from analysis.wording import counted, fixed, level_in_words, listed, number, percent, percent_range
 from runners.record import FalloffError
 

@@ -33,6 +33,7 @@ CALLED = {  # in sentences
 SEEN = 0.5  # a law is fitted to at most this share of the most nodes, and predicts these
 NO_LAW = "none follows the points, or they are at too few node counts to choose between laws"
 GOOD = 0.05  # a prediction, or a link's rate from HPL's times, is right within this
+LINK_BOUND = 0.97  # from this share of the wire limit on, the link is the limit
 
 
 def laws_of(points: xr.Dataset) -> Laws:
@@ -171,3 +172,25 @@ def parameters_in_words(law: Law) -> str:
         )
         words.append(f"{name} {number(estimate)}{unit}{interval}")
     return ", ".join(words) or UNKNOWN
+
+
+def networks(dataset: xr.Dataset) -> pd.DataFrame:
+    """One row for each interconnect of the survey, in the campaign's order.
+
+    Columns: `goodput` [bit/s], the median over the links' own medians; `wire_limit` [bit/s], NaN if
+    it is unshaped; and `limit`: `link-bound` if every measured link reaches 0.97 of the wire limit,
+    else `host-bound`; empty if none was measured.
+    """
+    surveyed = dataset.role.values == "survey"
+    keys = ["interconnect", "sender", "receiver"]
+    trials = pd.DataFrame({name: dataset[name].values[surveyed] for name in (*keys, "goodput")})
+    links = trials.groupby(keys).goodput.median().groupby("interconnect").agg(["median", "min"])
+    limits = {
+        name: wire_limit(network.rate_bit_s, network.mtu)
+        for name, network in dataset.falloff.networks.items()
+    }
+    table = links.reindex([name for name in limits if name in links.index])
+    limit = table.index.map(limits).astype(float)
+    bound = np.where(table["min"] >= LINK_BOUND * limit, "link-bound", "host-bound")
+    named = np.where(table["min"].isna(), "", bound)
+    return pd.DataFrame({"goodput": table["median"], "wire_limit": limit, "limit": named})

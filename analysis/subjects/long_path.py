@@ -1,6 +1,8 @@
 """TCP over long paths: the socket buffer that fills each, and the scatter of a transfer that is repeated."""
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -12,13 +14,14 @@ from analysis import capacity
 from analysis.fitting.block_fit import attempt
 from analysis.models import bandwidth_delay
 from analysis.statements import Statement, value
-from analysis.statistics.intervals import average
+from analysis.statistics.intervals import average, finite
 from analysis.wire import wire_limit
 
 # Share of the largest goodput of the same transfer; it is the ratio of the Grid'5000 source's two maxima.
 MUCH_LOWER = 2 / 3
 MCKAY = "95 % modified McKay interval over the transfers"
 PLACE = ["path", "congestion_control", "direction"]
+FEWEST = 10  # values needed to show reproducibility
 
 
 def described(dataset: xr.Dataset, goodput: xr.DataArray) -> xr.Dataset:
@@ -77,3 +80,52 @@ def much_slower(runs: xr.Dataset, goodput: xr.DataArray) -> Statement:
     text = "share of transfers below two thirds of the fastest of their kind"
     about = {"kind": "95 % Clopper-Pearson interval", "n_of": "transfer", "name": "much_slower"}
     return value(runs, text, "share", share, n, **about)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How much `n` repeats vary, and whether they repeat (`answer`: yes, no or undecided).
+
+    `variation` is the coefficient of variation [1], the standard deviation over the mean, NaN from one value or if the mean is
+    0. `interval` is its 95 % interval; an end is infinite if the sample allows any variation, and NaN if the variation is.
+    """
+
+    answer: str
+    n: int
+    variation: float
+    interval: tuple[float, float]
+
+
+def judge_repeats(values, margin: float) -> Repeats:
+    """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation
+    accepted.
+
+    The answer is no if the whole interval of the variation lies above the margin, and yes if it lies below and there are
+    FEWEST values or more. Fewer values can easily miss a rare state.
+    """
+    measured = finite(values)
+    n, variation = len(measured), math.nan
+    if n > 1 and measured.mean():
+        variation = float(measured.std(ddof=1) / abs(measured.mean()))
+    low, high = variation_interval(variation, n)
+    answer = "undecided"
+    if low > margin:
+        answer = "no"
+    elif high < margin and n >= FEWEST:
+        answer = "yes"
+    return Repeats(answer, n, variation, (low, high))
+
+
+def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of the coefficient of variation of n normal values, for variations up to about 1/3.
+
+    M. G. Vangel, Confidence intervals for a normal coefficient of variation, Am. Stat. 50 (1996), p. 21-26,
+    https://doi.org/10.1080/00031305.1996.10473537: the modified McKay interval.
+    """
+    if n < 2 or not math.isfinite(variation):
+        return math.nan, math.nan
+    quantiles = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], n - 1)
+    scale = ((quantiles + 2) / n - 1) * variation**2 + quantiles / (n - 1)
+    with np.errstate(all="ignore"):
+        low, high = np.where(scale > 0, variation / np.sqrt(scale), np.inf)
+    return float(low), float(high)

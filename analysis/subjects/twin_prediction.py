@@ -8,10 +8,11 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import campaign_folders, derive, drawing, exhibit, paths, store, style
+from analysis import derive, drawing, exhibit, paths, store, style
 from analysis.descriptions import campaigns
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.testbeds import Testbed
+from analysis.evidence import verify
 from analysis.quoting import quoted
 from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import mean_over, over_blocks
@@ -57,7 +58,7 @@ class Study(NamedTuple):
 
 def measured(data: str) -> list[xr.Dataset]:
     """The datasets in the folder `data` that a twin was fitted to; none without a folder."""
-    folders = campaign_folders.measured(str(paths.ROOT / data)) if data else []
+    folders = verify.measured_folders(str(paths.ROOT / data)) if data else []
     return [store.read(Path(folder)) for folder in folders]
 
 
