@@ -20,7 +20,6 @@ import reporting
 from analysis import (
     dataset_sections,
     machines,
-    methods,
     notebooks,
     paths,
     planning,
@@ -97,7 +96,7 @@ def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
         for line in lines
     )
     machines.section([dataset], ReportFacts())
-    assert "# Limits" in methods.sections({part.book.stem for part in parts}, [dataset])
+    assert "# Limits" in report.methods_and_limits({part.book.stem for part in parts}, [dataset])
 
 
 def test_a_section_that_cannot_be_made_says_why():
