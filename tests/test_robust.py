@@ -21,7 +21,6 @@ import reporting
 from analysis import (
     dataset_sections,
     machines,
-    methods,
     notebooks,
     paths,
     publish,
@@ -32,7 +31,7 @@ from analysis.descriptions.report_facts import ReportFacts
 from analysis.evidence import artifact, verify
 from analysis.explorer import server
 from analysis.subjects import program
-from runners import lock, payload, recording, status
+from runners import executables, lock, payload, recording, status
 from runners.journal import Folder, read_transcript, write_whole
 from runners.record import FalloffError, judge
 from runners.tools import tool_named
@@ -96,7 +95,7 @@ def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
         for line in lines
     )
     machines.section([dataset], ReportFacts())
-    assert "# Limits" in methods.sections({part.book.stem for part in parts}, [dataset])
+    assert "# Limits" in report.methods_and_limits({part.book.stem for part in parts}, [dataset])
 
 
 def test_a_section_that_cannot_be_made_says_why():
@@ -273,7 +272,7 @@ def test_another_program_of_the_same_name_makes_other_runs(monkeypatch, tmp_path
     monkeypatch.setattr(
         paths, "CAMPAIGNS", shutil.copytree(paths.CAMPAIGNS, tmp_path / "campaigns")
     )
-    monkeypatch.setattr(program.executables, "users_folder", lambda folder: folder)
+    monkeypatch.setattr(executables, "users_folder", lambda folder: folder)
     for file in ("program", "input"):
         (tmp_path / file).write_text("1")
     words = ["mpirun", "-np", "2", "./program", "input", "3"]
