@@ -113,7 +113,7 @@ class DatasetAccessor:
     @property
     def evidence(self) -> str:
         """The kind of evidence; there is only one."""
-        return str(self._dataset.evidence.values.ravel()[0])
+        return self._dataset.evidence.values.ravel()[0].item()
 
     @property
     def is_imported(self) -> bool:

@@ -453,7 +453,7 @@ def _provenance(made: Document, datasets: Mapping[str, xr.Dataset]) -> str:
         number = int((dataset.status != "ok").sum())
         trials = f"{dataset.sizes['trial']}" + (f", {number} failed" if number else "")
         where = [
-            quoted(str(dataset[name].values[0]) if dataset.sizes["trial"] else "")
+            quoted(dataset[name].values[0].item() if dataset.sizes["trial"] else "")
             for name in ("testbed", "evidence")
         ]
         commit = host["git_commit"][:7] if host.get("git_commit") else UNKNOWN

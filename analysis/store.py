@@ -206,7 +206,12 @@ def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
         for name, wanted in _optional().items()
         if name not in dataset.variables and {*wanted["dims"]} <= {*sizes}
     }
-    whole = dataset.assign(lacking).set_coords([*(schema()["coordinates"].keys() & lacking)])
+    # What is written as letters is read as objects.
+    texts = {
+        n: array.astype(str) for n, array in dataset.variables.items() if array.dtype == object
+    }
+    coordinates = schema()["coordinates"].keys() & {*dataset.coords, *lacking}
+    whole = dataset.assign({**lacking, **texts}).set_coords([*coordinates])
     whole.attrs.pop("Conventions", None)
     whole.attrs.update(_present(whole.attrs))
     for array in whole.variables.values():

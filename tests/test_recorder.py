@@ -135,7 +135,9 @@ def test_a_program_that_fails_leaves_no_recording(refused_calls, end, tmp_path, 
     monkeypatch.setattr(recording.keep, "__defaults__", (tmp_path / "programs",))
     monkeypatch.chdir(tmp_path)
     words = [*LAUNCH, "2", str(refused_calls), end]
-    code = program.profile.callback(words, "mine", "", "smith", [], "", "", [])
+    code = program.profile.callback(
+        words, "mine", "", "smith", nodes=[], networks=(), twice="", half=""
+    )
     assert code and not (tmp_path / "programs").exists()
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("falloff:")]
     assert said == [

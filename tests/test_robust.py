@@ -32,7 +32,7 @@ from analysis.descriptions.report_facts import ReportFacts
 from analysis.evidence import artifact, verify
 from analysis.explorer import server
 from analysis.subjects import program
-from runners import lock, payload, recording, slurm, status
+from runners import executables, lock, payload, recording, slurm, status
 from runners.journal import Folder, read_transcript, write_whole
 from runners.record import FalloffError, judge
 from runners.tools import tool_named
@@ -273,7 +273,7 @@ def test_another_program_of_the_same_name_makes_other_runs(monkeypatch, tmp_path
     monkeypatch.setattr(
         paths, "CAMPAIGNS", shutil.copytree(paths.CAMPAIGNS, tmp_path / "campaigns")
     )
-    monkeypatch.setattr(program.executables, "users_folder", lambda folder: folder)
+    monkeypatch.setattr(executables, "users_folder", lambda folder: folder)
     for file in ("program", "input"):
         (tmp_path / file).write_text("1")
     words = ["mpirun", "-np", "2", "./program", "input", "3"]

@@ -46,7 +46,7 @@ _UNREADABLE = (
 )
 STATEMENTS = "build/report/summary.json"
 DEEPEST = 12  # nested folders
-DATA_SUFFIXES = (".toml", ".csv", ".bib", ".json", ".jsonl", ".xz", ".c")
+DATA_SUFFIXES = (".toml", ".csv", ".bib", ".json", ".jsonl", ".nc", ".xz", ".c")
 # The user's files that are packed: descriptions, runs, datasets and the report.
 OWN = (
     *(f"data/{folder}/*.toml" for folder in ("campaigns", "designs", "testbeds")),
