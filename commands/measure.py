@@ -172,6 +172,7 @@ def _run(plan, fresh: bool, packed: Path | None):
     if packed:
         manifest.pack(folder, packed)
         store.save(assembled, packed / manifest.DATASET)
+        manifest.write(packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
     return assembled
 

@@ -21,9 +21,10 @@ DATASET = "dataset.nc"
 LINE_DIGITS = 8
 
 _PACKED = f"{archive.NAME}:"
-# Files that change without the campaign: these two (archives made before version 0.2 have a dataset.jsonl.xz), the lock, temporary files, and those that Slurm jobs leave.
+# Files that change without the campaign: the record, the dataset of archives made before version 0.2, the lock, temporary files,
+# and those that Slurm jobs leave.
 _OTHERS = re.compile(
-    rf"({NAME}|dataset\.(nc|jsonl\.xz)|lock|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$"
+    rf"({NAME}|dataset\.jsonl\.xz|lock|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$"
 )
 
 
