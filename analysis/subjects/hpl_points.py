@@ -172,10 +172,10 @@ def where_lost(points: xr.Dataset) -> str:
             loss.end,
         )
         whole, later = loss.verdict, part.verdict
-        is_told = (
+        is_clear = (
             whole.answer == FALLS_OFF and later.answer == FLAT and whole.interval and later.interval
         )
-        if is_part and is_told and later.interval[1] < whole.interval[0] / 2:
+        if is_part and is_clear and later.interval[1] < whole.interval[0] / 2:
             return (
                 f"**Most of what {names[loss.network]} loses against {names[loss.reference]} it loses before {part.start} nodes**; "
                 f"from there to {part.end} nodes their ratio stays flat. "
