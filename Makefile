@@ -39,7 +39,7 @@ report: setup
 	@$(BIN)/falloff report --preset $(PRESET)
 
 test: setup
-	@./install-packages debian-packages-browser.txt build/apt-browser.log
+	@packaging/install-packages packaging/debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 4 -m "not alone and not long and not more"
 
 test-all: test
@@ -66,12 +66,12 @@ test-python%:
 	done; echo "left out: Python $* is not here"
 
 test-system: setup
-	@tests/cluster/without-services ./install-packages debian-packages-cluster.txt build/apt-cluster.log
+	@tests/cluster/without-services packaging/install-packages packaging/debian-packages-cluster.txt build/apt-cluster.log
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 3 tests/cluster
 	@FALLOFF_USERS=1 FALLOFF_KILLS=40 $(BIN)/python -m pytest tests/test_two_users.py tests/test_session.py
 
 test-campaigns: setup
-	@./install-packages debian-packages-programs.txt build/apt-programs.log
+	@packaging/install-packages packaging/debian-packages-programs.txt build/apt-programs.log
 	@$(BIN)/python -m pytest -m "alone or long"
 
 # Damaged inputs for every parser and every reader of folders, descriptions and archives.
@@ -80,7 +80,7 @@ fuzz: setup
 	@FALLOFF_FUZZ=$${FALLOFF_FUZZ:-2000} $(BIN)/python -m pytest $(SIDE_BY_SIDE) -n 2 tests/test_fuzz*.py
 
 bench: setup
-	@./install-packages debian-packages-browser.txt build/apt-browser.log
+	@packaging/install-packages packaging/debian-packages-browser.txt build/apt-browser.log
 	@$(BIN)/python tests/bench.py
 
 explore: setup
@@ -105,22 +105,22 @@ calibrate: setup
 
 # .taplo.toml names them.
 schemas: $(VENV)/.installed
-	@$(BIN)/python -m analysis.descriptions.schemas
+	@$(BIN)/python -m analysis.commands.schemas
 
 setup: packages $(VENV)/.installed tools
 
 # Install Debian packages if allowed; `falloff doctor` names what is missing.
 packages:
 	@mkdir -p build
-	@./install-packages debian-packages.txt build/apt.log
+	@packaging/install-packages packaging/debian-packages.txt build/apt.log
 
-$(VENV)/.installed: requirements.lock requirements-uv.lock pyproject.toml | packages
+$(VENV)/.installed: packaging/requirements.lock packaging/requirements-uv.lock pyproject.toml | packages
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Falloff needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "Setting up the Python environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
-	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r packaging/requirements-uv.lock
+	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r packaging/requirements.lock
 	@$(UV) install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -129,8 +129,8 @@ tools: packages $(VENV)/.installed
 	@$(BIN)/python -m runners.build || true
 
 lock:
-	@$(UV) compile pyproject.toml --all-extras $(LOCK_OPTIONS) --output-file requirements.lock
-	@echo uv | $(UV) compile - $(LOCK_OPTIONS) --output-file requirements-uv.lock
+	@$(UV) compile pyproject.toml --all-extras $(LOCK_OPTIONS) --output-file packaging/requirements.lock
+	@echo uv | $(UV) compile - $(LOCK_OPTIONS) --output-file packaging/requirements-uv.lock
 
 clean:
 	rm -rf build $(VENV)

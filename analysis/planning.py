@@ -11,15 +11,8 @@ from statistics import mean
 
 import numpy as np
 
-from analysis import (
-    contrasts,
-    derive,
-    nightly,
-    paths,
-    schema,
-    store,
-    what_if,
-)
+from analysis import paths
+from analysis.dataset import contrasts, derive, schema, store
 from analysis.descriptions import campaigns, networks, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
@@ -27,11 +20,15 @@ from analysis.descriptions.resolution import resolve, with_blocks
 from analysis.statistics import design
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design, PlannedFall
+from analysis.subjects import what_if
 from analysis.subjects.program import with_digest
-from runners import recording, renamed, scale
-from runners.journal import Folder
-from runners.plan import LEAST_BLOCKS, Plan, kind_of, planned_s
-from runners.record import FalloffError, Trial, faulty, unknown_key
+from analysis.watch import nightly
+from runners import scale
+from runners.recording import recorder
+from runners.records import renamed
+from runners.records.journal import Folder
+from runners.records.plan import LEAST_BLOCKS, Plan, kind_of, planned_s
+from runners.records.record import FalloffError, Trial, faulty, unknown_key
 from runners.tools import tool_named
 
 RUN_SDS = (0.005, 0.01, 0.02, 0.03)  # planned with where a run's scatter is not known
@@ -96,7 +93,7 @@ def plan_replay(
     machine = what_if.with_networks(machine, levels)
     described = described.changed(
         factors={"interconnect": levels, "nodes": sorted(nodes), "program": [program]},
-        settings={**described.settings, "recording": recording.digest(program)},
+        settings={**described.settings, "recording": recorder.digest(program)},
         design=described.design.changed(primary=[], control=None, baseline_nodes=min(nodes)),
     )
     if slower:

@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from analysis import contrasts, derive, paths, planning, store, what_if
+from analysis import paths, planning
+from analysis.dataset import contrasts, derive, store
 from analysis.descriptions import testbeds
 from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.toml_tables import write_own
+from analysis.subjects import what_if
 from analysis.wording import counted
-from runners import campaign as engine
-from runners import executables, lock, provenance, scale, session, slurm
-from runners.journal import Folder
-from runners.plan import Plan, Stopping, planned_s
-from runners.progress import Progress
-from runners.record import FalloffError
+from runners import executables, scale
+from runners.engine import campaign as engine
+from runners.engine import session, slurm
+from runners.engine.progress import Progress
+from runners.records import lock, provenance
+from runners.records.journal import Folder
+from runners.records.plan import Plan, Stopping, planned_s
+from runners.records.record import FalloffError
 from runners.testbeds import emulated
 from runners.tools import tool_named
 

@@ -26,10 +26,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from runners import hpl_dat, hpl_source, mpi_functions
+from runners import hpl_dat, hpl_source
 from runners.executables import BUILT
-from runners.journal import write_whole
-from runners.record import FalloffError
+from runners.recording import mpi_functions
+from runners.records.journal import write_whole
+from runners.records.record import FalloffError
 from runners.tools import hpl
 
 _HERE = Path(__file__).resolve().parent

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.tools import all_tools
 
 CHECKOUT = Path(__file__).resolve().parent.parent

@@ -7,7 +7,7 @@ itself would silently replace (an unknown broadcast, say) are refused here.
 import math
 from typing import NamedTuple
 
-from runners.record import FalloffError, Settings
+from runners.records.record import FalloffError, Settings
 
 _HEADER = (
     "HPLinpack benchmark input file",

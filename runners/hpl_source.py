@@ -6,7 +6,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 SHA256 = "0a6fef7ab9f3347e549fed65ebb98234feea9ee18aea0c8f59baefbe3cf7ffb8"
 

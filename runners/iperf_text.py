@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runners.parsing import half_digit
-from runners.record import Contradictory, Cut, Failed, Reading
+from runners.records.record import Contradictory, Cut, Failed, Reading
 
 NOTE = "rates of a text output have three digits"
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from runners.parsing import without_labels
-from runners.record import Cut, FalloffError, Foreign, Mark, Unreadable, Unsupported
+from runners.records.record import Cut, FalloffError, Foreign, Mark, Unreadable, Unsupported
 from runners.tools import all_tools
 
 # Far beyond any tool's output; a wrong file or an endless device should not fill the memory.

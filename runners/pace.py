@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from runners.record import Command, Execution, Settings
+from runners.records.record import Command, Execution, Settings
 
 KEPT = "kept"
 # Share of the charged time, or of the whole time of a program in slow motion, which mostly waits: a later rank measures

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Callable, Optional
 
-from runners.record import (
+from runners.records.record import (
     KINDS,
     Contradictory,
     Cut,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Optional
 
-from runners.record import Contradictory, Cut, FalloffError, Reading
+from runners.records.record import Contradictory, Cut, FalloffError, Reading
 
 # Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last is open.
 LEAST = (0, *(2**power for power in range(32)))

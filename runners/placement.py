@@ -3,7 +3,7 @@ switch."""
 
 import random
 
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 
 def order(nodes: int, placement: str, seed: str) -> list[int]:

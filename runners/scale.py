@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Optional
 
-from runners.record import Description, Settings
+from runners.records.record import Description, Settings
 
 _LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)

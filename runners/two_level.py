@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from runners.record import Description, FalloffError
+from runners.records.record import Description, FalloffError
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def furnish(place: Path, references: Iterable[str]) -> None:
     for name, text in texts.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(text)
-    (place / "install-packages").chmod(0o755)
+    (place / "packaging" / "install-packages").chmod(0o755)
 
 
 def falloff(place: Path, *arguments: str, code: int = 0) -> str:

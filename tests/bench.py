@@ -12,13 +12,13 @@ import campaigns
 import synthetic
 from local_testbed import LocalTestbed
 
-import reporting
-import runners.campaign as engine
-from analysis import contrasts, derive, store
+from analysis.dataset import contrasts, derive, store
 from analysis.explorer import server
 from analysis.paths import REFERENCE
-from runners.journal import Folder
-from runners.record import Execution, Transcript
+from analysis.report import execution
+from runners.engine import campaign as engine
+from runners.records.journal import Folder
+from runners.records.record import Execution, Transcript
 
 ROUNDS = 5
 
@@ -52,7 +52,7 @@ def campaign() -> None:
 def report() -> None:
     """All notebooks, and the documents made of them."""
     with tempfile.TemporaryDirectory() as out:
-        reporting.make("stored", Path(out))
+        execution.make("stored", Path(out))
 
 
 def explorer(what: str, place: Path | None) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-MISSING = "Chromium is missing: `make test` installs debian-packages-browser.txt"
+MISSING = "Chromium is missing: `make test` installs packaging/debian-packages-browser.txt"
 ARGUMENTS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
 --disable-component-update --disable-sync""".split()
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}

@@ -6,7 +6,7 @@ import runners
 from analysis.descriptions.campaigns import checked, for_preset
 from analysis.descriptions.resolution import resolve
 from analysis.descriptions.testbeds import Testbed
-from runners.record import Command, Reading, Result, Tool, Unreadable
+from runners.records.record import Command, Reading, Result, Tool, Unreadable
 
 CAMPAIGN = {
     "name": "small",
@@ -62,4 +62,4 @@ ECHO = Tool("echo", _commands, _results, parse_trial=_parse)
 
 def use_echo(monkeypatch) -> None:
     """Let the engine find the echo runner."""
-    monkeypatch.setattr(runners.campaign, "tool_named", lambda name: ECHO)
+    monkeypatch.setattr(runners.engine.campaign, "tool_named", lambda name: ECHO)

@@ -2,8 +2,9 @@
 
 import re
 
-from analysis import notebooks, paths
+from analysis import paths
 from analysis.quoting import as_written
+from analysis.statements import notebooks
 
 
 def executed(name, **data):

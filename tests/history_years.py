@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 
-import experiment
-from analysis.history.reading import History, Session, _of_suspects
+from analysis import experiment
+from analysis.watch.history_sessions import History, Session, _of_suspects
 
 NIGHTS, BLOCKS = 365, 2
 BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)

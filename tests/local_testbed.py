@@ -4,7 +4,7 @@ import subprocess
 import time
 from contextlib import contextmanager
 
-from runners.record import Command, Execution, Transcript, Trial
+from runners.records.record import Command, Execution, Transcript, Trial
 
 STANDS_FOR: dict = {}
 

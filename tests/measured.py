@@ -7,9 +7,9 @@ from analysis.descriptions import campaigns, networks, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve
-from runners import manifest
-from runners.journal import Folder
-from runners.record import Execution, Transcript
+from runners.records import manifest
+from runners.records.journal import Folder
+from runners.records.record import Execution, Transcript
 
 NODE_RATE = 480.0  # Gflop/s
 LAWS = {"gige": lambda n: 1 / (1 + 0.02 * (n - 1)), "10gige": lambda n: 1 / (1 + 0.0015 * (n - 1))}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.models import Model
+from analysis.laws.models import Model
 
 FOLDER = Path(__file__).parent / "certified"
 NUMBER = r"[-+]?\d[\d.]*(?:E[-+]?\d+)?"

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from foreign_hpl import output
 
-from analysis import paths, store
+from analysis import paths
+from analysis.dataset import store
 from analysis.statistics.judgement import FALLS_OFF, FLAT
-from runners import archive
+from runners.records import archive
 
 NODES = (1, 2, 4, 8, 16)
 NODE_RATE = 480.0  # Gflop/s

@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from runners.record import Command, Trial
+from runners.records.record import Command, Trial
 from runners.testbeds.emulated import open_testbed
 
 FOREVER = ("bash", "-c", "setsid sleep 1000 & touch running.$HOSTNAME; sleep 1000")

@@ -11,7 +11,15 @@ import json
 from pathlib import Path
 
 from runners import outputs
-from runners.record import Execution, FalloffError, Outcome, Transcript, Trial, Unreadable, judge
+from runners.records.record import (
+    Execution,
+    FalloffError,
+    Outcome,
+    Transcript,
+    Trial,
+    Unreadable,
+    judge,
+)
 from runners.tools import tool_named
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-import runners.campaign as engine
-from runners.journal import Folder
-from runners.plan import Plan
+from runners.engine import campaign as engine
+from runners.records.journal import Folder
+from runners.records.plan import Plan
 from runners.testbeds import busy, emulated
 
 

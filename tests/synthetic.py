@@ -6,9 +6,9 @@ from itertools import product
 
 import numpy as np
 
+from analysis.dataset.schema import check
+from analysis.dataset.store import laid_out
 from analysis.paths import INTERCONNECTS as INTERCONNECTS_FILE
-from analysis.schema import check
-from analysis.store import laid_out
 from runners.tools.hpl import operations
 
 KNOWN = tomllib.loads(INTERCONNECTS_FILE.read_text(encoding="utf-8"))

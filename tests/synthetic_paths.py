@@ -5,8 +5,8 @@ import xarray as xr
 from synthetic import of_plan
 
 from analysis import planning
-from analysis.capacity import limits, way
-from analysis.wire import wire_limit
+from analysis.dataset.capacity import limits, way
+from analysis.dataset.wire import wire_limit
 from runners.tools import fanout
 
 

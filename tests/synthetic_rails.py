@@ -4,7 +4,7 @@ import numpy as np
 from synthetic import of_plan
 
 from analysis import planning
-from analysis.wire import wire_limit
+from analysis.dataset.wire import wire_limit
 
 # Gain over one link by way and nodes; links that so many connections fill.
 GAINS = {

@@ -3,7 +3,7 @@
 import numpy as np
 from synthetic import DAEMONS, NODE_RATE, TAKEN, from_design, rate_without_noise
 
-from analysis.models.hpl import hpl
+from analysis.laws.models.hpl import hpl
 
 COSTS = {
     "gige": {"alpha": 1.4e6, "beta": 25.0, "gamma": 1.15},

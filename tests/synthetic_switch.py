@@ -4,7 +4,7 @@ import numpy as np
 from synthetic import of_plan
 
 from analysis import planning
-from analysis.wire import packet_limit, tcp_payload, wire_limit, wire_limit_both_ways
+from analysis.dataset.wire import packet_limit, tcp_payload, wire_limit, wire_limit_both_ways
 
 PER_BYTE = {"local": 0.1e-9, "remote": 0.2e-9}  # s/B
 PER_PACKET = {"local": 1e-6, "remote": 2e-6}  # s

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from synthetic import assembled
 
-from analysis.capacity import between, carriers
+from analysis.dataset.capacity import between, carriers
 from analysis.descriptions import campaigns
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.networks import network_paths

@@ -11,7 +11,7 @@ import pytest
 from wired import build, needs_network, run, text
 
 from analysis import planning
-from runners.record import Command, FalloffError, Trial, mismatch
+from runners.records.record import Command, FalloffError, Trial, mismatch
 from runners.testbeds import buffered, netns, programs
 from runners.testbeds.emulated import open_testbed
 from runners.testbeds.graph import Buffer

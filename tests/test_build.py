@@ -3,7 +3,7 @@
 import pytest
 
 from runners import build, executables, hpl_source
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 needs_built = pytest.mark.skipif(
     not (build.BUILT / "stamp").exists(), reason="xhpl is not built here: run `make setup`"

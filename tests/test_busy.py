@@ -15,10 +15,11 @@ from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
 from undisturbed import repeated
 
-import runners.campaign as engine
-from analysis import statements, store
-from runners.journal import Folder
-from runners.record import Command, Execution, Transcript, Trial, judge
+from analysis.dataset import store
+from analysis.statements import statement
+from runners.engine import campaign as engine
+from runners.records.journal import Folder
+from runners.records.record import Command, Execution, Transcript, Trial, judge
 from runners.testbeds import busy, emulated, link_probe, nodes, programs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -171,7 +172,7 @@ def test_a_disturbed_trial_is_tried_again_a_few_times(plan, tmp_path, times, att
     assert engine.is_finished(plan, folder) != is_refused
     dataset = store.read(folder.path)
     assert (dataset.status == "busy").sum() == len(disturbed) * is_refused
-    lacking = statements.without_reading(dataset)
+    lacking = statement.without_reading(dataset)
     assert ("the machine was too busy" in lacking) == is_refused
     assert not is_refused or f"{len(disturbed)} of {3 * len(disturbed)}" in lacking
     again = LocalTestbed()

@@ -12,11 +12,11 @@ import pytest
 from campaigns import CAMPAIGN, small_plan, use_echo
 from local_testbed import LocalTestbed
 
-import runners.campaign as engine
 from analysis.descriptions.campaigns import checked
 from analysis.descriptions.resolution import with_blocks
-from runners.journal import Folder
-from runners.record import Execution, FalloffError, Transcript, Trial, judge
+from runners.engine import campaign as engine
+from runners.records.journal import Folder
+from runners.records.record import Execution, FalloffError, Transcript, Trial, judge
 
 HERE = Path(__file__).parent
 
@@ -137,8 +137,8 @@ def test_an_interrupt_keeps_what_is_finished(folder, at_once):
 
 SCRIPT = """
 import sys; sys.path.insert(0, sys.argv[2])
-import campaigns, local_testbed, runners.campaign as engine
-from runners.journal import Folder
+import campaigns, local_testbed, runners.engine.campaign as engine
+from runners.records.journal import Folder
 engine.tool_named = lambda name: campaigns.ECHO
 plan, folder = campaigns.small_plan(stopping={"blocks": 6}), Folder(sys.argv[1])
 """

@@ -8,7 +8,7 @@ from marks import the_rest_is_long
 from analysis import paths, planning
 from analysis.descriptions import campaigns
 from analysis.statistics import design
-from runners.plan import WITHOUT_MESSAGES
+from runners.records.plan import WITHOUT_MESSAGES
 from runners.testbeds.graph import graph
 from runners.tools import tool_named
 

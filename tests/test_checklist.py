@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from runners import doctor
-from runners.doctor import DIFFERS, HERE, MISSING, UNKNOWN
+from runners.engine import doctor
+from runners.engine.doctor import DIFFERS, HERE, MISSING, UNKNOWN
 from runners.testbeds import cluster, remote
 
 HOSTS = ("node01", "node02", "node03", "node04")

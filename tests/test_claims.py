@@ -9,16 +9,23 @@ from command_line import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-import experiment
-from analysis import published
-from analysis.claims import evaluate, ledger, tables
-from analysis.claims.evaluate import Entry
-from analysis.claims.judging import NO_CAMPAIGN, NO_NUMBER, ClaimVerdict, judge, judge_printed
-from analysis.claims.ledger import EVIDENCE, Claim, Confound
+from analysis import experiment
+from analysis.dataset import published
+from analysis.descriptions import ledger
+from analysis.descriptions.ledger import EVIDENCE, Claim, Confound
 from analysis.quoting import as_written
-from analysis.statements import Statement
+from analysis.report.claims import evaluate, tables
+from analysis.report.claims.evaluate import Entry
+from analysis.report.claims.judging import (
+    NO_CAMPAIGN,
+    NO_NUMBER,
+    ClaimVerdict,
+    judge,
+    judge_printed,
+)
+from analysis.statements.statement import Statement
 from analysis.statistics.judgement import judge_range
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 SHIPPED = ledger.load()
 VALUES = st.lists(st.floats(0.2, 5), min_size=2, max_size=8)

@@ -12,11 +12,11 @@ from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 from synthetic_studies import blas_campaign, noise_campaign, size_campaign
 from synthetic_token import token_campaign
 
-import experiment
-from analysis import published
-from analysis.claims import ledger
-from analysis.claims.evaluate import evaluate, stated_on
-from analysis.derive import points
+from analysis import experiment
+from analysis.dataset import published
+from analysis.dataset.derive import points
+from analysis.descriptions import ledger
+from analysis.report.claims.evaluate import evaluate, stated_on
 
 SHIPPED = ledger.load()
 SMITH = {

@@ -15,11 +15,13 @@ import pexpect
 import pytest
 from command_line import ROOT, run
 
-import commands
-from analysis import exhibit, models, notebooks, paths, planning, running, statements, store
+from analysis import commands, paths, planning, running
+from analysis.commands.doctor import TRIED
+from analysis.commands.grammar import repeated
+from analysis.dataset import store
+from analysis.laws import models
 from analysis.quoting import as_written
-from commands.doctor import TRIED
-from commands.grammar import repeated
+from analysis.statements import exhibit, statement
 
 HPL = ROOT / "tests" / "transcripts" / "hpl"
 
@@ -297,7 +299,7 @@ def test_a_run_says_in_what_its_sessions_differ(name, is_differing, monkeypatch,
     """Once, and once in the table of what the campaign varies, which stands in the report; a simulation depends on none."""
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
     monkeypatch.setattr(running, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
-    monkeypatch.setattr(notebooks, "statements_of", lambda *_: [])
+    monkeypatch.setattr(measure, "_statements", lambda *_: [])
     done = run("run", name.partition("-")[0])
     dataset = store.read(paths.REFERENCE / name)
     wanted = "commit f215b04 with changes, then 6ebd5d7 with changes"
@@ -310,7 +312,7 @@ def test_a_run_without_a_reading_says_how_to_try_again(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
     folder = paths.REFERENCE / "hpl_paper_emulated-fortinet_model"
     monkeypatch.setattr(running, "run_campaign", lambda plan, **_: folder)
-    monkeypatch.setattr(statements, "gave_nothing", lambda _: True)
+    monkeypatch.setattr(statement, "gave_nothing", lambda _: True)
     done = run("run", "hpl_paper_emulated")
     assert done.returncode == 1 and "--fresh" in done.stdout.splitlines()[-1]
 

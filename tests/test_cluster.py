@@ -14,7 +14,7 @@ from local_ssh import LocalSsh
 from undisturbed import within
 
 from runners.probes import node_state
-from runners.record import Command, FalloffError, Trial, judge
+from runners.records.record import Command, FalloffError, Trial, judge
 from runners.testbeds import cluster, remote
 from runners.testbeds.cluster import Place
 
@@ -303,7 +303,7 @@ def test_a_host_off_the_network_is_told_at_once(ssh, description):
 
 KILLED = """\
 import json, sys
-from runners.record import Command, Trial
+from runners.records.record import Command, Trial
 from runners.testbeds import cluster
 description = json.loads(sys.argv[1])
 with cluster.open_testbed(description, description["networks"]) as testbed:

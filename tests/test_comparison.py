@@ -15,13 +15,14 @@ from executed import executed
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis import comparison, importing, samples
-from analysis.comparison import compare
+from analysis.imports import importing
 from analysis.statistics import change
 from analysis.statistics.calibration import AT_MOST, load, table
 from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
-from runners.record import FalloffError
+from analysis.watch import comparison, samples
+from analysis.watch.comparison import compare
+from runners.records.record import FalloffError
 
 HPL = ROOT / "tests" / "transcripts" / "hpl" / "2.0-several-rows.txt"
 REFERENCE = ROOT / "data" / "reference"

@@ -10,9 +10,9 @@ from synthetic_scale_model import dilated_campaign
 from synthetic_studies import blas_campaign, noise_campaign, size_campaign
 from synthetic_switch import frame_size_limit
 
-from analysis.derive import at_only_level, broadcast_bytes, over_factors, points
+from analysis.dataset.derive import at_only_level, broadcast_bytes, over_factors, points
 from analysis.statistics.intervals import ratios
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 
 def with_testbed(dataset, **described):

@@ -11,18 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis import paths, planning, schema
-from analysis.claims import ledger
-from analysis.descriptions import (
-    campaigns,
-    networks,
-    schemas,
-    switch_designs,
-    testbeds,
-    toml_tables,
-)
+from analysis import paths, planning
+from analysis.commands import schemas
+from analysis.dataset import schema
+from analysis.descriptions import campaigns, ledger, networks, switch_designs, testbeds, toml_tables
 from analysis.descriptions.resolution import resolve
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 CAMPAIGNS = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 TESTBEDS = sorted(file.stem for file in paths.TESTBEDS.glob("*.toml"))
@@ -231,7 +225,7 @@ def test_each_kind_of_testbed_can_be_opened():
 
 def test_what_travels_reads_no_descriptions():
     """A session and a job import no part of the analysis, no TOML reader and no library from outside."""
-    names = "runners.session, runners.job, runners.slurm, runners.plan, runners.testbeds.emulated"
+    names = "runners.engine.session, runners.engine.job, runners.engine.slurm, runners.records.plan, runners.testbeds.emulated"
     code = f"import sys, {names}; print(sorted(sys.modules))"
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=paths.ROOT, capture_output=True, text=True

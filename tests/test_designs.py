@@ -9,10 +9,11 @@ import tomllib
 import pytest
 from command_line import run
 
-from analysis import designs, paths, planning
+from analysis import paths, planning
 from analysis.descriptions import switch_designs
+from analysis.subjects import designs
 from runners import two_level
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 NEMO = tomllib.loads((paths.DESIGNS / "nemo.toml").read_text(encoding="utf-8"))
 CHECKED = switch_designs.checked(NEMO)

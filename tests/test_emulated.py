@@ -15,7 +15,7 @@ from wired import EMULATED, INTERCONNECTS, ROOT, needs_network, text
 from wired import run as on_network
 
 from runners.build import TRIAL_DECK
-from runners.record import Command, Trial, mismatch
+from runners.records.record import Command, Trial, mismatch
 from runners.testbeds import netns, network, settings
 from runners.testbeds.emulated import open_testbed
 from runners.tools import hpl, iperf3

@@ -22,8 +22,8 @@ from rocrate_validator.utils import http
 from analysis import paths
 from analysis.evidence import artifact, chain, crate
 from analysis.quoting import as_written
-from runners import archive, manifest
-from runners.record import FalloffError
+from runners.records import archive, manifest
+from runners.records.record import FalloffError
 
 # What the notebooks make of each: the first needs the campaigns that it is compared with.
 SHOWN = (("none", "no notebook"), ("`payload`", "`48_hpl_messages`"))
@@ -185,7 +185,7 @@ def test_the_same_content_gives_the_same_bytes(place, archived, tmp_path):
     assert again.read_bytes() == archived[1].read_bytes()
     with zipfile.ZipFile(again) as packed:
         modes = {entry.filename: entry.external_attr >> 16 for entry in packed.infolist()}
-    assert modes["install-packages"] == 0o755 and modes["falloff.py"] == 0o644
+    assert modes["packaging/install-packages"] == 0o755 and modes["falloff.py"] == 0o644
 
 
 def test_the_description_follows_the_campaigns(archived):

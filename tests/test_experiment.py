@@ -5,12 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-import experiment
-from analysis import paths, planning, running
+from analysis import experiment, paths, planning, running
 from analysis.descriptions import testbeds
-from runners import provenance
-from runners.journal import Folder
-from runners.record import FalloffError
+from runners.records import provenance
+from runners.records.journal import Folder
+from runners.records.record import FalloffError
 
 GOOD = {"preset": "stored", "testbed": "emulated", "blocks": 0, "out": "build"}
 

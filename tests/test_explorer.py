@@ -20,10 +20,10 @@ from marks import the_rest_is_long
 from shown import failed
 from undisturbed import within
 
-import experiment
-from analysis import importing, paths, store
-from analysis.contrasts import contrasts
-from analysis.derive import points
+from analysis import experiment, paths
+from analysis.dataset import store
+from analysis.dataset.contrasts import contrasts
+from analysis.dataset.derive import points
 from analysis.explorer import data, pieces, plot, server, static
 from analysis.explorer.page import Page
 from analysis.explorer.view import (
@@ -35,8 +35,9 @@ from analysis.explorer.view import (
     opening,
     settled,
 )
+from analysis.imports import importing
 from analysis.statistics.judgement import REFUSED
-from runners.record import Execution, FalloffError, Transcript, Trial
+from runners.records.record import Execution, FalloffError, Transcript, Trial
 
 # What an opening view's title speaks of, where it is not what HPL's own campaigns show: vertical and horizontal axis.
 TITLES = {

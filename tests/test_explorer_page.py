@@ -16,7 +16,8 @@ import synthetic
 import test_hostile
 from browser import ANSWER, VIEW, column, opened, outside, point, sentence
 
-from analysis import paths, store
+from analysis import paths
+from analysis.dataset import store
 from analysis.explorer import data, server, static
 from analysis.explorer.view import PageContent, first_of
 

@@ -3,7 +3,14 @@
 import pytest
 import recorded
 
-from analysis.file_facts import Facts, OutputFile, blocks_by_date, described, facts, network_named
+from analysis.imports.file_facts import (
+    Facts,
+    OutputFile,
+    blocks_by_date,
+    described,
+    facts,
+    network_named,
+)
 
 HPL = [{"N": 40000, "P": 4, "Q": 8}]
 

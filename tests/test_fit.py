@@ -12,13 +12,13 @@ from curves import HPL_X, TRUTHS, noisy
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
-from analysis.fitting.adequacy import LEVEL, follows
-from analysis.fitting.block_fit import fit_blocks
-from analysis.fitting.fit import fit
-from analysis.fitting.model_comparison import HELD_OUT, PARAMETERS, compare, ranked_by
-from analysis.fitting.scaling_laws import LAWS, fit_each
-from analysis.models import find, names
-from runners.record import FalloffError
+from analysis.laws.adequacy import LEVEL, follows
+from analysis.laws.block_fit import fit_blocks
+from analysis.laws.fit import fit
+from analysis.laws.model_comparison import HELD_OUT, PARAMETERS, compare, ranked_by
+from analysis.laws.models import find, names
+from analysis.laws.scaling_laws import LAWS, fit_each
+from runners.records.record import FalloffError
 from tests import nist
 
 NODES = np.array([1.0, 2, 4, 8])

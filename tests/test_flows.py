@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.descriptions import testbeds
-from runners.record import FalloffError, Trial, judge
+from runners.records.record import FalloffError, Trial, judge
 from runners.testbeds import simulated
 from runners.tools import flows
 from runners.two_level import TwoLevel

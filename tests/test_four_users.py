@@ -22,8 +22,8 @@ from command_line import ROOT, run
 from nbformat.v4 import new_code_cell
 from own_pages import of_emulation, words
 
-import reporting
 from analysis import paths
+from analysis.report import execution
 
 MINUTE = 60  # seconds of a processor, which other work does not stretch
 
@@ -100,7 +100,7 @@ def test_a_student_changes_a_notebook_and_the_report_follows(tmp_path, monkeypat
     notebook.cells[0].source += f"\n\n{SENTENCE}"
     notebook.cells.append(new_code_cell(example.replace("unshaped", "10gige")))
     nbformat.write(notebook, file)
-    page, *_ = reporting.make_own(own, tmp_path / "out")
+    page, *_ = execution.make_own(own, tmp_path / "out")
     assert SENTENCE in page.read_text()
     (one,) = [one for one in stated(page.parent) if one["subject"].endswith("from 4 to 16 nodes")]
     assert "GigE" in one["subject"] and one["words"] == "falls off" and one["n"] >= 4

@@ -8,7 +8,7 @@ import users
 from analysis.descriptions import testbeds
 from analysis.descriptions.networks import network_paths
 from runners.probes import frame_limit as probe
-from runners.record import InvalidRun, Trial, judge
+from runners.records.record import InvalidRun, Trial, judge
 from runners.testbeds import emulated
 from runners.tools import frame_limit
 

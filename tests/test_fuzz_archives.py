@@ -27,8 +27,9 @@ import pytest
 from command_line import ROOT
 
 from analysis.evidence import artifact, content
-from runners import archive, manifest, recording
-from runners.record import FalloffError
+from runners.recording import recorder
+from runners.records import archive, manifest
+from runners.records.record import FalloffError
 
 REFERENCE = ROOT / "data" / "reference" / "hpl_messages-scale_model"
 CASES = int(os.environ.get("FALLOFF_FUZZ", 200))
@@ -253,17 +254,17 @@ def inside(chance, packed):
 
 def test_recordings_are_read_as_they_were_kept(monkeypatch, tmp_path, counts):
     """A damaged recording of a program is refused, or it is another one, whose checksum differs."""
-    source = min(recording.STORE.glob("*.txt.xz"), key=lambda file: file.stat().st_size)
+    source = min(recorder.STORE.glob("*.txt.xz"), key=lambda file: file.stat().st_size)
     program = source.name.rsplit("-", 1)[0]
     store = tmp_path / "programs"
     store.mkdir()
     file = Path(shutil.copy(source, store))
-    monkeypatch.setattr(recording, "STORE", store)
-    whole, digest = recording.by_ranks(program), recording.digest(program)
+    monkeypatch.setattr(recorder, "STORE", store)
+    whole, digest = recorder.by_ranks(program), recorder.digest(program)
     for number, chance in cases("recording"):
         file.write_bytes(inside(chance, source.read_bytes()))
-        found = told(number, lambda: recording.by_ranks(program), counts, whole)
-        assert found in (None, whole) or recording.digest(program) != digest, number
+        found = told(number, lambda: recorder.by_ranks(program), counts, whole)
+        assert found in (None, whole) or recorder.digest(program) != digest, number
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import shutil
 import pytest
 
 from analysis import paths, planning
-from runners.campaign import commands_of
-from runners.record import FalloffError
+from runners.engine.campaign import commands_of
+from runners.records.record import FalloffError
 
 CASES = int(os.environ.get("FALLOFF_FUZZ", 150))
 VALUES = [

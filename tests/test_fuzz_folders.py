@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-from analysis import samples, store
+from analysis.dataset import store
 from analysis.evidence import verify
-from runners import manifest, status
-from runners.campaign import missing
-from runners.journal import Folder
-from runners.record import FalloffError
+from analysis.watch import samples
+from runners.engine import status
+from runners.engine.campaign import missing
+from runners.records import manifest
+from runners.records.journal import Folder
+from runners.records.record import FalloffError
 
 REFERENCE = ROOT / "data" / "reference" / "hpl_messages-scale_model"
 CASES = int(os.environ.get("FALLOFF_FUZZ", 120))

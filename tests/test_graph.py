@@ -4,7 +4,7 @@ import pytest
 
 from analysis.descriptions.networks import network_paths
 from analysis.descriptions.toml_tables import plain
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.testbeds import graph as graphs
 from runners.testbeds.graph import EACH_LINK, ONE_LINK, End, Link, graph, star
 from runners.testbeds.settings import Shaper, agreed, routes_text

@@ -10,10 +10,10 @@ from calibration import alarms
 from command_line import run
 from history_years import BEGIN, year
 
-from analysis.history import changes, reading, telling
 from analysis.statistics import course_changes
 from analysis.statistics.calibration import load, table
-from runners.record import FalloffError
+from analysis.watch import history_changes, history_report, history_sessions
+from runners.records.record import FalloffError
 
 
 def planted(what, change):
@@ -30,7 +30,7 @@ def kernel(night):
 @pytest.mark.more
 def test_a_year_with_two_changes_and_a_bad_night():
     """Exactly these are told, with their dates, sizes, places and the kernel."""
-    found = changes.judge(year(3, plant=planted, kernel=kernel))
+    found = history_changes.judge(year(3, plant=planted, kernel=kernel))
     kernels, cable = found.changes
     assert kernels.shift.low <= 74 <= kernels.shift.high and not kernels.nodes
     assert kernels.facts == (("kernel", "6.1.0-31", "6.1.0-32"),)
@@ -43,13 +43,13 @@ def test_a_year_with_two_changes_and_a_bad_night():
     )
     (bad,) = found.bad_nights
     assert bad.session == 150 and not bad.nodes and bad.size == pytest.approx(-0.18, abs=0.03)
-    assert found.answer == "slower" and changes.EXIT_CODES[found.answer] == 1
+    assert found.answer == "slower" and history_changes.EXIT_CODES[found.answer] == 1
 
 
 @pytest.mark.long
 def test_ten_unchanged_years_stay_quiet():
     """At most ten alarms are allowed in ten years; nothing else is said of a night either, or rarely."""
-    years = [changes.judge(year(seed, whats=("sends",))) for seed in range(10)]
+    years = [history_changes.judge(year(seed, whats=("sends",))) for seed in range(10)]
     assert sum(len(one.changes) for one in years) <= 10
     assert sum(len(one.bad_nights) for one in years) <= 10
     assert {one.answer for one in years if not one.changes} == {"no change"}
@@ -61,10 +61,10 @@ def history_of(values, switches=None):
     columns = {"session": session, "what": "rate", "node": [f"n{at:02}" for at in node]}
     rows = pd.DataFrame({**columns, "block": "1", "log": values[session, node]})
     sessions = tuple(
-        reading.Session(BEGIN + timedelta(days=night), {}) for night in range(len(values))
+        history_sessions.Session(BEGIN + timedelta(days=night), {}) for night in range(len(values))
     )
     units = {"rate": ("", False)}
-    return reading.History(sessions, rows, units, switches or {}, "measured", ("planted",))
+    return history_sessions.History(sessions, rows, units, switches or {}, "measured", ("planted",))
 
 
 def wandering(random, correlation, nights, nodes):
@@ -83,7 +83,8 @@ def test_the_promise_holds_for_the_correlation_that_was_learnt(correlation, node
     """In ten unchanged years there are no more false alarms than are promised at that correlation."""
     random = np.random.default_rng(49)
     years = [
-        changes.judge(history_of(wandering(random, correlation, 365, nodes))) for _ in range(10)
+        history_changes.judge(history_of(wandering(random, correlation, 365, nodes)))
+        for _ in range(10)
     ]
     promised = [course_changes.promised(one.alike) for one in years]
     assert None not in promised
@@ -94,9 +95,9 @@ def test_the_promise_holds_for_the_correlation_that_was_learnt(correlation, node
 def test_no_promise_is_made_where_none_holds():
     """A random walk raises alarms; it is said that no limit holds."""
     walk = np.random.default_rng(3).normal(0, 0.005, (365, 1)).cumsum(axis=0)
-    found = changes.judge(history_of(walk))
-    assert course_changes.promised(found.alike) is None and "no limit" in telling.rule(found)
-    assert telling.as_data(found)["false_alarms_a_year"] is None
+    found = history_changes.judge(history_of(walk))
+    assert course_changes.promised(found.alike) is None and "no limit" in history_report.rule(found)
+    assert history_report.as_data(found)["false_alarms_a_year"] is None
 
 
 @pytest.mark.parametrize("loss", [0.03, 0.07])
@@ -144,7 +145,7 @@ def test_who_returns_slow_is_named_and_nobody_else(nodes, slow, away, loss):
     values[away[1] :, slow] += np.log1p(-loss)
     values[slice(*away), slow] = np.nan
     switches = {f"n{node:02}": f"s{node // 4}" for node in range(nodes)} if nodes > 4 else {}
-    found = changes.judge(history_of(values, switches))
+    found = history_changes.judge(history_of(values, switches))
     named = {node for one in found.changes for node in one.nodes}
     assert named == ({f"n{node:02}" for node in slow} if loss else set())
     assert found.answer == ("slower" if loss else "no change")
@@ -206,24 +207,27 @@ def test_a_change_is_placed_behind_a_switch_or_on_nodes():
     def behind(what, change):
         change[100:, 4:8] -= 0.04
 
-    (found,) = changes.judge(year(5, plant=behind, whats=("sends",), nights=160)).changes
+    (found,) = history_changes.judge(year(5, plant=behind, whats=("sends",), nights=160)).changes
     assert found.place == "behind switch s2" and found.nodes == ("n5", "n6", "n7", "n8")
 
     def two(what, change):
         change[100:, [2, 12]] += 0.04
 
-    found = changes.judge(year(6, plant=two, whats=("sends",), nights=160))
+    found = history_changes.judge(year(6, plant=two, whats=("sends",), nights=160))
     assert {node for one in found.changes for node in one.nodes} == {"n3", "n13"}
     assert found.answer == "faster"
 
 
 def test_undecided_until_enough_is_learnt():
     """A few nights decide nothing, and it is said how many more are needed; they then suffice."""
-    found = changes.judge(year(1, whats=("sends",), nights=6))
+    found = history_changes.judge(year(1, whats=("sends",), nights=6))
     assert found.answer == "undecided" and found.needed and found.needed < 20
-    assert f"{found.needed} more session" in telling.text(found)
-    assert changes.judge(year(1, whats=("sends",), nights=2)).needed == changes.LEAST_KNOWN - 2
-    later = changes.judge(year(1, whats=("sends",), nights=6 + found.needed + 3))
+    assert f"{found.needed} more session" in history_report.text(found)
+    assert (
+        history_changes.judge(year(1, whats=("sends",), nights=2)).needed
+        == history_changes.LEAST_KNOWN - 2
+    )
+    later = history_changes.judge(year(1, whats=("sends",), nights=6 + found.needed + 3))
     assert later.answer == "no change" and later.to_name
 
 
@@ -267,7 +271,7 @@ def test_what_is_wrong_in_a_csv_is_refused_with_its_line(tmp_path):
     ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(FalloffError, match=reason):
-            reading.read([file])
+            history_sessions.read([file])
 
 
 def test_nights_of_a_csv(tmp_path):
@@ -277,7 +281,7 @@ def test_nights_of_a_csv(tmp_path):
         "time,rate,block\n2026-01-01T23:00,3,1\n2026-01-02T01:00,3,2\n2026-01-02T23:00,3,1\n2026-01-02T23:30,3,1\n",
         encoding="utf-8",
     )
-    history = reading.read([file])
+    history = history_sessions.read([file])
     assert history.values.session.tolist() == [0, 0, 1, 2]
     assert history.sessions[1].time == datetime(2026, 1, 2, 23, tzinfo=UTC)
 

@@ -18,14 +18,17 @@ from command_line import ROOT, run
 from nbformat.v4 import new_markdown_cell
 from test_report import notebook, ran
 
-from analysis import document, notebooks, paths, publish, report, store, summary, wording
+from analysis import paths, wording
+from analysis.dataset import store
 from analysis.evidence import artifact, chain
 from analysis.explorer import data, static
 from analysis.quoting import as_written, quoted
-from analysis.statements import Text
-from runners import provenance
-from runners.journal import Folder
-from runners.record import FalloffError
+from analysis.report import document, publish, report, summary
+from analysis.statements import notebooks
+from analysis.statements.statement import Text
+from runners.records import provenance
+from runners.records.journal import Folder
+from runners.records.record import FalloffError
 
 REFERENCE = ROOT / "data" / "reference" / "hpl_size-scale_model"
 CONTROLS = "\x1b]0;title\x07\x1b[31m\x9b2J\r\x00\x08\u202e\u2066\u2028\nfalloff: ok\n\n# Heading\n\n::: summary\n"

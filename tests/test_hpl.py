@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runners import hpl_dat, outputs
 from runners.build import TRIAL_DECK
-from runners.record import FalloffError, Unreadable
+from runners.records.record import FalloffError, Unreadable
 from runners.tools import hpl
 
 DECK = {**TRIAL_DECK, "N": 4096, "NB": 128, "Q": 2}

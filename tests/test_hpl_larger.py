@@ -7,8 +7,8 @@ import pytest
 from executed import executed, stated, words
 from synthetic_hpl_paper import smith_campaign
 
-from analysis.derive import at_only_level, points
-from analysis.efficiency import losses
+from analysis.dataset.derive import at_only_level, points
+from analysis.statements.efficiency import losses
 
 REACHED = {"gige": 0.66, "gige_bonded": 0.73, "10gige": 0.79, "ddr_infiniband": 0.80}  # on 36 nodes
 NODES = [36, 72, 144, 256]

@@ -9,7 +9,7 @@ from executed import executed, stated, words
 from synthetic_scale_model import run
 
 from analysis.descriptions import testbeds
-from analysis.models import find
+from analysis.laws.models import find
 
 # s and s/B: the scale model's messages, and its links' payload at its described rates.
 PLANTED = {

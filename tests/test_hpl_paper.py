@@ -11,11 +11,11 @@ from shown import failed
 from synthetic_hpl_paper import planted, smith_campaign
 from synthetic_scale_model import run
 
-import experiment
-from analysis import paths, todays_run
-from analysis.derive import points
-from analysis.efficiency import end_of_fall
-from runners.record import FalloffError
+from analysis import experiment, paths
+from analysis.dataset.derive import points
+from analysis.statements.efficiency import end_of_fall
+from analysis.watch import todays_run
+from runners.records.record import FalloffError
 
 FALL = 0.17  # of GigE against 10GE, from 2 nodes to where it ends
 FEW = {"nodes": [2, 4, 6, 8]}  # the quick preset's

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from analysis.laws import hpl_prediction
-from analysis.laws.hpl_prediction import NetworkParameters
+from analysis.subjects import hpl_prediction
+from analysis.subjects.hpl_prediction import NetworkParameters
 
 
 @pytest.fixture(scope="module")

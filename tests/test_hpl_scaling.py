@@ -11,11 +11,11 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic import campaign, sequential_campaign
 
-import experiment
-from analysis import paths, todays_run
-from analysis.contrasts import contrasts
+from analysis import experiment, paths
+from analysis.dataset.contrasts import contrasts
 from analysis.quoting import as_written
 from analysis.subjects import hpl_points
+from analysis.watch import todays_run
 
 SHORT = {"blocks": 3, "looks": (3,), "one_sided": 0.04}
 FALL = "GigE loses rate against 10GE from 2 to 8 nodes"
@@ -186,7 +186,7 @@ def test_the_figures_show_every_run_and_block():
 def test_a_students_copy_judges_another_pair():
     """A cell added to a copy: another statement, without opening the library."""
     names = shown().names
-    from analysis.statements import fall
+    from analysis.statements.statement import fall
 
     one = fall(names["hpl"], "gige", against="10gige", nodes=(2, 8))
     assert one.words == "falls off" and one.subject == stated(shown(), FALL).subject

@@ -8,11 +8,11 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic_studies import COSTS, size_campaign
 
-from analysis import models
-from analysis.contrasts import log_ratios
-from analysis.derive import at_only_level, points
-from analysis.fitting.fit import fit_rows
-from analysis.models.hpl import hpl
+from analysis.dataset.contrasts import log_ratios
+from analysis.dataset.derive import at_only_level, points
+from analysis.laws import models
+from analysis.laws.fit import fit_rows
+from analysis.laws.models.hpl import hpl
 from analysis.statistics.intervals import ratios, t_interval
 from analysis.subjects import hpl_size
 

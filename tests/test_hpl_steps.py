@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from analysis.fitting.fit import fit
-from analysis.models import _hpl_steps as hpl_steps
-from analysis.models import find
-from analysis.models import hpl as hpl_law
+from analysis.laws.fit import fit
+from analysis.laws.models import _hpl_steps as hpl_steps
+from analysis.laws.models import find
+from analysis.laws.models import hpl as hpl_law
 from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi

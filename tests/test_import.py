@@ -12,12 +12,15 @@ import recorded
 from command_line import run
 from test_hpl import DECK
 
-from analysis import derive, import_report, importing, paths, schema, store
+from analysis import paths
+from analysis.dataset import derive, schema, store
+from analysis.imports import importing
+from analysis.report import import_report
 from analysis.subjects import hpl_points
 from runners import hpl_dat, payload
-from runners.journal import Folder
-from runners.manifest import pack
-from runners.record import FalloffError
+from runners.records.journal import Folder
+from runners.records.manifest import pack
+from runners.records.record import FalloffError
 
 RPEAK = 44.8e9
 SHARES = {"gige": {1: 0.81, 2: 0.72, 4: 0.66}, "10gige": {1: 0.80, 2: 0.79, 4: 0.78}}

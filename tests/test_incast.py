@@ -8,8 +8,8 @@ from shown import failed
 from synthetic import of_plan
 
 from analysis import planning
+from analysis.dataset.wire import wire_limit
 from analysis.subjects.incast import collapses_at, growth_with_buffer, mean_collapse
-from analysis.wire import wire_limit
 
 SENDERS = [1, 2, 4, 8, 16, 32]
 

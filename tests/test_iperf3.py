@@ -5,7 +5,7 @@ import json
 import pytest
 import recorded
 
-from runners.record import Execution, FalloffError, Transcript, Trial, judge
+from runners.records.record import Execution, FalloffError, Transcript, Trial, judge
 from runners.tools import iperf3, udp_sizes
 
 LINK = {"sender": 1, "receiver": 3, "duration_s": 2}

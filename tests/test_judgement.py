@@ -12,9 +12,15 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 from synthetic import campaign, sequential_campaign
 
-from analysis.contrasts import contrasts, differences, is_over, log_ratios, primary_differences
-from analysis.derive import points
-from analysis.statements import bullets, planned_falls, value
+from analysis.dataset.contrasts import (
+    contrasts,
+    differences,
+    is_over,
+    log_ratios,
+    primary_differences,
+)
+from analysis.dataset.derive import points
+from analysis.statements.statement import bullets, planned_falls, value
 from analysis.statistics import design
 from analysis.statistics.judgement import (
     answers,

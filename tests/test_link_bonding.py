@@ -9,7 +9,7 @@ from shown import failed
 from synthetic_rails import GAINS, LINKS, hpl_campaign, micro_campaign
 
 from analysis import planning
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.tools import hpl
 
 FALLS = "HPL over one link falls behind two from 2 to 8 nodes"

@@ -16,12 +16,13 @@ import pytest
 from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
 
-import runners.campaign as engine
-from analysis import store
+from analysis.dataset import store
 from analysis.evidence import verify
-from runners import lock, session
-from runners.journal import Folder
-from runners.record import FalloffError
+from runners.engine import campaign as engine
+from runners.engine import session
+from runners.records import lock
+from runners.records.journal import Folder
+from runners.records.record import FalloffError
 
 MACHINE = {"kind": "emulated", "name": "mine"}
 HOLD = """

@@ -9,7 +9,7 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic_paths import long_path_campaign, without
 
-from analysis.statements import unless_across
+from analysis.statements.statement import unless_across
 
 PLANNED = "TCP fills path 5 ms from this buffer on: forward, cubic"
 

@@ -7,11 +7,11 @@ import pytest
 from curves import TRUTHS, noisy, x_of
 from scipy import stats
 
-from analysis.fitting.block_fit import fit_blocks
-from analysis.fitting.fit import bracket, fit
-from analysis.models import bandwidth_delay, find, names, segmented
-from analysis.wire import wire_limit
-from runners.record import FalloffError
+from analysis.dataset.wire import wire_limit
+from analysis.laws.block_fit import fit_blocks
+from analysis.laws.fit import bracket, fit
+from analysis.laws.models import bandwidth_delay, find, names, segmented
+from runners.records.record import FalloffError
 
 
 @pytest.fixture(params=names())

@@ -6,8 +6,10 @@ import synthetic_switch as planted
 from executed import executed, stated, words
 from shown import failed
 
-from analysis import paths, todays_run, wire
+from analysis import paths
+from analysis.dataset import wire
 from analysis.subjects.mtu import goodput_over_mtu, points
+from analysis.watch import todays_run
 
 
 def test_acknowledgements_take_their_part_of_a_full_wire_both_ways():

@@ -15,7 +15,7 @@ from undisturbed import within
 from wired import EMULATED, INTERCONNECTS, ON_PATHS, RATE, ROOT, build, needs_network, run, text
 
 from analysis import planning, running
-from runners.record import Command, FalloffError, mismatch
+from runners.records.record import Command, FalloffError, mismatch
 from runners.testbeds import lease, netns, network
 from runners.testbeds.emulated import open_testbed
 from runners.testbeds.graph import address

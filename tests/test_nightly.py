@@ -8,9 +8,9 @@ import subprocess
 import pytest
 from command_line import ROOT
 
-from analysis import nightly
 from analysis.descriptions import testbeds
-from runners.record import FalloffError
+from analysis.watch import nightly
+from runners.records.record import FalloffError
 
 CLUSTER = testbeds.read("example_ssh")
 

@@ -11,8 +11,9 @@ import recorded
 from local_testbed import LocalTestbed, open_testbed
 
 import falloff as cli
-from runners import build, session
-from runners.record import Command, Execution
+from runners import build
+from runners.engine import session
+from runners.records.record import Command, Execution
 from runners.tools import node_rates
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,11 +14,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from odd_names import ODD
 
-import experiment
-from analysis import notebooks, paths, publish, statements, style, wording
-from analysis.exhibit import WITHOUT_SCATTER
+from analysis import experiment, paths, wording
 from analysis.quoting import as_written
-from runners.record import FalloffError
+from analysis.report import publish
+from analysis.statements import notebooks, statement, style
+from analysis.statements.exhibit import WITHOUT_SCATTER
+from runners.records.record import FalloffError
 
 FILES = {file.stem: file for file in notebooks.of_experiments()}
 SMALLEST = 8  # points, in a figure of the report's width
@@ -99,7 +100,7 @@ def test_no_number_is_made_up(name, change):
         assert change is not whole and str(refused)
         return
     words(run)
-    assert statements.text(one.as_data() for one in run.statements)
+    assert statement.text(one.as_data() for one in run.statements)
     if change is not whole:
         assert not [one for one in run.statements if one.interval and one.n_of == "block"]
     if change is lost:
@@ -129,7 +130,7 @@ def test_what_is_stated_says_what_it_rests_on(name):
         assert one.campaign in stored() and one.n > 0 and one.n_of and one.quantity and one.unit
         assert bool(one.interval) == bool(one.interval_kind)
         assert not (one.evidence in WITHOUT_SCATTER and one.n_of == "block" and one.interval)
-        assert statements.Statement.from_data(json.loads(json.dumps(one.as_data()))) == one
+        assert statement.Statement.from_data(json.loads(json.dumps(one.as_data()))) == one
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -238,7 +239,7 @@ def test_the_lesson_shows_what_its_answers_say():
     error, held = loss["largest error"], loss["intervals that hold the true loss"]
     assert error.iloc[1] < 0.5 * error.iloc[0] and held.iloc[1] > 0.95 > 0.8 > held.iloc[0]
     assert often[3] == pytest.approx(0.12, abs=0.01) and often[12] == pytest.approx(0.01, abs=0.003)
-    assert [one.words for one in made.shown if isinstance(one, statements.Statement)] == ["flat", "falls, size open"]  # fmt: skip
+    assert [one.words for one in made.shown if isinstance(one, statement.Statement)] == ["flat", "falls, size open"]  # fmt: skip
     page = (paths.ROOT / "docs" / "lesson_answers.md").read_text(encoding="utf-8")
     for number in (*error, made.names["true"]):
         assert f"{100 * number:.1f}" in page

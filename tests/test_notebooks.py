@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-import reporting
-from analysis import document, notebooks, paths, style, summary
-from analysis.claims import ledger
-from analysis.descriptions import testbeds
-from analysis.statements import ANSWERS
+from analysis import paths
+from analysis.descriptions import ledger, testbeds
+from analysis.report import document, execution, summary
+from analysis.statements import notebooks, style
+from analysis.statements.statement import ANSWERS
 from analysis.statistics import calibration
 from runners.testbeds import simulated
 
@@ -175,7 +175,7 @@ def test_docs_quote_error_rates_and_trust():
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """`run(notebook, **parameters)` executes it on what is stored: its folder, and what went wrong."""
-    with reporting.Kernel() as kernel, pytest.MonkeyPatch.context() as patch:
+    with execution.Kernel() as kernel, pytest.MonkeyPatch.context() as patch:
 
         def executed(notebook, preset="stored", **parameters):
             folder = tmp_path_factory.mktemp("run")

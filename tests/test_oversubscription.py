@@ -13,7 +13,7 @@ from synthetic_oversubscription import COMMUNICATION, flow_campaign, hpl_campaig
 from analysis import paths
 from analysis.descriptions import testbeds
 from analysis.descriptions.switch_designs import CROSSBAR
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 NETWORKS = testbeds.read("nemo").plain()["network"]
 NODES = 480  # of the cluster

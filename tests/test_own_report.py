@@ -14,9 +14,10 @@ import recorded
 from command_line import run
 from own_pages import of_emulation, words
 
-import reporting
-from analysis import paths, store
-from runners.record import FalloffError
+from analysis import paths
+from analysis.dataset import store
+from analysis.report import execution
+from runners.records.record import FalloffError
 
 FACTS = """
 title = "Three networks of my cluster"
@@ -174,7 +175,7 @@ def test_what_no_section_reads_is_one_line_and_keeps_the_last_report(tmp_path, m
         assert old.read_text() == "the last one"
     (tmp_path / "mine" / "report.toml").write_text("titel = 1\n")
     with pytest.raises(FalloffError, match="titel.*title"):
-        reporting.make_own(tmp_path / "mine", old.parent)
+        execution.make_own(tmp_path / "mine", old.parent)
 
 
 # One notebook with its campaign, and one without.
@@ -193,7 +194,7 @@ def cluster(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
         patch.setattr(paths, "BUILD", folder / "build")
-        page, *_ = reporting.make_own(own, folder / "out")
+        page, *_ = execution.make_own(own, folder / "out")
     (book,) = (folder / "build").rglob("40_hpl_scaling.ipynb")
     return SimpleNamespace(page=page, book=book)
 
@@ -233,7 +234,7 @@ def test_each_program_of_ones_own_has_a_section():
     """That of emulated programs, whatever the campaign is called; an experiment has one for all its folders."""
     ran = store.read(paths.REFERENCE / "program-program_model")
     own = {Path(name): ran.assign_attrs(campaign=f"program_{name}") for name in ("mine", "theirs")}
-    found = [(section.notebook, section.folder.name) for section in reporting.planned_sections(own)]
+    found = [(section.notebook, section.folder.name) for section in execution.planned_sections(own)]
     assert found == [("59_program", "mine"), ("59_program", "theirs")]
     tokens = store.read(paths.REFERENCE / "token_exchange-beowulf")
-    assert len(reporting.planned_sections({Path("a"): tokens, Path("b"): tokens})) == 1
+    assert len(execution.planned_sections({Path("a"): tokens, Path("b"): tokens})) == 1

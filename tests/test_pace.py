@@ -16,7 +16,7 @@ from analysis import planning
 from analysis.descriptions import testbeds
 from runners import executables, pace
 from runners.pace import KEPT
-from runners.record import Command, Execution, judge, mismatch
+from runners.records.record import Command, Execution, judge, mismatch
 from runners.testbeds import emulated
 from runners.tools import hpl
 

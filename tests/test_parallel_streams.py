@@ -7,7 +7,7 @@ import pytest
 from executed import executed, stated, words
 from shown import failed
 
-import experiment
+from analysis import experiment
 from analysis.statistics.judgement import FALLS_OFF, FLAT
 
 

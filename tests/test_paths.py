@@ -20,7 +20,7 @@ from wired import (
     text,
 )
 
-from runners.record import Command, FalloffError, Trial, judge, mismatch
+from runners.records.record import Command, FalloffError, Trial, judge, mismatch
 from runners.testbeds import emulated, netns
 from runners.tools import token_exchange
 

@@ -10,9 +10,9 @@ import pytest
 import recorded
 from test_hpl import DECK
 
-from analysis.derive import broadcast_bytes
+from analysis.dataset.derive import broadcast_bytes
 from runners import executables, payload
-from runners.record import Execution, Transcript, Trial, Unreadable, judge
+from runners.records.record import Execution, Transcript, Trial, Unreadable, judge
 from runners.tools import hpl
 
 PROGRAM = Path(__file__).resolve().parent / "every_call.c"

@@ -13,8 +13,8 @@ from analysis.descriptions import testbeds
 from analysis.descriptions.adaptation import for_testbed, problem
 from analysis.descriptions.campaigns import checked
 from analysis.descriptions.resolution import resolve, with_blocks
-from runners.plan import plan_from_json, plan_to_json
-from runners.record import FalloffError
+from runners.records.plan import plan_from_json, plan_to_json
+from runners.records.record import FalloffError
 
 
 @given(seed=st.integers(0, 10**9), blocks=st.integers(1, 5))

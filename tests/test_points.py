@@ -6,23 +6,17 @@ import numpy as np
 import pytest
 import recorded
 
-from analysis import (
-    comparison,
-    dataset_sections,
-    file_facts,
-    importing,
-    notebooks,
-    paths,
-    points,
-    samples,
-)
-from analysis.history import changes, reading, telling
-from analysis.import_report import save
+from analysis import paths
+from analysis.dataset import points
+from analysis.dataset.schema import schema, settings
+from analysis.dataset.store import laid_out
+from analysis.imports import dataset_sections, file_facts, importing
 from analysis.quoting import as_written
-from analysis.schema import schema, settings
-from analysis.store import laid_out
+from analysis.report.import_report import save
+from analysis.statements import notebooks
 from analysis.subjects import collectives, hpl_points, messages
-from runners.record import FalloffError
+from analysis.watch import comparison, history_changes, history_report, history_sessions, samples
+from runners.records.record import FalloffError
 from runners.tools import all_tools, tool_named
 
 COLUMNS = ["series", "what", "unit", "count", "size"]
@@ -164,9 +158,9 @@ def test_a_copied_source_adds_no_session(tmp_path):
     """A CSV file given twice, or under another name, and a log twice: each session counts once, and the copy is named."""
     rows = "".join(f"2026-01-{day:02d}T03:00:00,{100 + day % 3}\n" for day in range(1, 21))
     first, second = (write(tmp_path, name, "time,rate\n" + rows) for name in ("a.csv", "b.csv"))
-    alone, twice = reading.read([first]), reading.read([first, second, first])
+    alone, twice = history_sessions.read([first]), history_sessions.read([first, second, first])
     assert len(alone.sessions) == len(twice.sessions) and len(alone.values) == len(twice.values)
-    assert len(twice.copies) == 2 and "b.csv" in telling.text(changes.judge(twice))
+    assert len(twice.copies) == 2 and "b.csv" in history_report.text(history_changes.judge(twice))
     with pytest.raises(FalloffError, match="copy of"):
         comparison.compare(
             *(samples.read(each, "time", "rate", "block", "higher") for each in _blocks(tmp_path))
@@ -201,8 +195,10 @@ def test_each_figure_and_parameter_of_a_log_is_a_course(tmp_path):
             * (1 + 0.002 * np.sin(7 * night + size))
         )
 
-    found = changes.judge(reading.read([write(tmp_path, "a.log", nightly(30, value))]))
-    text = telling.text(found)
+    found = history_changes.judge(
+        history_sessions.read([write(tmp_path, "a.log", nightly(30, value))])
+    )
+    text = history_report.text(found)
     assert len(found.history.sessions) == 30 and found.history.values.what.nunique() == 4
     (only,) = found.changes
     assert [as_written(quantity.what) for quantity in only.quantities] == ["net size=2 triad"]
@@ -217,7 +213,7 @@ def test_units_of_one_log_are_converted(other, factor, tmp_path):
         return (factor if night >= 15 else 1) * size * (1000 if name == "copy" else 300)
 
     text = nightly(30, value, unit=lambda night: other if night >= 15 else "MB/s")
-    found = reading.read([write(tmp_path, "a.log", text)])
+    found = history_sessions.read([write(tmp_path, "a.log", text)])
     assert found.values.what.nunique() == 4 and {unit for unit, _ in found.units.values()} == {
         "MB/s"
     }
@@ -228,17 +224,17 @@ def test_units_of_one_log_are_converted(other, factor, tmp_path):
         write(tmp_path, f"{n}.log", LOG_HEAD + "".join(lines[a:b]))
         for n, (a, b) in enumerate([(1, 31), (31, 61)])
     ]
-    assert reading.read(halves).values.groupby("what").log.agg(np.ptp).max() < 0.001
+    assert history_sessions.read(halves).values.groupby("what").log.agg(np.ptp).max() < 0.001
 
 
 def test_other_units_and_platforms_are_other_courses(tmp_path):
     """What cannot be converted, and another partition or environment, is another course."""
     units = nightly(4, lambda *_: 5.0, unit=lambda night: "ns/day" if night % 2 else "1/s")
-    assert reading.read([write(tmp_path, "a.log", units)]).values.what.nunique() == 8
+    assert history_sessions.read([write(tmp_path, "a.log", units)]).values.what.nunique() == 8
     places = nightly(
         4, lambda *_: 5.0, where=lambda night: "@c:p+intel" if night % 2 else "@c:p+gnu"
     )
-    assert reading.read([write(tmp_path, "b.log", places)]).values.what.nunique() == 8
+    assert history_sessions.read([write(tmp_path, "b.log", places)]).values.what.nunique() == 8
 
 
 @pytest.mark.parametrize(

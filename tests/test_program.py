@@ -14,13 +14,13 @@ from synthetic import of_plan
 from undisturbed import alone
 from wired import needs_network, run
 
-import experiment
-from analysis import paths, planning
+from analysis import experiment, paths, planning
 from analysis.descriptions import campaigns, testbeds
 from analysis.subjects import program
-from analysis.what_if import WhatIf
-from runners import executables, payload, recording, replay_actions
-from runners.record import Command, FalloffError, Trial, judge
+from analysis.subjects.what_if import WhatIf
+from runners import executables, payload
+from runners.recording import recorder, replay_actions
+from runners.records.record import Command, FalloffError, Trial, judge
 from runners.testbeds import emulated, simulated
 from runners.tools import program as program_tool
 from runners.tools import replay as replay_tool
@@ -183,7 +183,7 @@ def test_a_replay_computes_as_long_as_the_emulated_program():
     } | campaigns.read("program_others_replayed").levels["program interconnect nodes"]
     times = [program.times(runs) for runs in emulated_]
     for name, of_campaign in [(name, each) for each in times for name in each.program.values]:
-        found = program.slower(of_campaign.sel(program=name), recording.by_ranks(name))
+        found = program.slower(of_campaign.sel(program=name), recorder.by_ranks(name))
         assert len(found) == 9
         for at, by in found.items():
             assert by == pytest.approx(stated_[f"{name} {at}"]["computing"], rel=0.01), (name, at)
@@ -275,8 +275,8 @@ def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
     words = ("lmp", "-log", "none", "-in", "in.melt")
     launch = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2")
     code, (text,) = payload.run([*launch, *words], {"FALLOFF_RECORD": library})
-    found, shipped = recording.read(text), recording.by_ranks("lammps")[2]
-    assert code == 0 and recording.is_monitored(text)
+    found, shipped = recorder.read(text), recorder.by_ranks("lammps")[2]
+    assert code == 0 and recorder.is_monitored(text)
     for ours, theirs in zip(found, shipped, strict=True):
         assert sum(c.size for c in ours) == pytest.approx(sum(c.size for c in theirs), rel=0.01)
     point = {"program": "lammps", "command": " ".join(words), "inputs": "programs/lammps"}

@@ -11,13 +11,13 @@ import pytest
 from executed import executed, stated
 from test_simulated import NETWORKS, needs_simgrid
 
-import experiment
-from analysis import planning
+from analysis import experiment, planning
+from analysis.commands import profiling
 from analysis.descriptions import testbeds
-from commands import profiling
-from runners import executables, extrapolation, payload, recording, replay_actions
-from runners.calls import CHECKSUMS, Call
-from runners.record import Command, FalloffError, Trial, Unreadable, judge
+from runners import executables, payload
+from runners.recording import extrapolation, recorder, replay_actions
+from runners.recording.calls import CHECKSUMS, Call
+from runners.records.record import Command, FalloffError, Trial, Unreadable, judge
 from runners.testbeds import simulated
 from runners.tools import hpl
 from runners.tools import replay as replay_tool
@@ -48,7 +48,7 @@ def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
             _, readings = run(bed, there, command, hpl.parse)
             direct[network] = 2 / 3 * point["N"] ** 3 / 1e9 / readings["hpl_rate"]
         recorded, _ = run(bed, there, replace(command, argv=("xhpl_recorded",)), hpl.parse)
-        found = recording.read(recorded)
+        found = recorder.read(recorded)
         for network in direct:
             files = replay_actions.files(found)
             command = Command(("replay",), ranks=8, files=files, timeout_s=60)
@@ -69,7 +69,7 @@ def test_the_recording_is_what_was_called(tmp_path):
     launch = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4", program]
     code, (text,) = payload.run(launch, {"FALLOFF_RECORD": library})
     assert code == 0
-    ranks = recording.read(text)
+    ranks = recorder.read(text)
     assert len(ranks) == 4
     for rank, calls in enumerate(ranks):
         assert calls[0].name == "comm" and calls[0].parts == ((2, 0), (3, 1))[rank % 2]
@@ -172,9 +172,9 @@ end of recording
 )
 def test_a_damaged_recording_is_refused(damage, reason):
     """Cut, out of order, without a partner: a reason, never a replay of half a program."""
-    assert len(replay_actions.files(recording.read(TEXT))) == 3
+    assert len(replay_actions.files(recorder.read(TEXT))) == 3
     with pytest.raises(Unreadable, match=reason):
-        replay_actions.files(recording.read(TEXT.replace(*damage)))
+        replay_actions.files(recorder.read(TEXT.replace(*damage)))
 
 
 def computed_s(ranks):
@@ -184,16 +184,16 @@ def computed_s(ranks):
 def test_the_stored_recordings_are_carried_on():
     """Both examples share out the same work: carried on to more ranks, these compute as much together as was recorded."""
     for program in ("stencil", "transpose"):
-        kept = recording.by_ranks(program)
+        kept = recorder.by_ranks(program)
         recorded = computed_s(kept[max(kept)])
         for ranks in (32, 64):
-            found = recording.of(program, ranks)
+            found = recorder.of(program, ranks)
             assert len(found) == ranks
             assert computed_s(found) == pytest.approx(recorded, rel=0.15)
     with pytest.raises(FalloffError, match="did you mean 'stencil'"):
-        recording.by_ranks("stencill")
+        recorder.by_ranks("stencill")
     with pytest.raises(FalloffError, match="cannot name a program"):
-        recording.keep(TEXT, "../evil")
+        recorder.keep(TEXT, "../evil")
 
 
 def test_efficiency_falls_off_where_the_network_counts():

@@ -11,12 +11,12 @@ import pytest
 from campaigns import small_plan, use_echo
 from local_testbed import LocalTestbed
 
-import runners.campaign as engine
-from commands.progress import Bar
-from runners.campaign import Event
-from runners.journal import Folder
-from runners.progress import Progress
-from runners.record import Outcome
+from analysis.commands.progress import Bar
+from runners.engine import campaign as engine
+from runners.engine.campaign import Event
+from runners.engine.progress import Progress
+from runners.records.journal import Folder
+from runners.records.record import Outcome
 
 
 def event(done, kind="finished", eta_s=95.0):

@@ -19,12 +19,12 @@ import pytest
 import yaml
 from command_line import run
 
-import commands
-import experiment
-from analysis import nightly, notebooks
+from analysis import commands, experiment
 from analysis.descriptions import testbeds
 from analysis.paths import ROOT
+from analysis.statements import notebooks
 from analysis.subjects import program
+from analysis.watch import nightly
 from analysis.wording import number
 from runners import tools
 from runners.testbeds import simulated
@@ -60,11 +60,11 @@ def test_conda_lists_the_same_packages():
     conda = {"pypandoc-binary": "pypandoc", "matplotlib": "matplotlib-base"}
     for file, asked in (
         ("environment.yml", PROJECT["dependencies"]),
-        ("environment-test.yml", PROJECT["optional-dependencies"]["test"]),
+        ("packaging/environment-test.yml", PROJECT["optional-dependencies"]["test"]),
     ):
         lines = re.findall(r"^ +- ([^#\n:]+?) *(?:#.*)?$", (ROOT / file).read_text(), re.M)
         assert {conda.get(name, name) for name in names(asked)} <= names(lines)
-    locked = names((ROOT / "requirements.lock").read_text().splitlines())
+    locked = names((ROOT / "packaging/requirements.lock").read_text().splitlines())
     pip = {asked: name for name, asked in conda.items()}
     listed = {pip.get(name, name) for name in names(lines) - FROM_THE_SYSTEM}
     assert listed <= locked | set(conda.values()), "make lock"
@@ -73,11 +73,11 @@ def test_conda_lists_the_same_packages():
 
 def test_binder_and_container_have_what_is_needed():
     """The lists of the Makefile, an ordinary user at `make setup`, one version."""
-    binder = ROOT / "binder"
-    assert (binder / "apt.txt").read_text() == (ROOT / "debian-packages.txt").read_text()
+    binder = ROOT / ".binder"
+    assert (binder / "apt.txt").read_text() == (ROOT / "packaging/debian-packages.txt").read_text()
     line = (binder / "requirements.txt").read_text().strip()
-    assert (binder / line.removeprefix("-r ")).resolve() == ROOT / "requirements.lock"
-    steps = (ROOT / "Containerfile").read_text()
+    assert (binder / line.removeprefix("-r ")).resolve() == ROOT / "packaging/requirements.lock"
+    steps = (ROOT / "packaging/Containerfile").read_text()
     assert steps.index("USER reader") < steps.index("RUN make setup")
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text()
 
@@ -101,36 +101,37 @@ def test_the_installation_is_found_whatever_the_locale(tmp_path):
     checkout = tmp_path / "d\u00e9p\u00f4t \u540d"
     site = checkout / "site"
     site.mkdir(parents=True)
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
-    (checkout / "experiment.py").touch()
+    shutil.copytree(ROOT / "packaging", checkout / "packaging")
+    (checkout / "falloff.py").touch()
     build = "import hatchling.build; hatchling.build.build_editable('site')"
     subprocess.run([sys.executable, "-c", build], cwd=checkout, check=True)
     (made,) = site.glob("*.whl")
     with zipfile.ZipFile(made) as whole:
         whole.extractall(site)
-    find = "import sys, site; site.addsitedir(sys.argv[1]); import experiment; print(ascii(experiment.__file__))"
+    find = "import sys, site; site.addsitedir(sys.argv[1]); import falloff; print(ascii(falloff.__file__))"
     for further in ({}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
         started = [sys.executable, "-S", "-c", find, site]
         ended = subprocess.run(
             started, cwd="/", env={"LC_ALL": "C", **further}, capture_output=True, text=True
         )
-        assert "experiment.py" in ended.stdout and not ended.stderr, ended.stderr
+        assert "falloff.py" in ended.stdout and not ended.stderr, ended.stderr
 
 
 def test_what_a_campaigns_tool_needs_is_installed():
     """Each package that a tool of a shipped campaign names is in the list of the set-up."""
-    installed = (ROOT / "debian-packages.txt").read_text().split()
+    installed = (ROOT / "packaging/debian-packages.txt").read_text().split()
     texts = (file.read_text() for file in (ROOT / "data" / "campaigns").glob("*.toml"))
     used = {name for text in texts for name in re.findall(r'^runner = "(\w+)"', text, re.M)}
     assert len(used) > 5
     assert {name for tool in used for name in tools.tool_named(tool).packages} <= {*installed}
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-uv.lock"])
+@pytest.mark.parametrize("lock", ["requirements", "requirements-uv"])
 def test_lock_is_hashed_and_names_no_host(lock):
     """Every pinned package has hashes, and no line holds an address; nothing that pyproject.toml names is missing."""
-    text = (ROOT / lock).read_text()
+    text = (ROOT / f"packaging/{lock}.lock").read_text()
     assert not re.search(r"https?://|--index-url|--find-links", text)
     blocks = re.split(r"\n(?=[a-zA-Z])", text.strip())
     assert blocks and all("==" in block and "--hash=sha256:" in block for block in blocks)
@@ -192,14 +193,14 @@ def imports() -> dict[str, set[str]]:
     """What each file of the project imports, by its name."""
     return {
         str(file.relative_to(ROOT)): imported(file)
-        for folder in ("runners", "analysis", "commands")
+        for folder in ("runners", "analysis")
         for file in sorted((ROOT / folder).rglob("*.py"))
     }
 
 
 def test_a_notebook_owns_what_only_it_says():
     """At most ten functions of analysis word a sentence, make a statement or draw a figure or a table for one notebook alone."""
-    files = [*ROOT.glob("*.py"), *ROOT.glob("commands/*.py"), *ROOT.glob("analysis/**/*.py")]
+    files = [*ROOT.glob("*.py"), *ROOT.glob("analysis/**/*.py")]
     code = Counter(word for file in files for word in re.findall(r"\w+", file.read_text()))
     cells = Counter(word for book in NOTEBOOKS for word in {*re.findall(r"\w+", book.read_text())})
     single = [
@@ -216,8 +217,8 @@ def test_a_notebook_owns_what_only_it_says():
 
 LIBRARY = {*sys.stdlib_module_names, "runners"}
 TOOLS = {f"runners.tools.{name}" for name in tools.names()}
-ENGINE = {"runners.campaign", "runners.plan", "runners.journal"}
-EXECUTING = r"(runners\.(campaign|testbeds(?!\.graph\b))|falloff|experiment|commands|subprocess)\b"
+ENGINE = {"runners.engine", "runners.records.plan", "runners.records.journal"}
+EXECUTING = r"(runners\.(engine|testbeds(?!\.graph\b))|falloff|subprocess)\b"
 
 
 @pytest.mark.parametrize(
@@ -230,13 +231,17 @@ EXECUTING = r"(runners\.(campaign|testbeds(?!\.graph\b))|falloff|experiment|comm
         # Testbeds are handed to the engine opened.
         ("runners/", "testbeds/|doctor.py|job.py|session.py",
          lambda name: not name.startswith("runners.testbeds")),
+        # What is kept of a campaign is read without what ran it.
+        ("runners/records/", "nothing", lambda name: not re.match(r"runners\.(?!records)\w", name)),
+        ("runners/recording/", "nothing",
+         lambda name: not re.match(r"runners\.(engine|testbeds|tools)", name)),
         # One module of the analysis runs campaigns, for whoever asks it to.
-        ("analysis/", "analysis/running.py", lambda name: not re.match(EXECUTING, name)),
+        ("analysis/", "analysis/running.py|commands/", lambda name: not re.match(EXECUTING, name)),
         # A model needs numpy and the record that describes it.
-        ("analysis/models/", "nothing", lambda name: name.split(".")[0] in {*LIBRARY, "numpy", "scipy", "analysis"}
-         and not re.match(r"analysis\.(?!models)", name)),
+        ("analysis/laws/models/", "nothing", lambda name: name.split(".")[0] in {*LIBRARY, "numpy", "scipy", "analysis"}
+         and not re.match(r"analysis\.(?!laws(\.models|$))", name)),
     ],
-    ids=["library", "testbeds", "engine", "analysis", "models"],
+    ids=["library", "testbeds", "engine", "records", "recording", "analysis", "models"],
 )  # fmt: skip
 def test_imports_keep_their_direction(within, but, is_allowed):
     """What each part of the project may import."""
@@ -249,6 +254,61 @@ def test_imports_keep_their_direction(within, but, is_allowed):
         if not is_allowed(name)
     }
     assert files and TOOLS and not strange
+
+
+# The rooms of analysis/ from above, and at last what all of them use.
+ROOMS = {
+    name: f"analysis/{name}/"
+    for name in "commands report experiment explorer watch subjects evidence imports statements laws dataset statistics "
+    "descriptions words".split()
+}
+ROOMS["experiment"] = "analysis: experiment, planning, running"
+ROOMS["words"] = "analysis: paths, quoting, wording"
+
+
+def room_of(name: str) -> str:
+    """The room in which a module of analysis/ is, by its full name; empty for any other name."""
+    top, _, rest = name.partition(".")
+    first = rest.partition(".")[0]
+    rooms = [room for room, what in ROOMS.items() if first in re.findall(r"\w+", what)[1:]]
+    return rooms[0] if top == "analysis" and rooms else ""
+
+
+def arrows() -> dict[str, set[str]]:
+    """From each room those that its modules import."""
+    between = {room: set() for room in ROOMS}
+    for file, names in imports().items():
+        if room := room_of(file.removesuffix(".py").replace("/", ".")):
+            between[room] |= {room_of(name) for name in names} - {"", room}
+    return between
+
+
+def picture() -> str:
+    """The rooms and their arrows as a drawing of docs/layout.md, without an arrow that a longer way shows, too."""
+    between, below = arrows(), {}
+    for room in reversed(ROOMS):
+        below[room] = set().union(*(below[other] | {other} for other in between[room]))
+    lines = [f'  {room}["{what}"]' for room, what in ROOMS.items()]
+    for room, others in between.items():
+        longer = set().union(*(below[other] for other in others))
+        lines += [f"  {room} --> {other}" for other in ROOMS if other in others - longer]
+    return "\n".join(["```mermaid", "flowchart TD", *lines, "```"])
+
+
+def test_imports_run_downwards():
+    """No room of analysis/ imports one above it; the picture in docs/layout.md is made from the imports."""
+    order = list(ROOMS)
+    upward = {
+        (room, other)
+        for room, others in arrows().items()
+        for other in others
+        if order.index(other) < order.index(room)
+    }
+    assert not upward and all(arrows()[room] for room in order[:-2])
+    flat = {file.stem for file in (ROOT / "analysis").glob("[!_]*.py")}
+    assert len(flat) <= 6 and all(room_of(f"analysis.{name}") for name in flat), flat
+    made = picture()
+    assert made in (ROOT / "docs" / "layout.md").read_text(), f"docs/layout.md lacks:\n{made}"
 
 
 def test_the_page_on_python_runs(tmp_path, monkeypatch):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis import published
-from analysis.wire import wire_limit
+from analysis.dataset import published
+from analysis.dataset.wire import wire_limit
 
 SMITH, NEMO = published.facts("fortinet"), published.facts("nemo")
 BLOG = published.facts("bonding")

@@ -11,9 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from odd_names import ODD
 
-from analysis import paths, publish
+from analysis import paths
 from analysis.quoting import MOST, as_data, as_markdown, as_written, quoted
-from runners.terminal import PrintableStream, printable
+from analysis.report import publish
+from runners.engine.terminal import PrintableStream, printable
 
 HONEST = [*ODD, "a -- b", "https://x.y//z"]
 SEQUENCES = [

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from runners import executables, mpi_functions, payload, recording
-from runners.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT
-from runners.record import Unreadable
+from runners import executables, payload
+from runners.recording import mpi_functions, recorder
+from runners.recording.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT
+from runners.records.record import Unreadable
 
 HERE = Path(__file__).parent
 FALLOFF = Path(sys.executable).with_name("falloff")
@@ -106,7 +107,7 @@ def test_what_no_replay_can_do_is_refused_by_all_its_names(refused_calls, word, 
     code, text = recorded(refused_calls, word)
     assert code == 0 and text.count(" unknown ") == 2 * len(names.split(","))
     with pytest.raises(Unreadable, match=f"the program calls {names}, which a replay cannot do"):
-        recording.read(text)
+        recorder.read(text)
 
 
 @needs_mpi
@@ -114,7 +115,7 @@ def test_what_makes_a_communicator_is_left_out(refused_calls):
     """MPI_Cart_create and MPI_Comm_size are no calls of a replay."""
     code, text = recorded(refused_calls)
     assert code == 0
-    assert [call.name for call in recording.read(text)[1]] == ["allreduce", "end"]
+    assert [call.name for call in recorder.read(text)[1]] == ["allreduce", "end"]
 
 
 @needs_mpi
@@ -122,7 +123,7 @@ def test_several_threads_at_once_are_refused(refused_calls):
     code, text = recorded(refused_calls, "threads")
     assert code == 0
     with pytest.raises(Unreadable, match="several threads"):
-        recording.read(text)
+        recorder.read(text)
 
 
 @needs_mpi
@@ -130,9 +131,9 @@ def test_several_threads_at_once_are_refused(refused_calls):
 def test_a_program_that_fails_leaves_no_recording(refused_calls, end, tmp_path, monkeypatch, capfd):
     """It says after MPI_Finalize that its result is wrong, gives up, or is killed by the kernel: its exit code and a line,
     in which nothing is said to be recorded."""
-    from commands import program
+    from analysis.commands import program
 
-    monkeypatch.setattr(recording.keep, "__defaults__", (tmp_path / "programs",))
+    monkeypatch.setattr(recorder.keep, "__defaults__", (tmp_path / "programs",))
     monkeypatch.chdir(tmp_path)
     words = [*LAUNCH, "2", str(refused_calls), end]
     code = program.profile.callback(
@@ -159,7 +160,7 @@ def test_a_fortran_program_is_recorded_or_refused(binding, tmp_path):
     )
     code, text = recorded(program)
     assert code == 0
-    for rank, calls in enumerate(recording.read(text)):
+    for rank, calls in enumerate(recorder.read(text)):
         names = ["irecv", "isend", "wait", "wait", "allreduce", "end"]
         assert [call.name for call in calls] == names
         assert [call.size for call in calls] == [4000, 4000, 0, 0, 4, 0]
@@ -167,7 +168,7 @@ def test_a_fortran_program_is_recorded_or_refused(binding, tmp_path):
     code, text = recorded(program, "window")
     assert code == 0
     with pytest.raises(Unreadable, match="calls MPI_Win_create, which a replay cannot do"):
-        recording.read(text)
+        recorder.read(text)
 
 
 @pytest.fixture(scope="module")
@@ -181,13 +182,13 @@ def monitored_calls(tmp_path_factory):
 def test_the_bytes_are_those_that_open_mpi_counts_itself(monitored_calls, monkeypatch, tmp_path):
     """Each call that moves data, of four ranks, also when it is kept; what makes communicators is on neither side."""
     code, text = recorded(monitored_calls, ranks=4)
-    assert code == 0 and recording.is_monitored(text)
-    names = {call.name for call in recording.read(text)[0]}
+    assert code == 0 and recorder.is_monitored(text)
+    names = {call.name for call in recorder.read(text)[0]}
     assert names >= {*COLLECTIVES, *NON_BLOCKING, *POINT_TO_POINT}
-    monkeypatch.setattr(recording, "STORE", tmp_path)
-    kept = recording.keep(text, "mine")
+    monkeypatch.setattr(recorder, "STORE", tmp_path)
+    kept = recorder.keep(text, "mine")
     again = lzma.decompress(kept.read_bytes()).decode()
-    assert recording.is_monitored(again) and recording.read(again) == recording.read(text)
+    assert recorder.is_monitored(again) and recorder.read(again) == recorder.read(text)
 
 
 @needs_mpi
@@ -204,7 +205,7 @@ def test_other_bytes_than_open_mpi_counts_are_refused(monitored_calls, line, oth
     wrong, changed = re.subn(line, other, text)
     assert changed
     with pytest.raises(Unreadable, match=rf"has \d+ B {said}, and Open MPI's own monitoring \d+ B"):
-        recording.read(wrong)
+        recorder.read(wrong)
 
 
 @needs_mpi
@@ -213,7 +214,7 @@ def test_a_call_that_the_recorder_has_not_seen_is_refused(monitored_calls):
     _, text = recorded(monitored_calls, ranks=4)
     unseen = "".join(line for line in text.splitlines(True) if " alltoall 0 300000" not in line)
     with pytest.raises(Unreadable, match="in collectives, and Open MPI's own monitoring"):
-        recording.read(unseen)
+        recorder.read(unseen)
 
 
 @pytest.fixture(scope="module")
@@ -229,8 +230,8 @@ def two_step_calls(tmp_path_factory):
 def test_collectives_that_open_mpi_makes_of_others_are_recorded(two_step_calls, ranks, size):
     """It counts the gather and the broadcast, too; that is no reason to refuse a right recording."""
     code, text = recorded(two_step_calls, str(size), ranks=ranks)
-    assert code == 0 and recording.is_monitored(text)
-    assert len(recording.read(text)) == ranks
+    assert code == 0 and recorder.is_monitored(text)
+    assert len(recorder.read(text)) == ranks
 
 
 @needs_mpi
@@ -244,9 +245,9 @@ def test_a_call_that_one_rank_lost_is_refused(two_step_calls, name, rank):
     assert line.search(parts[1 + rank])
     lost = line.sub("", parts[1 + rank], count=1)
     with pytest.raises(Unreadable, match="of the same MPI_|own monitoring"):
-        recording.read("".join([*parts[: 1 + rank], lost, *parts[2 + rank :]]))
+        recorder.read("".join([*parts[: 1 + rank], lost, *parts[2 + rank :]]))
     with pytest.raises(Unreadable, match="own monitoring"):
-        recording.read("".join([parts[0], *(line.sub("", part) for part in parts[1:])]))
+        recorder.read("".join([parts[0], *(line.sub("", part) for part in parts[1:])]))
 
 
 @needs_mpi
@@ -254,5 +255,5 @@ def test_without_the_monitoring_a_recording_is_not_compared(monitored_calls, mon
     """Open MPI is told to take its plain transport."""
     monkeypatch.setenv("OMPI_MCA_pml", "ob1")
     code, text = recorded(monitored_calls, "short")
-    assert code == 0 and not recording.is_monitored(text)
-    assert len(recording.read(text)) == 2
+    assert code == 0 and not recorder.is_monitored(text)
+    assert len(recorder.read(text)) == 2

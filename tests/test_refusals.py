@@ -11,7 +11,7 @@ import recorded
 
 import runners
 from runners import outputs
-from runners.record import KINDS, Unreadable
+from runners.records.record import KINDS, Unreadable
 from runners.tools import hpcc, names, tool_named
 
 CASES = recorded.cases()

@@ -13,7 +13,7 @@ from undisturbed import within
 
 from runners import executables
 from runners.probes import guard
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.testbeds import remote
 
 ONE = {"name": "it", "launcher": "ssh", "hosts": ["a"], "python": sys.executable}

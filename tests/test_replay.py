@@ -14,10 +14,11 @@ from analysis import planning
 from analysis.descriptions import testbeds
 from analysis.statistics.judgement import judge as judged
 from analysis.subjects import program
-from analysis.what_if import WhatIf
-from runners import executables, payload, recording, replay_actions
-from runners.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT, Call
-from runners.record import Command, FalloffError, Trial, judge
+from analysis.subjects.what_if import WhatIf
+from runners import executables, payload
+from runners.recording import recorder, replay_actions
+from runners.recording.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT, Call
+from runners.records.record import Command, FalloffError, Trial, judge
 from runners.testbeds import simulated
 from runners.tools import replay
 
@@ -32,7 +33,7 @@ def recorded(program, *words, ranks):
         [*LAUNCH, str(ranks), str(program), *words], {"FALLOFF_RECORD": library}
     )
     assert code == 0
-    return recording.read(text)
+    return recorder.read(text)
 
 
 @pytest.fixture(scope="module")
@@ -129,11 +130,11 @@ def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monk
     """With room for twenty calls of a rank: the recording ends with a collective of all ranks, says so, and is replayed."""
     monkeypatch.setenv("FALLOFF_RECORD_CALLS", "20")
     found = recorded(built("exchanges"), "alltoall", "50", "0.001", "1000", ranks=2)
-    assert recording.is_window(found)
+    assert recorder.is_window(found)
     for calls in found:
         names = [call.name for call in calls]
         assert names[-1] == "end" and set(names[:-1]) == {"alltoall"} and 10 < len(names) <= 21
-    done = recording.totals(found)
+    done = recorder.totals(found)
     assert done.calls == 100 and done.recorded == 40
     assert readings(bed, found)["replay_time"] > 0.009
 

@@ -15,13 +15,15 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from shown import failed
 from synthetic import campaign, sequential_campaign
 
-from analysis import document, publish, report, reproducing, store, summary, todays_run
-from analysis.derive import points
-from analysis.exhibit import Basis, Exhibit, Table, planned
-from analysis.notebooks import FRAME, REPORT, SUPPLEMENT, in_order, role, with_audience
+from analysis.dataset import store
+from analysis.dataset.derive import points
 from analysis.quoting import as_written
-from analysis.statements import KEY, Statement, planned_falls, say
-from runners.record import FalloffError
+from analysis.report import document, publish, report, summary
+from analysis.statements.exhibit import Basis, Exhibit, Table, planned
+from analysis.statements.notebooks import FRAME, REPORT, SUPPLEMENT, in_order, role, with_audience
+from analysis.statements.statement import KEY, Statement, planned_falls, say
+from analysis.watch import reproducing, todays_run
+from runners.records.record import FalloffError
 
 BASIS = Basis("emulated", 4, "95 % t intervals")
 CAPTION = "(emulated evidence, n = 4\u00a0blocks, 95 % t intervals)"

@@ -13,10 +13,12 @@ from nbformat.v4 import new_code_cell, new_notebook
 from shown import failed
 from synthetic_hpl_paper import smith_campaign
 
-import reporting
-from analysis import notebooks, paths, report, store
+from analysis import paths
+from analysis.dataset import store
 from analysis.explorer import static
-from analysis.notebooks import SUMMARY
+from analysis.report import execution, report
+from analysis.statements import notebooks
+from analysis.statements.notebooks import SUMMARY
 
 SECTIONS = {file.stem for file in notebooks.sections()}
 
@@ -33,11 +35,11 @@ def make(monkeypatch, tmp_path):
             return "as root: make report" if run[-1] in failing else ""
 
         monkeypatch.setattr(paths, "EXECUTED", tmp_path)
-        monkeypatch.setattr(reporting.Kernel, "execute", execute)
+        monkeypatch.setattr(execution.Kernel, "execute", execute)
         monkeypatch.setattr(
             report, "build", lambda parts, _, out, left_out: ((parts, left_out), [])
         )
-        (parts, left_out), _ = reporting.make(preset, tmp_path)
+        (parts, left_out), _ = execution.make(preset, tmp_path)
         return SimpleNamespace(run=run, books={part.book.stem for part in parts}, left_out=left_out)
 
     return made
@@ -73,7 +75,7 @@ def test_a_run_that_gave_nothing_ends_with_code_1(monkeypatch, tmp_path):
     """The report is written all the same, and says which run it was."""
     line = "campaign hpl_scaling: 21 of 21 trials gave no reading: exit code 1."
     for lines, code in (([line], 1), ([], 0)):
-        monkeypatch.setattr(reporting, "make", lambda *_: (tmp_path / "falloff.html", lines))
+        monkeypatch.setattr(execution, "make", lambda *_: (tmp_path / "falloff.html", lines))
         monkeypatch.setattr(static, "write", lambda *_: None)
         done = run("report", "--out", str(tmp_path))
         assert done.returncode == code and done.stderr.count(line) == len(lines)
@@ -98,7 +100,7 @@ def book(monkeypatch, tmp_path):
 def test_notebooks_share_a_kernel_and_nothing_else(book):
     """Each begins with an empty namespace, also after one that failed, or that was killed; both say what happened."""
     plain = book("assert 'mine' not in dir()\nmine = 1")
-    with reporting.Kernel() as kernel:
+    with execution.Kernel() as kernel:
         assert [kernel.execute(plain, preset="stored") for _ in range(2)] == ["", ""]
         assert (
             kernel.execute(book("mine = 1 / 0"), preset="stored")
@@ -106,7 +108,7 @@ def test_notebooks_share_a_kernel_and_nothing_else(book):
         )
         killed = kernel.execute(book("import os; os._exit(9)"), preset="stored")
         assert "killed" in killed and kernel.execute(plain, preset="stored") == ""
-    executed = nbformat.read(reporting.executed(plain), as_version=4)
+    executed = nbformat.read(execution.executed(plain), as_version=4)
     assert [cell.execution_count for cell in executed.cells] == [1, 2, 3]
 
 
@@ -118,7 +120,7 @@ def test_a_notebook_of_a_run_that_failed_is_counted(book, tmp_path):
     run = f"import experiment, shutil\nfrom analysis import store\nkept = {str(kept)!r}\n"
     beside = book(f"{run}shutil.copy(kept, f'{{out}}/hpl_paper_simulated-smith-today.nc')")
     alone = book(f"{run}experiment.require_reading(store.load(kept))")
-    with reporting.Kernel() as kernel:
+    with execution.Kernel() as kernel:
         assert kernel.execute(beside, preset="quick") == ""
         told = kernel.execute(alone, preset="full")
         assert "trials gave no reading: no library." in told and kernel.failed == [told, told]

@@ -16,20 +16,14 @@ from calibration.verdicts import of_blocks
 from scipy.stats import ttest_ind
 from synthetic_scale_model import scaling_campaign
 
-from analysis import (
-    notebooks,
-    paths,
-    planning,
-    reproducing,
-    rerunning,
-    running,
-    summary,
-    todays_run,
-)
-from analysis.statements import T_INTERVAL, Statement
+from analysis import paths, planning, running
+from analysis.report import rerunning, summary
+from analysis.statements import notebooks
+from analysis.statements.statement import T_INTERVAL, Statement
 from analysis.statistics.reproduction import Reproduction, corrected, reproduction
-from runners import archive, manifest
-from runners.record import FalloffError
+from analysis.watch import reproducing, todays_run
+from runners.records import archive, manifest
+from runners.records.record import FalloffError
 
 ORIGIN = {"evidence": "emulated", "campaign": "hpl_scaling", "digest": "0"}
 REFERENCE = paths.REFERENCE / "hpl_agreement-fortinet_model_simulated"

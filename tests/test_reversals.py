@@ -5,7 +5,9 @@ import pytest
 from command_line import run
 from foreign_hpl import folder_of_runs
 
-from analysis import importing, notebooks, paths
+from analysis import paths
+from analysis.imports import importing
+from analysis.statements import notebooks
 from analysis.statistics.reversals import Reversal, reversals
 
 NAN = float("nan")

@@ -16,25 +16,21 @@ import xarray as xr
 from command_line import run
 from marks import the_rest_is_long
 
-import reporting
-from analysis import (
-    dataset_sections,
-    machines,
-    notebooks,
-    paths,
-    planning,
-    publish,
-    report,
-    running,
-    store,
-)
+from analysis import paths, planning, running
+from analysis.dataset import store
 from analysis.descriptions.report_facts import ReportFacts
 from analysis.evidence import artifact, verify
 from analysis.explorer import server
+from analysis.imports import dataset_sections
+from analysis.report import execution, machines, publish, report
+from analysis.statements import notebooks
 from analysis.subjects import program
-from runners import executables, lock, payload, recording, slurm, status
-from runners.journal import Folder, read_transcript, write_whole
-from runners.record import FalloffError, judge
+from runners import executables, payload
+from runners.engine import slurm, status
+from runners.recording import recorder
+from runners.records import lock
+from runners.records.journal import Folder, read_transcript, write_whole
+from runners.records.record import FalloffError, judge
 from runners.tools import tool_named
 
 CAMPAIGNS = sorted(file.parent.name for file in paths.REFERENCE.glob("*/trials.json"))
@@ -69,10 +65,10 @@ def reported(data: Path, monkeypatch, tmp_path):
         built.extend(parts)
         return out, []
 
-    monkeypatch.setattr(reporting, "Kernel", InProcess)
+    monkeypatch.setattr(execution, "Kernel", InProcess)
     monkeypatch.setattr(report, "build", build)
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
-    *_, lines = reporting.make_own(data, tmp_path / "out")
+    *_, lines = execution.make_own(data, tmp_path / "out")
     return built, lines
 
 
@@ -245,14 +241,14 @@ def test_two_writers_of_one_file_both_end_well(tmp_path):
 def test_a_replay_takes_the_recordings_of_one_program(name, monkeypatch, tmp_path):
     """A pattern or a path is no name, and a file that only looks alike is no recording of it."""
     for file in ("mine-x.txt.xz", "mine-2.txt.xz", "other-4.txt.xz", "mine-2-3.bak.txt.xz"):
-        shutil.copy(min(recording.STORE.glob("*-2.txt.xz")), tmp_path / file)
-    monkeypatch.setattr(recording, "STORE", tmp_path)
-    assert list(recording.by_ranks("mine")) == [2]
-    assert recording.programs() == ["mine", "other"]
+        shutil.copy(min(recorder.STORE.glob("*-2.txt.xz")), tmp_path / file)
+    monkeypatch.setattr(recorder, "STORE", tmp_path)
+    assert list(recorder.by_ranks("mine")) == [2]
+    assert recorder.programs() == ["mine", "other"]
     with pytest.raises(FalloffError, match="there is no recorded program"):
-        recording.by_ranks(name)
+        recorder.by_ranks(name)
     with pytest.raises(FalloffError, match="there is no recorded program"):
-        recording.digest(name)
+        recorder.digest(name)
 
 
 def test_a_name_is_checked_before_the_program_runs(tmp_path):

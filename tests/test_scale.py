@@ -6,7 +6,7 @@ from analysis import planning
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from runners import scale
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.testbeds import link_probe
 
 MODEL = testbeds.read("fortinet_model").plain()

@@ -12,7 +12,7 @@ from synthetic_scale_model import dilated_campaign, run, scaling_campaign, simul
 from analysis import paths
 from analysis.descriptions import testbeds
 from analysis.subjects import scale_model
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 STEPS = ("scale_model", "buffers", "fine_blocks", "size", "block_size", "node")
 OFF = {("gige", 8): 0.992, ("10gige", 24): 0.991, ("unshaped", 16): 0.95, ("gige", 4): 1.06}

@@ -5,11 +5,12 @@ import pytest
 import xarray as xr
 from test_hpl_steps import stored
 
-from analysis import paths, store
-from analysis.derive import points
-from analysis.fitting.scaling_laws import LAWS, SETTINGS, fit_each, held_out, with_settings
-from analysis.models import find
-from runners.record import FalloffError
+from analysis import paths
+from analysis.dataset import store
+from analysis.dataset.derive import points
+from analysis.laws.models import find
+from analysis.laws.scaling_laws import LAWS, SETTINGS, fit_each, held_out, with_settings
+from runners.records.record import FalloffError
 from runners.tools import hpl
 
 NODES = [1, 2, 4, 8, 16, 24, 36]

@@ -14,13 +14,14 @@ from cf_units import Unit
 from local_testbed import LocalTestbed
 from synthetic import campaign
 
-import runners.campaign as engine
-from analysis import paths, schema, store
-from analysis.derive import by_trial
+from analysis import paths
+from analysis.dataset import schema, store
+from analysis.dataset.derive import by_trial
 from analysis.explorer import data
-from runners.journal import Folder
-from runners.manifest import pack
-from runners.record import FalloffError, Reading
+from runners.engine import campaign as engine
+from runners.records.journal import Folder
+from runners.records.manifest import pack
+from runners.records.record import FalloffError, Reading
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ import small_hpl
 import users
 from undisturbed import within
 
-from analysis import derive, store
+from analysis.dataset import derive, store
 from analysis.descriptions import campaigns, networks, testbeds
 from analysis.descriptions.resolution import resolve
-from runners import session
-from runners.journal import Folder
-from runners.plan import Plan, Stopping
-from runners.record import FalloffError, Transcript, judge
+from runners.engine import session
+from runners.records.journal import Folder
+from runners.records.plan import Plan, Stopping
+from runners.records.record import FalloffError, Transcript, judge
 from runners.testbeds import emulated
 from runners.tools import tool_named
 

@@ -15,13 +15,12 @@ import pytest
 from test_hpl import DECK
 from undisturbed import within
 
-import experiment
-from analysis import planning
-from analysis.derive import broadcast_bytes
+from analysis import experiment, planning
+from analysis.dataset.derive import broadcast_bytes
 from analysis.descriptions import testbeds
 from runners import executables, placement
-from runners.journal import Folder
-from runners.record import FalloffError, Trial, judge
+from runners.records.journal import Folder
+from runners.records.record import FalloffError, Trial, judge
 from runners.testbeds import simulated, smpi
 from runners.tools import tool_named
 from runners.two_level import TwoLevel, from_table
@@ -298,7 +297,7 @@ OWNER = """
 import signal, sys
 from pathlib import Path
 from runners import campaign
-from runners.journal import Folder
+from runners.records.journal import Folder
 from runners.testbeds import simulated
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and nohup's SIGHUP

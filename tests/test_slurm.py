@@ -17,14 +17,14 @@ from campaigns import CAMPAIGN, INTERCONNECTS, small_plan, use_echo
 from campaigns import TESTBED as LOCAL
 from local_testbed import LocalTestbed
 
-import runners.campaign as engine
 from analysis.descriptions import testbeds
 from analysis.descriptions.campaigns import checked
 from analysis.descriptions.resolution import resolve
-from runners import job, slurm, status
-from runners.journal import Folder
-from runners.plan import plan_to_json
-from runners.record import FalloffError
+from runners.engine import campaign as engine
+from runners.engine import job, slurm, status
+from runners.records.journal import Folder
+from runners.records.plan import plan_to_json
+from runners.records.record import FalloffError
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_PARTITION": "all"}
@@ -180,7 +180,7 @@ def test_one_job_at_a_time(tmp_path, slurms):
 @pytest.mark.parametrize(
     ("python_ok", "modules", "code", "said"),
     [
-        (True, ("openmpi/4.1", "blas"), 75, "modules: load openmpi/4.1 blas\n{0}/code: -m runners.job ."),
+        (True, ("openmpi/4.1", "blas"), 75, "modules: load openmpi/4.1 blas\n{0}/code: -m runners.engine.job ."),
         (False, (), 1, "no Python 3.9"),
         (True, ("missing",), 1, "cannot load the modules missing"),
     ],
@@ -199,7 +199,7 @@ def test_the_jobs_script(tmp_path, python_ok, modules, code, said):
     words = [JOB, str(python), *modules]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == code and said.format(tmp_path) in done.stdout + done.stderr
-    assert ("runners.job" in done.stdout) is (code == 75)
+    assert ("runners.engine.job" in done.stdout) is (code == 75)
 
 
 @pytest.fixture

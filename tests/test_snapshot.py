@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 import pytest
 
-import experiment
-from analysis import notebooks
-from analysis.claims import ledger
-from analysis.claims.evaluate import evaluate
-from analysis.schema import schema
-from commands import falloff
+from analysis import experiment
+from analysis.commands import falloff
+from analysis.dataset.schema import schema
+from analysis.descriptions import ledger
+from analysis.report.claims.evaluate import evaluate
+from analysis.statements import notebooks
 
 FILE = Path(__file__).with_name("snapshot.json")
 NOTEBOOKS = {file.stem: file for file in notebooks.of_experiments()}

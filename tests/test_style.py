@@ -7,7 +7,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from synthetic import INTERCONNECTS
 
-from analysis import style
+from analysis.statements import style
 
 
 def test_networks_differ_without_colour_and_for_the_colour_blind():

@@ -12,13 +12,13 @@ from executed import executed, stated, words
 from shown import failed
 from synthetic import of_plan
 
-import experiment
-from analysis import planning, running, store
+from analysis import experiment, planning, running
+from analysis.dataset import store
 from analysis.descriptions import testbeds
 from analysis.statistics import outliers
 from analysis.statistics.calibration import load, table
-from analysis.subjects.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare, largest
-from runners.record import FalloffError
+from analysis.watch.suspects import COMPUTE, PATH, QUANTITIES, RECEIVE, SEND, compare, largest
+from runners.records.record import FalloffError
 from runners.testbeds import emulated
 from runners.tools import suspects
 

@@ -3,9 +3,10 @@
 import pandas as pd
 import pytest
 
-from analysis import csv_tables, fit_answers, samples
-from analysis.history import reading
-from runners.record import FalloffError
+from analysis.dataset import csv_tables
+from analysis.subjects import fit_answers
+from analysis.watch import history_sessions, samples
+from runners.records.record import FalloffError
 
 # From the JUPITER benchmark suite of Forschungszentrum Jülich: OSU in Markdown, IOR as JUBE prints it.
 OSU = """\
@@ -107,7 +108,7 @@ def test_a_history_and_a_comparison_refuse_the_same(tmp_path):
     for time in ("-0044-03-15T12:00:00", "0001-01-01", "99999-01-01", "9" * 400, "01.02.2025"):
         (tmp_path / "h.csv").write_text(f"time,rate\n2025-01-01,1\n{time},2\n")
         with pytest.raises(FalloffError, match="line 3"):
-            reading.of_csv(tmp_path / "h.csv", "higher")
+            history_sessions.of_csv(tmp_path / "h.csv", "higher")
     (tmp_path / "c.csv").write_text("nodes,rate,block\n1,3,1\ninf,4,1\n")
     with pytest.raises(FalloffError, match="line 3"):
         samples.of_csv(tmp_path / "c.csv", "nodes", "rate", "block", "higher")

@@ -7,13 +7,14 @@ import pytest
 from shown import failed
 from synthetic import campaign
 
-import experiment
-from analysis import paths, running, summary, todays_run
-from analysis.document import Section
+from analysis import experiment, paths, running
 from analysis.quoting import as_written
-from analysis.statements import without_reading
-from runners import provenance
-from runners.journal import Folder
+from analysis.report import summary
+from analysis.report.document import Section
+from analysis.statements.statement import without_reading
+from analysis.watch import todays_run
+from runners.records import provenance
+from runners.records.journal import Folder
 
 NOON = datetime(2026, 11, 28, 12).timestamp()
 DAY = 86400

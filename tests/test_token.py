@@ -10,7 +10,7 @@ import pytest
 from token_programs import compiled, exchange
 from undisturbed import alone, repeated
 
-from runners.record import InvalidRun
+from runners.records.record import InvalidRun
 from runners.tools.token_exchange import table
 
 LOST = "ended before the measurement did"

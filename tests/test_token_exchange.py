@@ -3,7 +3,7 @@
 import pytest
 import recorded
 
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.tools import token_exchange
 from runners.tools.token_exchange import table
 

@@ -12,7 +12,7 @@ from marks import firsts, the_rest_is_long
 
 from runners import outputs
 from runners.parsing import without_labels
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.tools import names, tool_named
 
 CASES = recorded.cases()

@@ -19,7 +19,7 @@ import pytest
 from marks import the_rest_is_long
 
 from analysis import paths
-from analysis.derive import broadcast_bytes
+from analysis.dataset.derive import broadcast_bytes
 from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi

@@ -10,13 +10,14 @@ import pytest
 from command_line import run
 from executed import executed, words
 
-import experiment
-from analysis import derive, importing, paths, planning, running, store
+from analysis import experiment, paths, planning, running
+from analysis.dataset import derive, store
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.adaptation import for_testbed
+from analysis.imports import importing
 from analysis.subjects import twin, twin_prediction
-from analysis.what_if import NOTHING, WhatIf
-from runners.record import FalloffError
+from analysis.subjects.what_if import NOTHING, WhatIf
+from runners.records.record import FalloffError
 from runners.testbeds import simulated, smpi
 
 SIZES = [2**power for power in range(0, 24)]

@@ -13,7 +13,7 @@ import users
 from test_session import outcomes, plan
 from undisturbed import within
 
-from runners.journal import Folder
+from runners.records.journal import Folder
 
 pytestmark = pytest.mark.skipif(
     not (users.IS_ROOT and os.environ.get("FALLOFF_USERS")),

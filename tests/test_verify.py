@@ -13,12 +13,14 @@ from command_line import ROOT, run
 from local_testbed import LocalTestbed
 
 import runners
-from analysis import paths, store
+from analysis import paths
+from analysis.dataset import store
 from analysis.evidence import content, verify
-from runners import archive, campaign, manifest
-from runners.journal import Folder
-from runners.manifest import pack
-from runners.record import FalloffError
+from runners.engine import campaign
+from runners.records import archive, manifest
+from runners.records.journal import Folder
+from runners.records.manifest import pack
+from runners.records.record import FalloffError
 
 REFERENCE = ROOT / "data" / "reference" / "hpl_messages-scale_model"
 

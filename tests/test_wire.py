@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from synthetic import campaign
 
-from analysis.capacity import between, limits, way
+from analysis.dataset.capacity import between, limits, way
+from analysis.dataset.wire import message_wire_bytes, packet_limit, tcp_payload, wire_limit
 from analysis.descriptions.networks import network_paths
 from analysis.descriptions.toml_tables import plain
 from analysis.subjects.hpl_scaling import networks
-from analysis.wire import message_wire_bytes, packet_limit, tcp_payload, wire_limit
 
 KNOWN_PATHS = plain(network_paths())
 

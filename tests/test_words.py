@@ -10,22 +10,16 @@ import pytest
 import recorded
 from executed import words
 
-import experiment
-import reporting
-from analysis import (
-    dataset_sections,
-    import_report,
-    importing,
-    notebooks,
-    paths,
-    planning,
-    samples,
-    store,
-)
-from analysis.accessor import UNLIMITED
+from analysis import experiment, paths, planning
+from analysis.dataset import store
+from analysis.dataset.accessor import UNLIMITED
 from analysis.descriptions import testbeds
+from analysis.imports import dataset_sections, importing
 from analysis.quoting import as_markdown, quoted
-from runners.record import FalloffError
+from analysis.report import execution, import_report
+from analysis.statements import notebooks
+from analysis.watch import samples
+from runners.records.record import FalloffError
 
 # Words that only evidence of a kind may use. What is published is no evidence of ours.
 OF_KIND = {
@@ -147,7 +141,7 @@ def test_an_import_promises_a_report_exactly_where_a_section_shows_it(tool, name
     output.write_text(recorded.text(f"{tool}/{name}"))
     said = import_report.save(importing.read(tool, [output], {}), tmp_path / "mine")
     (folder,) = [file.parent for file in (tmp_path / "mine").rglob("trials.json")]
-    wanted = reporting.planned_sections({folder: store.read(folder)})
+    wanted = execution.planned_sections({folder: store.read(folder)})
     assert [section.notebook for section in wanted] == shown
     assert ("makes a report of it" in said) is bool(shown)
     for notebook in shown:
@@ -209,7 +203,7 @@ def test_a_campaign_of_another_kind_is_shown_as_ones_own_data():
         ("program", "measured", ["13_collectives"]),
         ("program", "emulated", ["59_program"]),
     ):
-        wanted = reporting.planned_sections({Path(campaign): of_kind(reference(campaign), kind)})
+        wanted = execution.planned_sections({Path(campaign): of_kind(reference(campaign), kind)})
         assert [section.notebook for section in wanted] == shown
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from runners import executables
-from runners.journal import Folder
-from runners.plan import Plan
-from runners.record import FalloffError
+from runners.records.journal import Folder
+from runners.records.plan import Plan
+from runners.records.record import FalloffError
 from runners.testbeds import emulated
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,7 +26,7 @@ PYTHON = "/usr/bin/python3"  # the one that runs the tests may lie in root's hom
 SCRIPT = """
 from pathlib import Path
 from runners import session
-from runners.journal import Folder
+from runners.records.journal import Folder
 folder = Folder(Path("campaign"))
 session.run(folder.plan(), folder, lambda e: e.kind == "finished" and print(e.trial.id, flush=True))
 """

@@ -15,7 +15,7 @@ from undisturbed import repeated
 from analysis.descriptions import testbeds
 from analysis.descriptions.networks import interconnects, network_paths
 from analysis.descriptions.toml_tables import plain
-from runners.record import Command, Trial
+from runners.records.record import Command, Trial
 from runners.testbeds import netns
 from runners.testbeds.graph import address
 

@@ -8,8 +8,8 @@ from typing import Any
 from analysis.descriptions.campaigns import ALL_NODES, Campaign, PlannedDesign, PlannedStatement
 from analysis.descriptions.testbeds import Cluster, EmulatedTestbed, SimulatedTestbed, Testbed
 from runners import scale
-from runners.description_rules import COUNT
-from runners.record import FalloffError
+from runners.records.description_rules import COUNT
+from runners.records.record import FalloffError
 
 _BYTES_OF_A_NUMBER = 8
 _POINTS = "interconnect nodes"  # the levels of both factors together

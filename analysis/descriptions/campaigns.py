@@ -48,9 +48,9 @@ from analysis.descriptions.toml_tables import (
     refuse,
     ruled,
 )
-from runners.description_rules import Rule, one_of
-from runners.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
-from runners.record import FalloffError, unknown_key
+from runners.records.description_rules import Rule, one_of
+from runners.records.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
+from runners.records.record import FalloffError, unknown_key
 from runners.tools import names as tool_names
 
 ALL_NODES = "all"  # a level of `nodes`: all that the testbed has

@@ -12,9 +12,9 @@ from typing import Any
 
 from analysis.descriptions.campaigns import ALL_NODES, Campaign
 from analysis.descriptions.testbeds import SimulatedTestbed, Testbed
-from runners.description_rules import BLOCKS
-from runners.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Plan, Stopping, invalid_names
-from runners.record import FalloffError, Settings, Trial, faulty, unknown_key
+from runners.records.description_rules import BLOCKS
+from runners.records.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Plan, Stopping, invalid_names
+from runners.records.record import FalloffError, Settings, Trial, faulty, unknown_key
 from runners.tools import names as tool_names
 from runners.tools import tool_named
 

@@ -17,7 +17,7 @@ from analysis.descriptions.toml_tables import (
     refuse,
     ruled,
 )
-from runners.description_rules import COUNT, POSITIVE, Rule
+from runners.records.description_rules import COUNT, POSITIVE, Rule
 from runners.two_level import TwoLevel, from_table
 
 CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs

@@ -22,7 +22,7 @@ from analysis.descriptions.toml_tables import (
     ruled,
     text,
 )
-from runners.description_rules import Rule, one_of
+from runners.records.description_rules import Rule, one_of
 
 UNKNOWN = "unknown"
 

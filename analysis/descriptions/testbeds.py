@@ -51,8 +51,8 @@ from analysis.descriptions.toml_tables import (
     ruled,
     text,
 )
-from runners.description_rules import one_of
-from runners.record import faulty, nearest, unknown_key
+from runners.records.description_rules import one_of
+from runners.records.record import faulty, nearest, unknown_key
 
 
 class Testbed(TomlTable):

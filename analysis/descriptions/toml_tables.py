@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from runners import executables
-from runners.description_rules import (
+from runners.records.description_rules import (
     BLOCKS,
     COUNT,
     NAME,
@@ -28,8 +28,8 @@ from runners.description_rules import (
     Rule,
     up_to,
 )
-from runners.journal import write_whole
-from runners.record import FalloffError, faulty, unknown, unknown_key
+from runners.records.journal import write_whole
+from runners.records.record import FalloffError, faulty, unknown, unknown_key
 
 _OURS = "ours"  # the type of an error whose message is ours
 _KEY = "[key]"  # of a place: a key is meant, and not its value

@@ -19,15 +19,16 @@ from pathlib import Path
 
 import xarray as xr
 
-from analysis import notebooks, paths
+from analysis import paths
 from analysis.evidence import chain, crate, verify
 from analysis.evidence.chain import Chain
 from analysis.quoting import as_markdown, quoted
+from analysis.statements import notebooks
 from analysis.wording import UNKNOWN, counted, moment, number
-from runners import manifest, provenance
-from runners.archive import unpacked_at_most
-from runners.journal import replacing
-from runners.record import FalloffError, is_name
+from runners.records import manifest, provenance
+from runners.records.archive import unpacked_at_most
+from runners.records.journal import replacing
+from runners.records.record import FalloffError, is_name
 
 DESCRIPTION = "ARTIFACT-DESCRIPTION.md"
 # The earliest time that zip can store, so that the archive's bytes depend only on its content.
@@ -243,7 +244,7 @@ verify them and to rebuild their figures needs no cluster.
 ## Software
 
 {chr(10).join(f"- {quoted(name)}" for name in sorted(tools))}
-- Python packages: {", ".join(map(quoted, project["dependencies"]))}. Their locked versions are in `requirements.lock`, the Debian packages in `debian-packages.txt`.
+- Python packages: {", ".join(map(quoted, project["dependencies"]))}. Their locked versions are in `packaging/requirements.lock`, the Debian packages in `packaging/debian-packages.txt`.
 
 ## Installation and evaluation
 

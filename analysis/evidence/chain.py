@@ -12,12 +12,13 @@ from typing import Any
 
 import xarray as xr
 
-from analysis import paths, store
-from analysis.exhibit import Exhibit
-from runners import archive, manifest, renamed
-from runners.journal import Folder, read_transcript
-from runners.plan import Plan
-from runners.record import Execution, FalloffError, Transcript
+from analysis import paths
+from analysis.dataset import store
+from analysis.statements.exhibit import Exhibit
+from runners.records import archive, manifest, renamed
+from runners.records.journal import Folder, read_transcript
+from runners.records.plan import Plan
+from runners.records.record import Execution, FalloffError, Transcript
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from analysis import store
-from runners import manifest
+from analysis.dataset import store
+from runners.records import manifest
 
 Content = Mapping[str, Mapping[str, Any]]
 PRECISION = 1e-9  # relative, of two computations of one number

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis import paths, store
+from analysis import paths
+from analysis.dataset import store
 from analysis.evidence import content
-from runners import archive, manifest
-from runners.journal import Folder, read_transcript
-from runners.record import FalloffError
+from runners.records import archive, manifest
+from runners.records.journal import Folder, read_transcript
+from runners.records.record import FalloffError
 
 # A parser's fault appears in every trial, so this many lines are enough.
 MOST_VALUES = 24

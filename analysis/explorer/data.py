@@ -12,18 +12,19 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import paths, store
-from analysis.derive import PEAK, counted_in, over_factors, points
-from analysis.efficiency import efficiency
+from analysis import paths
+from analysis.dataset import store
+from analysis.dataset.derive import PEAK, counted_in, over_factors, points
+from analysis.dataset.schema import schema
 from analysis.quoting import as_written
-from analysis.schema import schema
+from analysis.statements.efficiency import efficiency
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
 from analysis.subjects.hpl_points import results_if_any
 from analysis.subjects.hpl_sensitivity import meaning
 from analysis.wording import byte_size, counted
-from runners.journal import Folder, read_transcript
-from runners.record import FalloffError, Transcript
+from runners.records.journal import Folder, read_transcript
+from runners.records.record import FalloffError, Transcript
 from runners.tools import all_tools
 
 FIRST = "hpl_scaling"  # the page opens with this experiment

@@ -14,7 +14,7 @@ from bokeh.models import ColumnDataSource, CustomJS, Div, TextInput
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import draw
 from analysis.explorer.view import PageContent, View, address, at_address, opening, settled
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 MOST_AT_ONCE = 5  # transcripts shown for trials that overlap in the plot
 TRIAL = "trial"  # in the address

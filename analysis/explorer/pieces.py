@@ -13,7 +13,7 @@ from analysis.explorer.view import PageContent
 from analysis.quoting import as_written
 from analysis.statistics.intervals import AVERAGES
 from analysis.wording import UNKNOWN, counted, day, number
-from runners.record import Execution, FalloffError, Transcript
+from runners.records.record import Execution, FalloffError, Transcript
 from runners.tools import tool_named
 
 HINT = '<p class="under">Click a point: its raw transcript opens here. A click on the legend hides a curve.</p>'

@@ -23,12 +23,12 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
-from analysis import style
 from analysis.explorer.data import axis_label
 from analysis.explorer.view import MOST_SERIES, PageContent
 from analysis.quoting import as_written
+from analysis.statements import style
 from analysis.statistics.intervals import AVERAGES
-from runners.journal import write_whole
+from runners.records.journal import write_whole
 
 # Bokeh's names of matplotlib's markers.
 MARKERS = {

@@ -19,8 +19,8 @@ from panel.io.server import StoppableThread
 
 from analysis.explorer import data
 from analysis.explorer.page import document
-from runners.journal import replacing
-from runners.record import FalloffError
+from runners.records.journal import replacing
+from runners.records.record import FalloffError
 
 HOST = "127.0.0.1"
 PORT = 8850  # if it is free, so that a bookmark survives a restart

@@ -16,8 +16,8 @@ from scipy import stats
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import LEFT_OUT, draw
 from analysis.explorer.view import PageContent, first_of
-from runners.journal import write_whole
-from runners.record import FalloffError
+from runners.records.journal import write_whole
+from runners.records.record import FalloffError
 
 
 def write(folder: Path | None, file: Path) -> None:

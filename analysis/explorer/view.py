@@ -12,20 +12,20 @@ import pandas as pd
 import xarray as xr
 
 from analysis import paths
-from analysis.contrasts import Contrast, contrasts, sessions_of
-from analysis.derive import points
+from analysis.dataset.contrasts import Contrast, contrasts, sessions_of
+from analysis.dataset.derive import points
+from analysis.dataset.store import BLOCKS, UNORDERED
 from analysis.explorer import data
 from analysis.explorer.data import Trials
-from analysis.fitting.scaling_laws import SETTINGS, Law, fit_each, with_settings
+from analysis.laws.scaling_laws import SETTINGS, Law, fit_each, with_settings
 from analysis.quoting import as_written
-from analysis.statements import basis_in_words, change, fall_in_words, order_and_margin
+from analysis.statements.statement import basis_in_words, change, fall_in_words, order_and_margin
 from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import REFUSED, Judgement, judge
-from analysis.store import BLOCKS, UNORDERED
 from analysis.subjects import hpl_points
 from analysis.wording import number
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 # The first view of a campaign where the design's own contrast is not the best one: axes, series, and levels of other factors.
 FIRST: dict[str, dict] = {

@@ -1,1 +1,2 @@
-"""Laws of efficiency and what they predict."""
+"""Fit models to curves: one at a time with intervals, thousands at once, and compared with each
+other."""

@@ -18,7 +18,7 @@ from analysis.descriptions.campaigns import for_preset, read
 from analysis.descriptions.resolution import design_of
 from analysis.statistics.design import Design, PlannedFall, design_from
 from analysis.statistics.judgement import DECIDED, FLAT, REFUSED, UNDECIDED, answers, half_width
-from runners.plan import WITHOUT_MESSAGES
+from runners.records.plan import WITHOUT_MESSAGES
 
 FOLDER = paths.DATA / "calibration"
 AT_MOST = 0.05  # the goal for each wrong claim

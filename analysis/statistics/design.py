@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from runners.plan import WITHOUT_MESSAGES
+from runners.records.plan import WITHOUT_MESSAGES
 
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
 

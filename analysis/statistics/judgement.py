@@ -36,7 +36,7 @@ from scipy import stats
 from analysis.statistics.design import LEVEL, Design
 from analysis.statistics.intervals import Kind, average, finite, welch
 from analysis.wording import level_in_words
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 FALLS_OFF, SIZE_OPEN, FLAT, RISES = "falls off", "falls, size open", "flat", "rises"
 IF_ALIKE = "if the sessions were alike"

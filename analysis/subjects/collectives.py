@@ -3,8 +3,8 @@
 import pandas as pd
 import xarray as xr
 
-from analysis import points
-from analysis.dataset_sections import COLLECTIVES, NOTEBOOKS
+from analysis.dataset import points
+from analysis.imports.dataset_sections import COLLECTIVES, NOTEBOOKS
 
 _COUNTS = ("nodes", "processes", "ranks_per_node")
 

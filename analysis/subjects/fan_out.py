@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statements import interval_in_words
+from analysis.statements.statement import interval_in_words
 from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import listed, percent

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import derive
-from analysis.accessor import UNKNOWN_NETWORK
-from analysis.contrasts import contrasts
-from analysis.exhibit import Basis, Table, label_of
-from analysis.file_facts import repeat_named
-from analysis.points import in_words, of_trials, plain, varying
-from analysis.statements import (
+from analysis.dataset import derive
+from analysis.dataset.accessor import UNKNOWN_NETWORK
+from analysis.dataset.contrasts import contrasts
+from analysis.dataset.points import in_words, of_trials, plain, varying
+from analysis.dataset.store import BLOCKS, UNORDERED
+from analysis.imports.file_facts import repeat_named
+from analysis.statements.exhibit import Basis, Table, label_of
+from analysis.statements.statement import (
     Statement,
     basis_in_words,
     judged_fall,
@@ -35,9 +36,8 @@ from analysis.statistics.judgement import (
     within_campaign,
 )
 from analysis.statistics.reversals import reversals
-from analysis.store import BLOCKS, UNORDERED
 from analysis.wording import counted, fixed, level_in_words, listed, number, percent, percent_range
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 # Runs with the same values of all of these are repeats; `settings` are all further ones, in words.
 ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant", "settings"]

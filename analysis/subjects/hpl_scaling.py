@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import derive, exhibit
-from analysis.accessor import UNLIMITED
-from analysis.fitting.scaling_laws import Law, Laws, fit_each, held_out, with_settings
-from analysis.statements import Statement, within
+from analysis.dataset import derive
+from analysis.dataset.accessor import UNLIMITED
+from analysis.dataset.wire import wire_limit
+from analysis.laws.scaling_laws import Law, Laws, fit_each, held_out, with_settings
+from analysis.statements import exhibit
+from analysis.statements.statement import Statement, within
 from analysis.subjects import hpl_points
-from analysis.wire import wire_limit
 from analysis.wording import UNKNOWN, fixed, listed, number, percent
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 OF_MESSAGES = "hpl_messages"
 NAMES = {

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import drawing, exhibit, style
+from analysis.statements import drawing, exhibit, style
 from analysis.wording import UNKNOWN, exact
 
 MEANINGS = {

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from analysis import models
-from analysis.fitting.adequacy import follows
-from analysis.fitting.block_fit import BlockFit, fit_blocks
-from runners.record import FalloffError
+from analysis.laws import models
+from analysis.laws.adequacy import follows
+from analysis.laws.block_fit import BlockFit, fit_blocks
+from runners.records.record import FalloffError
 
 # HPL's model without its bounds. In a single block, noise may well make a small cost negative. Cut off at 0, the mean
 # over the blocks would be too large, and its interval would miss the truth more often than it claims.

@@ -7,9 +7,9 @@ retransmission timeout, leaves the link idle for all (Phanishayee et al., FAST 2
 import numpy as np
 import xarray as xr
 
-from analysis.derive import at_only_level, over_factors, slowed
+from analysis.dataset.derive import at_only_level, over_factors, slowed
+from analysis.dataset.wire import wire_limit
 from analysis.statistics.intervals import over_blocks, t_interval
-from analysis.wire import wire_limit
 
 COLLAPSED = 0.5  # less than this share of the link's payload rate
 SETUPS = {

@@ -10,12 +10,12 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from analysis import capacity
-from analysis.fitting.block_fit import attempt
-from analysis.models import bandwidth_delay
-from analysis.statements import Statement, value
+from analysis.dataset import capacity
+from analysis.dataset.wire import wire_limit
+from analysis.laws.block_fit import attempt
+from analysis.laws.models import bandwidth_delay
+from analysis.statements.statement import Statement, value
 from analysis.statistics.intervals import average, finite
-from analysis.wire import wire_limit
 
 # Share of the largest goodput of the same transfer; it is the ratio of the Grid'5000 source's two maxima.
 MUCH_LOWER = 2 / 3

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis import points
-from analysis.dataset_sections import MESSAGES, NOTEBOOKS
-from analysis.fitting.piecewise import FLOOR, Piece, Value, split
+from analysis.dataset import points
+from analysis.imports.dataset_sections import MESSAGES, NOTEBOOKS
+from analysis.laws.piecewise import FLOOR, Piece, Value, split
 from analysis.statistics.intervals import average, over_blocks
 from analysis.statistics.reversals import reversals
 

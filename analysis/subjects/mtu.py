@@ -7,11 +7,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import drawing, published, style
-from analysis.derive import at, over_factors
-from analysis.statements import Statement, named
+from analysis.dataset import published
+from analysis.dataset.derive import at, over_factors
+from analysis.dataset.wire import wire_limit, wire_limit_both_ways
+from analysis.statements import drawing, style
+from analysis.statements.statement import Statement, named
 from analysis.statistics.intervals import mean_over, rates
-from analysis.wire import wire_limit, wire_limit_both_ways
 
 FULL = 0.99  # from this share of a full wire on, the path is the limit
 EXCESS = 1.001  # of the wire limit: a larger share means a faulty shaper; the ends' clocks differ by less

@@ -17,25 +17,20 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from analysis import exhibit, paths
-from analysis.contrasts import differences
-from analysis.derive import over_factors
+from analysis import paths
+from analysis.dataset.contrasts import differences
+from analysis.dataset.derive import over_factors
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.toml_tables import write_own
-from analysis.statements import (
-    Statement,
-    at_place,
-    judged_fall,
-    of_every_point,
-    value,
-)
+from analysis.statements import exhibit
+from analysis.statements.statement import Statement, at_place, judged_fall, of_every_point, value
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import judge
-from analysis.what_if import IDEAL, NOTHING, WhatIf
+from analysis.subjects.what_if import IDEAL, NOTHING, WhatIf
 from analysis.wording import UNKNOWN, fixed, is_known, number
-from runners import recording
-from runners.calls import Recording
-from runners.record import FalloffError
+from runners.recording import recorder
+from runners.recording.calls import Recording
+from runners.records.record import FalloffError
 
 LEVEL, INTERVALS = 0.90, "90 % t intervals"
 MOST_OFF = 0.05  # of a replay's time from the emulated one
@@ -90,7 +85,7 @@ def described(
     """
     if not name:
         raise FalloffError(f"name the program by --keep NAME: {EXAMPLE}")
-    recording.require_name(name)
+    recorder.require_name(name)
     networks = ""
     if asked != NOTHING:
         common = campaigns.read(CAMPAIGN)

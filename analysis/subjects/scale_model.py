@@ -8,10 +8,10 @@ BW bytes/s and a short message of m seconds. Both are measured here, by tokens o
 import pandas as pd
 import xarray as xr
 
-from analysis import published
-from analysis.derive import over_factors
+from analysis.dataset import published
+from analysis.dataset.derive import over_factors
+from analysis.dataset.wire import wire_limit
 from analysis.descriptions import testbeds
-from analysis.wire import wire_limit
 from analysis.wording import number, percent
 
 PAPER = "smith"  # the testbed that describes the paper's cluster

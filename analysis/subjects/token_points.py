@@ -15,11 +15,11 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import linprog
 
-from analysis.capacity import between, carriers, way
-from analysis.derive import over_factors
+from analysis.dataset.capacity import between, carriers, way
+from analysis.dataset.derive import over_factors
+from analysis.dataset.wire import message_wire_bytes
 from analysis.statistics.intervals import mean_over
 from analysis.subjects.mtu import EXCESS
-from analysis.wire import message_wire_bytes
 
 RUNNER = "token_exchange"
 # Control messages that start and end runs also pass beside the way: some 20 KB, a seventh of all traffic at the least.

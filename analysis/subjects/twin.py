@@ -13,14 +13,14 @@ import pandas as pd
 import tomlkit
 import xarray as xr
 
-from analysis.derive import slowed
-from analysis.fitting.piecewise import MOST_PIECES, Piece, Value, split
-from analysis.points import in_words, of_trials
+from analysis.dataset.derive import slowed
+from analysis.dataset.points import in_words, of_trials
+from analysis.laws.piecewise import MOST_PIECES, Piece, Value, split
 from analysis.statistics.intervals import t_interval
 from analysis.subjects import hpl_points
-from analysis.what_if import FREE, IDEAL
+from analysis.subjects.what_if import FREE, IDEAL
 from analysis.wording import byte_size, listed, number, percent
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 BYTES = 8  # of a matrix element
 # Decided before any fit.

@@ -8,20 +8,22 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis import derive, drawing, exhibit, paths, store, style
+from analysis import paths
+from analysis.dataset import derive, store
 from analysis.descriptions import campaigns
 from analysis.descriptions.adaptation import problem
 from analysis.descriptions.testbeds import Testbed
 from analysis.evidence import verify
 from analysis.quoting import quoted
-from analysis.statements import T_INTERVAL, YES, Statement, range_answer, value
+from analysis.statements import drawing, exhibit, style
+from analysis.statements.statement import T_INTERVAL, YES, Statement, range_answer, value
 from analysis.statistics.intervals import mean_over, over_blocks
 from analysis.statistics.judgement import UNDECIDED
 from analysis.subjects import hpl_points
 from analysis.subjects.twin import BYTES, Twin
-from analysis.what_if import NOTHING, WhatIf
+from analysis.subjects.what_if import NOTHING, WhatIf
 from analysis.wording import counted, estimate, fixed, number, percent
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 # What the shipped example was fitted to, and what `falloff twin` simulates: points that were run, and networks that are not there.
 EXAMPLE = ("twin_tokens", "twin_load", "suspects", "twin_hpl")

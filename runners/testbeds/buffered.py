@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 from runners.testbeds.graph import Buffer
 from runners.testbeds.programs import RunningProgram
 

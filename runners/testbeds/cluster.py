@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Optional
 
 from runners import executables
-from runners.description_rules import NAME, Rule
 from runners.probes.guard import LISTENS
-from runners.record import Command, Description, FalloffError, Transcript, Trial
+from runners.records.description_rules import NAME, Rule
+from runners.records.record import Command, Description, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, remote
 from runners.testbeds.settings import agreed
 

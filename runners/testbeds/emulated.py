@@ -20,8 +20,16 @@ from pathlib import Path
 from typing import Any, Optional
 
 from runners import executables, pace, scale
-from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, Rule, one_of
-from runners.record import Command, Description, FalloffError, Settings, Transcript, Trial
+from runners.records.description_rules import (
+    COUNT,
+    NAME,
+    NOT_NEGATIVE,
+    POSITIVE,
+    WHOLE,
+    Rule,
+    one_of,
+)
+from runners.records.record import Command, Description, FalloffError, Settings, Transcript, Trial
 from runners.testbeds import busy, graph, host, lease, link_probe, network, nodes, programs
 from runners.testbeds.network import Network
 

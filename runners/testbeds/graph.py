@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
-from runners.record import Description, FalloffError, Settings
+from runners.records.record import Description, FalloffError, Settings
 
 # Nodes have their own namespaces, so every testbed can use the same addresses.
 _SUBNET = "10.81.{}.0/24"

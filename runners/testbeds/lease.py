@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Callable, Optional
 
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 _CODE = Path(__file__).resolve().parent.parent.parent
 _PATIENCE_S = 20.0

@@ -8,7 +8,7 @@ small, and it would measure them instead of the link.
 from dataclasses import replace
 from statistics import mean, median
 
-from runners.record import Command, FalloffError
+from runners.records.record import Command, FalloffError
 from runners.testbeds import nodes
 from runners.testbeds.network import Network
 from runners.testbeds.programs import ExecutedCommand

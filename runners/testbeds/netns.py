@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from runners.probes import guard
-from runners.record import FalloffError
+from runners.records.record import FalloffError
 
 _CLONE_NEWNET = 0x40000000
 _PATIENCE_S = 10.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from runners.record import Description, FalloffError, Settings
+from runners.records.record import Description, FalloffError, Settings
 from runners.testbeds import buffered, busy, graph, host, netns, programs, settings
 from runners.testbeds.graph import ONE_LINK, End, Graph, Route, Way, address, address_of, name
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Union
 
 from runners import pace
-from runners.record import Command, Description, FalloffError
+from runners.records.record import Command, Description, FalloffError
 from runners.testbeds import host, netns, programs
 from runners.testbeds.graph import Way, address, name
 from runners.testbeds.network import PRIORITY, Network

@@ -20,7 +20,7 @@ from typing import (
     Optional,
 )
 
-from runners.record import Command, Execution, FalloffError, Transcript, Trial
+from runners.records.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import busy, netns
 
 _LIMITED = ("sh", "-c", 'ulimit -t "$0" && exec "$@"')  # then seconds and a command line

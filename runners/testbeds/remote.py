@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from runners.record import Description, FalloffError
+from runners.records.record import Description, FalloffError
 
 # Longer than ssh needs to notice a lost host, and than any pause of a busy machine.
 SILENCE_S = 60.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from runners.record import Settings
+from runners.records.record import Settings
 from runners.testbeds import netns
 
 SYSCTLS = Path("/proc/sys/net/ipv4")

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from runners import build, executables, placement
-from runners.description_rules import NAME, WHOLE, Rule
 from runners.parsing import SIMULATED
-from runners.record import Command, Description, Execution, FalloffError, Transcript, Trial
+from runners.records.description_rules import NAME, WHOLE, Rule
+from runners.records.record import Command, Description, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
 _ROOT = executables.HOME / "build" / "simulated"

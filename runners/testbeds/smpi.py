@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Optional
 
-from runners.record import Description, FalloffError
+from runners.records.record import Description, FalloffError
 from runners.two_level import TwoLevel, from_table
 
 _FRAME = """<?xml version='1.0'?>

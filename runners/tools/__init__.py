@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from runners.record import Tool, unknown
+from runners.records.record import Tool, unknown
 
 
 @cache

@@ -6,9 +6,9 @@ messages. The congestion impact is the ratio of both times.
 
 import re
 
-from runners.description_rules import COUNT, NAME, POSITIVE, one_of
 from runners.parsing import whole
-from runners.record import (
+from runners.records.description_rules import COUNT, NAME, POSITIVE, one_of
+from runners.records.record import (
     Command,
     Contradictory,
     Mark,

@@ -2,9 +2,18 @@
 
 import re
 
-from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import whole
-from runners.record import Command, Contradictory, Mark, Quantity, Reading, Result, Settings, Tool
+from runners.records.description_rules import COUNT, POSITIVE
+from runners.records.record import (
+    Command,
+    Contradictory,
+    Mark,
+    Quantity,
+    Reading,
+    Result,
+    Settings,
+    Tool,
+)
 
 # Order of the updated matrix: 32 MiB, far beyond the caches, as HPL's trailing matrix is.
 ORDER = 2048

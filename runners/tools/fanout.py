@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from runners.description_rules import COUNT
 from runners.parsing import ENDS, whole
-from runners.record import (
+from runners.records.description_rules import COUNT
+from runners.records.record import (
     Command,
     Contradictory,
     Cut,

@@ -5,9 +5,9 @@ import re
 from typing import Callable
 
 from runners import placement
-from runners.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
 from runners.parsing import simulator, whole
-from runners.record import (
+from runners.records.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
+from runners.records.record import (
     Command,
     Contradictory,
     FalloffError,

@@ -8,10 +8,10 @@ payload of n bytes is an IPv4 packet of n + 8 + 20 bytes in a frame of 14 more, 
 import re
 from dataclasses import replace
 
-from runners.description_rules import COUNT, WHOLE, YES_OR_NO, one_of
 from runners.parsing import ENDS, whole
 from runners.probes.frame_limit import CARRIED, UNCLEAR, Try
-from runners.record import (
+from runners.records.description_rules import COUNT, WHOLE, YES_OR_NO, one_of
+from runners.records.record import (
     Command,
     Contradictory,
     InvalidRun,

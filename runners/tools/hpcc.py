@@ -18,7 +18,7 @@ from runners.parsing import (
     refused,
     usable,
 )
-from runners.record import (
+from runners.records.record import (
     KINDS,
     Contradictory,
     Cut,

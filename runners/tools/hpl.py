@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from runners import hpl_dat, payload
-from runners.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
 from runners.outputs import absent, is_output_of
 from runners.parsing import SIMULATED, attempt, rate_agrees, refused, simulator, without_labels
-from runners.record import (
+from runners.records.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
+from runners.records.record import (
     KINDS,
     Command,
     Contradictory,

@@ -24,7 +24,15 @@ from runners.parsing import (
     without_interrupted,
     without_rows,
 )
-from runners.record import Contradictory, Cut, Mark, Reading, Result, Unreadable, Unsupported
+from runners.records.record import (
+    Contradictory,
+    Cut,
+    Mark,
+    Reading,
+    Result,
+    Unreadable,
+    Unsupported,
+)
 
 _TITLE = re.compile(
     r"^[ \t]*# *Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?(.{1,60}?), \S+ part", re.M

@@ -6,9 +6,9 @@ sender's part is, so one part that has to wait for a retransmission timeout dela
 
 import re
 
-from runners.description_rules import COUNT, POSITIVE
 from runners.parsing import GOODPUT, whole
-from runners.record import (
+from runners.records.description_rules import COUNT, POSITIVE
+from runners.records.record import (
     Command,
     Contradictory,
     Cut,

@@ -11,7 +11,7 @@ from runners import iperf_text
 from runners.iperf_text import Row
 from runners.outputs import absent
 from runners.parsing import GOODPUT, TEST, attempt, only_read, parts, refused, usable
-from runners.record import (
+from runners.records.record import (
     Contradictory,
     Cut,
     Failed,

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, Optional
 
 from runners import iperf_text
-from runners.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
 from runners.outputs import absent, is_output_of
 from runners.parsing import ENDS, GOODPUT, attempt, usable, without_labels
-from runners.record import (
+from runners.records.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
+from runners.records.record import (
     Command,
     Contradictory,
     Cut,

@@ -23,7 +23,7 @@ from runners.parsing import (
     usable,
     without_rows,
 )
-from runners.record import Contradictory, Failed, Mark, Quantity, Reading, Result
+from runners.records.record import Contradictory, Failed, Mark, Quantity, Reading, Result
 
 _HEAD = re.compile(r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b.*$", re.M)
 _STARTED = re.compile(r"^[ \t]*# Collective test starting: (\w{1,40}?)_perf", re.M)

@@ -10,7 +10,7 @@ from typing import Optional
 
 from runners.outputs import absent
 from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, parts, usable
-from runners.record import (
+from runners.records.record import (
     Contradictory,
     Cut,
     Failed,

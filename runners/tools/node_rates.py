@@ -13,10 +13,11 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from runners import executables, provenance
-from runners.description_rules import COUNT, POSITIVE
+from runners import executables
 from runners.parsing import whole
-from runners.record import (
+from runners.records import provenance
+from runners.records.description_rules import COUNT, POSITIVE
+from runners.records.record import (
     Command,
     Contradictory,
     FalloffError,

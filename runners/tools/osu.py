@@ -24,7 +24,7 @@ from runners.parsing import (
     without_interrupted,
     without_rows,
 )
-from runners.record import Contradictory, Cut, Failed, Mark, Reading, Result, Unsupported
+from runners.records.record import Contradictory, Cut, Failed, Mark, Reading, Result, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# OSU (\S+) (.{1,80}?) Test\b(?: \(?v(?:ersion )?([\w.+-]+))?.*$", re.M | re.I

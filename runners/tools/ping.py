@@ -7,10 +7,10 @@ sequence number, in where it begins, and in their last lines.
 import re
 from statistics import median
 
-from runners.description_rules import COUNT
 from runners.outputs import absent
 from runners.parsing import ENDS, REQUEST, attempt, half_digit, parts, usable, without_labels
-from runners.record import (
+from runners.records.description_rules import COUNT
+from runners.records.record import (
     Command,
     Contradictory,
     Cut,

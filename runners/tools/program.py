@@ -5,9 +5,9 @@ import shlex
 from typing import Optional
 
 from runners import executables, pace
-from runners.description_rules import COUNT, NAME, POSITIVE
 from runners.parsing import COMPUTED, computed
-from runners.record import (
+from runners.records.description_rules import COUNT, NAME, POSITIVE
+from runners.records.record import (
     Command,
     Cut,
     Description,

@@ -12,7 +12,7 @@ from typing import Optional
 
 from runners.outputs import absent
 from runners.parsing import PROCESSES, TEST, only_read, refused, usable
-from runners.record import Contradictory, Cut, Mark, Quantity, Reading, Result
+from runners.records.record import Contradictory, Cut, Mark, Quantity, Reading, Result
 
 _HEAD = re.compile(
     r"^(?=[\w|%]{1,4000}\|)[\w|]*\b(?:job_completion_time|result)\b[\w|]*\|[\w|]*$", re.M

@@ -3,10 +3,11 @@
 import re
 from functools import lru_cache
 
-from runners import recording, replay_actions
-from runners.description_rules import COUNT, NAME, POSITIVE
 from runners.parsing import COMPUTED, computed
-from runners.record import (
+from runners.recording import recorder, replay_actions
+from runners.recording.recorded_bytes import MOST_OFF
+from runners.records.description_rules import COUNT, NAME, POSITIVE
+from runners.records.record import (
     Command,
     Contradictory,
     Failed,
@@ -18,7 +19,6 @@ from runners.record import (
     Settings,
     Tool,
 )
-from runners.recorded_bytes import MOST_OFF
 
 # Printed once, when the last rank has ended; the older replay by SMPI itself printed six decimals and no ranks.
 _END = re.compile(r"Simulation time (\d{1,9}\.\d{6,9})$", re.M)
@@ -37,14 +37,14 @@ def commands(point: Settings) -> list[Command]:
     Ranks compute `computing` times as long as was recorded (1).
     """
     program, nodes = point["program"], point["nodes"]
-    files = _files(program, nodes, recording.digest(program))
+    files = _files(program, nodes, recorder.digest(program))
     argv = ("replay", program, repr(float(point.get("computing", 1.0))))
     return [Command(argv, ranks=nodes, files=files, timeout_s=point["timeout_s"])]
 
 
 @lru_cache(maxsize=32)  # the trials of a campaign come in random order
 def _files(program: str, nodes: int, _: str) -> dict[str, str]:
-    return replay_actions.files(recording.of(program, nodes))
+    return replay_actions.files(recorder.of(program, nodes))
 
 
 def results(text: str) -> list[Result]:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from runners.description_rules import COUNT, POSITIVE
 from runners.outputs import absent
 from runners.parsing import ENDS, REQUEST, TEST, attempt, parts, usable, without_labels
-from runners.record import (
+from runners.records.description_rules import COUNT, POSITIVE
+from runners.records.record import (
     Command,
     Contradictory,
     Cut,

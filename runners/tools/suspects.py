@@ -7,9 +7,9 @@ and as many again around the nodes that are slow in these.
 import re
 from typing import Any
 
-from runners.description_rules import COUNT, POSITIVE, WHOLE
 from runners.parsing import whole
-from runners.record import (
+from runners.records.description_rules import COUNT, POSITIVE, WHOLE
+from runners.records.record import (
     Command,
     Contradictory,
     FalloffError,

@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from runners.description_rules import COUNT, NODES, NOT_NEGATIVE, POSITIVE, RUNS, YES_OR_NO, one_of
 from runners.parsing import whole
-from runners.record import (
+from runners.records.description_rules import (
+    COUNT,
+    NODES,
+    NOT_NEGATIVE,
+    POSITIVE,
+    RUNS,
+    YES_OR_NO,
+    one_of,
+)
+from runners.records.record import (
     Command,
     Contradictory,
     FalloffError,

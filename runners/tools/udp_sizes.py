@@ -6,9 +6,9 @@ the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
 
 import math
 
-from runners.description_rules import COUNT, NOT_NEGATIVE, POSITIVE
 from runners.parsing import ENDS
-from runners.record import (
+from runners.records.description_rules import COUNT, NOT_NEGATIVE, POSITIVE
+from runners.records.record import (
     Command,
     Contradictory,
     Cut,

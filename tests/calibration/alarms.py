@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from analysis.history.changes import Course, split
 from analysis.statistics import course_changes
+from analysis.watch.history_changes import Course, split
 
 NORMAL, HEAVY, BAD, ALIKE = "normal", "heavy tails", "bad nights", "neighbours alike"
 _OFTEN_BAD, _WORSE = 0.1, 5  # the share of nights that scatter so much more

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from nodes import ROOT, Node, Nodes
 
-from analysis import derive, store
+from analysis.dataset import derive, store
 from runners import executables
-from runners.journal import Folder
-from runners.record import FalloffError, Outcome, judge
+from runners.records.journal import Folder
+from runners.records.record import FalloffError, Outcome, judge
 from runners.tools import tool_named
 
 _PAUSE_S = 0.2  # to ask is to start processes, which should not slow down what is waited for
@@ -150,7 +150,7 @@ def clone(nodes: Nodes, environment: Mapping[str, str]) -> User:
             pytest.skip(str(error))
     folder = nodes.shared / "falloff"
     without = shutil.ignore_patterns("raw", "datasets", "reference", "__pycache__")
-    for name in ("analysis", "commands", "runners", "data"):
+    for name in ("analysis", "runners", "data"):
         shutil.copytree(ROOT / name, folder / name, ignore=without)
     for module in ROOT.glob("*.py"):
         shutil.copy(module, folder)

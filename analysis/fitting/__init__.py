@@ -1,2 +1,0 @@
-"""Fit models to curves: one at a time with intervals, thousands at once, and compared with each
-other."""

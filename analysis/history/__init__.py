@@ -1,1 +1,0 @@
-"""The history of a cluster: all sessions of its campaigns over time, and what changed when."""

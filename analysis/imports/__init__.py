@@ -1,0 +1,1 @@
+"""A user's own files become a dataset."""

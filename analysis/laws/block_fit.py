@@ -1,0 +1,89 @@
+"""Fit a model to the curve of every block, because the block is the unit of repetition."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.laws.adequacy import follows
+from analysis.laws.fit import fit_rows
+from analysis.laws.models import Model
+from analysis.statistics.intervals import Kind, average
+from runners.records.record import FalloffError
+
+
+@dataclass(frozen=True)
+class BlockFit:
+    """A model fitted to every block: `by_block` has shape (blocks, parameters)."""
+
+    model: Model
+    by_block: np.ndarray
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks behind the fit."""
+        return len(self.by_block)
+
+    def band(
+        self, x, kind: Kind, of: Callable = lambda x, y: y
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean curve and pointwise 95 % t interval over the blocks: (mean, low, high), each of
+        shape (x,).
+
+        `of(x, y)` transforms the model's curves before they are averaged with the `kind` of mean.
+        """
+        x = np.asarray(x, float)
+        return average(of(x, self.model.function(x, *self.by_block.T[:, :, None])), kind)
+
+    def parameter(self, name: str, kind: Kind) -> tuple[float, float, float]:
+        """A parameter's mean of this kind over the blocks, and its 95 % t interval, NaN from one block: (mean, low, high)."""
+        mean, low, high = average(self.by_block[:, self.model.parameters.index(name)], kind)
+        return float(mean), float(low), float(high)
+
+
+def fit_blocks(model: Model, x, table) -> BlockFit:
+    """Fit `model` to every row of `table`, shape (block, x); a row with a missing (NaN) point is
+    left out.
+
+    Raises FalloffError if no row is complete, and in the cases of `fit_rows`.
+    """
+    table = np.asarray(table, float)
+    whole = table[np.isfinite(table).all(axis=1)]
+    if not len(whole):
+        raise FalloffError(
+            f"The {model.title} model has nothing to fit: none of {len(table)} blocks is complete."
+        )
+    return BlockFit(model, fit_rows(model, x, whole))
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A model fitted to every block if the data allow it, else None with the reason in `refused`.
+
+    `follows` says whether the curve follows the data, so that it may be drawn and quoted.
+    """
+
+    fitted: BlockFit | None
+    refused: str = ""
+    follows: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why nothing of the fit is quoted; empty if it is quoted."""
+        return self.refused or ("" if self.follows else "the model misses its data")
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks behind the fit."""
+        return self.fitted.blocks if self.fitted else 0
+
+
+def attempt(model: Model, x, table, of: Callable = lambda x, y: y) -> Attempt:
+    """Fit as `fit_blocks` does, and compare the arithmetic mean curve of `of(x, y)` with the means
+    of the data."""
+    try:
+        fitted = fit_blocks(model, x, table)
+    except FalloffError as error:
+        return Attempt(None, refused=str(error))
+    curve = fitted.band(x, "cost", of)[0]
+    return Attempt(fitted, follows=follows(of(x, table), curve, len(model.parameters)))

@@ -1,0 +1,342 @@
+"""Fit a model to points by lmfit; estimates always come with intervals."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+import lmfit
+import numpy as np
+from scipy import stats
+
+from analysis.laws.models import Model, bandwidth_delay, segmented
+from runners.records.record import FalloffError
+
+EXACT = 1e-9  # residuals below this share of the largest |y| are rounding, not noise
+IS_EXACT = "the model is exact, so the likelihood has no bound"  # why an exact model has no AICc
+SAME = 1e-9  # sums of squares with a smaller relative difference are the same
+TOLERANCE = 1e-15  # of the solver: only rounding stops it
+STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: balances its two errors
+LEAST_EFFECT = 1e-3  # a parameter is varied at least as if it made up this share of the curve
+# A condition number of the scaled derivatives. If two parameters run away together, it is 6e8 to 8e12, as far as rounding
+# lets the solver go. NIST's hardest problem has 1e4.
+INSEPARABLE = 1e6
+CLOSE = 1e-6  # x and turns with a smaller relative difference are the same
+ROUNDING = 1e-24  # a sum of squares below this share of that of y is rounding, not misfit
+TRIED = 400  # knees tried between the smallest and the largest window
+# The name of the model's turn, and how many distinct x an estimate needs: two on either side; between two lines one
+# more, to tell the sides apart.
+TURNS = {segmented.MODEL.name: ("breakpoint", 5), bandwidth_delay.MODEL.name: ("knee", 4)}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model fitted by ordinary least squares.
+
+    `estimates`, `standard_errors` and the 95 % `intervals` are keyed by parameter, in its own unit.
+    `at_bounds` names the parameters that ended on a bound: the data ask for it or for a value
+    beyond it. `interval_kind` says how the intervals were made. `residuals` (data minus model) and
+    their standard deviation `sigma` are in the unit of y. `aicc` is None if it would be
+    meaningless; `aicc_refused` says why. Unknown values are NaN.
+    """
+
+    model: Model
+    estimates: Mapping[str, float]
+    at_bounds: tuple[str, ...]
+    standard_errors: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    interval_kind: str
+    residuals: tuple[float, ...]
+    sigma: float
+    aicc: float | None
+    aicc_refused: str
+    n: int
+    distinct_x: int
+
+    def as_json(self) -> dict:
+        """Plain JSON data; unknown values are None."""
+        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
+        values["intervals_95"] = values.pop("intervals")
+        about = {name: getattr(self.model, name) for name in ("equation", "source")}
+        return {"model": self.model.name, **about, **values}
+
+
+def fit(model: Model, x, y) -> Fit:
+    """Fit `model` to x of shape (points,), or (quantities, points), and y of shape (points,).
+
+    The 95 % intervals are Student's t, from standard errors; a bound ends an interval. Raises
+    FalloffError if the points are not finite, are too few for the model (for `segmented` and
+    `bandwidth_delay` with the bracket of its turn), do not determine its parameters separately, or
+    the model cannot be computed there.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    distinct = np.unique(x, axis=-1).shape[-1]
+    _require_points(model, x, y, distinct)
+    minimum = _minimise(model, x, y)
+    estimates, at_bounds = dict(minimum.estimates), minimum.at_bounds
+    residuals = y - model.function(x, **estimates)
+    freedom = len(y) - len(estimates)
+    sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
+    errors = _standard_errors(model, minimum, sigma)
+    exact = np.max(np.abs(residuals)) <= EXACT * np.max(np.abs(y))
+    quantile = float(stats.t.ppf(0.975, freedom)) if freedom else math.nan
+    half = {name: quantile * error for name, error in errors.items()}
+    kind = "t interval" if freedom else "none: as many parameters as points"
+    if freedom and exact:
+        half, kind = dict.fromkeys(estimates, 0.0), "none: the model is exact"
+    intervals = {
+        name: tuple(np.clip([value - half[name], value + half[name]], *model.bounds[name]).tolist())
+        for name, value in estimates.items()
+    }
+    refused = _aicc_refusal(len(estimates), len(y), distinct, exact)
+    return Fit(
+        model=model,
+        estimates=estimates,
+        at_bounds=at_bounds,
+        standard_errors=errors,
+        intervals=intervals,
+        interval_kind=kind,
+        residuals=tuple(residuals.tolist()),
+        sigma=sigma,
+        aicc=None if refused else _aicc(residuals, len(estimates)),
+        aicc_refused=refused,
+        n=len(y),
+        distinct_x=distinct,
+    )
+
+
+def fit_known(model: Model, x, table) -> Fit:
+    """`fit` to every known (finite) point of `table`, shape (blocks, points)."""
+    is_known = np.isfinite(table)
+    return fit(model, np.tile(x, len(table))[..., is_known.ravel()], table[is_known])
+
+
+def fit_rows(model: Model, x, table) -> np.ndarray:
+    """The estimates from every row of `table`, shape (rows, parameters); raises FalloffError as
+    `fit` does for the mean row."""
+    x = np.asarray(x, float)
+    fit(model, x, table.mean(axis=0))  # refuses a model that these x do not allow
+    return np.array([[*_minimise(model, x, row).estimates.values()] for row in table])
+
+
+def _require_points(model, x, y, distinct):
+    finite = np.isfinite(np.atleast_2d(x)).all(axis=0) & np.isfinite(y)
+    if not finite.all():
+        missing = np.sum(~finite)
+        raise FalloffError(
+            f"{missing} of {len(y)} points are not finite numbers; leave them out before the fit."
+        )
+    needed = len(model.parameters)
+    if distinct < needed:
+        raise FalloffError(
+            f"The {model.title} model needs at least {needed} distinct x, one for each parameter, and "
+            f"the data have {distinct}; measure more, or fit a model with fewer parameters."
+        )
+    if model.name in TURNS:
+        require_turn(model, x, y)
+
+
+@dataclass(frozen=True)
+class _Minimum:
+    """The estimates and lmfit's standard errors by parameter (None where it has none), the parameters on a bound, and the
+    derivatives of the residuals, shape (points, parameters)."""
+
+    estimates: Mapping[str, float]
+    errors: Mapping[str, float | None]
+    at_bounds: tuple[str, ...]
+    slopes: np.ndarray
+
+
+def _minimise(model, x, y) -> _Minimum:
+    y = np.asarray(y, float)
+    return _minimised(model, x.shape, x.tobytes(), y.tobytes())
+
+
+# A notebook, the claims and the report fit the same points.
+@lru_cache(maxsize=10_000)
+def _minimised(model, shape: tuple[int, ...], x: bytes, y: bytes) -> _Minimum:
+    x, y = np.frombuffer(x).reshape(shape), np.frombuffer(y)
+    unit = np.max(np.abs(y)) or 1.0  # the solver's threshold is absolute, so y is scaled
+    parameters = lmfit.Parameters()
+    # the solver itself shrinks a step to where the curve is not finite
+    minimizer = lmfit.Minimizer(
+        lambda p: (y - model.function(x, **p.valuesdict())) / unit,
+        parameters,
+        nan_policy="propagate",
+    )
+    stop = {"ftol": TOLERANCE, "xtol": TOLERANCE, "gtol": None}
+    with np.errstate(all="ignore"):
+        try:
+            guess = model.guess(x, y)
+            for name in model.parameters:
+                low, high = model.bounds[name]
+                parameters.add(name, value=guess[name], min=low, max=high)
+            result = minimizer.least_squares(
+                x_scale="jac", jac=lambda p: -_slopes(model, x, p.valuesdict()) / unit, **stop
+            )
+        except ValueError as error:  # scipy raises this if the curve is not finite at the start
+            raise FalloffError(
+                f"The {model.title} model cannot be computed at some of these points; is every x above 0?"
+            ) from error
+    if not result.success:
+        raise FalloffError(
+            f"The fit of the {model.title} model did not converge; does y look like the curve at all?"
+        )
+    errors = {name: result.params[name].stderr for name in model.parameters}
+    estimates, at_bounds = _on_bounds(model, x, y, result.params.valuesdict())
+    return _Minimum(estimates, errors, at_bounds, result.jac)
+
+
+def _slopes(model, x, values) -> np.ndarray:
+    """Derivatives of the curve by each parameter, shape (points, parameters).
+
+    These are central differences, one-sided at a bound, and 0 where the curve cannot be computed
+    nearby.
+    """
+
+    def slope(name, size):
+        low, high = (
+            min(max(end, model.bounds[name][0]), model.bounds[name][1])
+            for end in (values[name] - STEP * size, values[name] + STEP * size)
+        )
+        rise = model.function(x, **values | {name: high}) - model.function(
+            x, **values | {name: low}
+        )
+        return np.nan_to_num(rise / (high - low), nan=0.0, posinf=0.0, neginf=0.0)
+
+    curve, columns = np.linalg.norm(model.function(x, **values)), []
+    for name, value in values.items():
+        tried = max(abs(value), 1.0)
+        derivative = slope(name, tried)
+        effect = np.linalg.norm(derivative)
+        least = LEAST_EFFECT * curve / effect if effect > 0 else 1.0
+        size = max(abs(value), least if 0 < least < np.inf else 1.0)
+        columns.append(derivative if size == tried else slope(name, size))
+    return np.stack(columns, axis=1)
+
+
+def _on_bounds(model, x, y, values) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The estimates, and the names of the parameters on a bound.
+
+    The solver stays inside the bounds, so a parameter counts as on a bound if moving it there loses
+    nothing.
+    """
+    estimates = {name: float(value) for name, value in values.items()}
+    at_bounds = []
+    with np.errstate(all="ignore"):
+        lossless = _sse(model, x, y, estimates) * (1 + SAME) + (EXACT * np.max(np.abs(y))) ** 2
+        for name, value in estimates.items():
+            bound = float(min(model.bounds[name], key=lambda end: abs(end - value)))
+            is_lossless = _sse(model, x, y, estimates | {name: bound}) <= lossless
+            if is_lossless and math.isfinite(bound):
+                estimates[name] = bound
+                at_bounds.append(name)
+    return estimates, tuple(at_bounds)
+
+
+def _sse(model, x, y, estimates):
+    return float(np.sum((y - model.function(x, **estimates)) ** 2))
+
+
+def _standard_errors(model, minimum: _Minimum, sigma: float) -> dict[str, float]:
+    """lmfit's standard errors by parameter; NaN if a parameter has no effect at all (the exponent
+    of a curve that is 0).
+
+    Raises FalloffError if parameters have the same effect, so that they can run away together.
+    """
+    sizes = np.linalg.norm(minimum.slopes, axis=0)
+    if sizes.all() and np.linalg.cond(minimum.slopes / sizes) > INSEPARABLE:
+        raise FalloffError(
+            f"The data do not tell the parameters of the {model.title} model apart; measure at other x, or "
+            "fit a model with fewer parameters."
+        )
+    is_known = math.isfinite(sigma) and sizes.all() and None not in minimum.errors.values()
+    return {name: float(error) if is_known else math.nan for name, error in minimum.errors.items()}
+
+
+def _aicc(residuals, parameters):
+    """Akaike's criterion for least squares with few points (Hurvich and Tsai 1989); sigma counts as
+    a parameter."""
+    n, k = len(residuals), parameters + 1
+    return float(n * np.log(np.mean(residuals**2)) + 2 * k + 2 * k * (k + 1) / (n - k - 1))
+
+
+def _aicc_refusal(parameters, n, distinct, exact):
+    if distinct <= parameters + 1:
+        return f"{distinct} distinct x do not exceed {parameters} parameters + 1"
+    if n <= parameters + 2:
+        return f"{n} points leave the small-sample correction without a degree of freedom"
+    if exact:
+        return IS_EXACT
+    return ""
+
+
+def _plain(value):
+    """The value for JSON: NaN becomes None."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def bracket(model: Model, x, y) -> tuple[float, float]:
+    """The smallest and the largest turn of `segmented` or `bandwidth_delay` that the data allow, at
+    measured x.
+
+    x and y have shape (points,), x is above 0. A turn is allowed if its sum of squares exceeds the
+    smallest one by no more than the F criterion of a 95 % profile interval (D. M. Bates and D. G.
+    Watts, Nonlinear Regression Analysis, Wiley 1988, chapter 6). The first and the last x stand for
+    every turn at or beyond them.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    places = np.unique(x)
+    if len(places) < 3:
+        return float(places[0]), float(places[-1])
+    if model is segmented.MODEL:
+        turns = segmented.breakpoints(x)
+        sse = segmented.lines(x, y, turns)[2]
+    else:
+        knee = np.clip(bandwidth_delay.knee(**bandwidth_delay.guess(x, y)), places[0], places[-1])
+        turns = np.sort(np.append(np.geomspace(places[0], places[-1], TRIED), knee))
+        sse = bandwidth_delay.slopes_at(x, y, turns)[1]
+    allowed = turns[sse <= _largest_sse(sse.min(), y, len(model.parameters))]
+    low = places[places <= allowed[0] * (1 + CLOSE)][-1]
+    high = places[places >= allowed[-1] * (1 - CLOSE)][0]
+    # Beyond the second-last x only one x is left on the falling line, so every breakpoint there fits as well as that x.
+    if model is segmented.MODEL and allowed[-1] >= places[-2] * (1 - CLOSE):
+        high = places[-1]
+    return float(low), float(high)
+
+
+def require_turn(model: Model, x, y) -> None:
+    """Raise FalloffError, with the bracket, unless two x lie on either side of every turn that the
+    data allow.
+
+    With a single x on one side, that side could be anything.
+    """
+    turn, needed = TURNS[model.name]
+    if np.any(x <= 0):
+        raise FalloffError(f"The {model.title} model needs x above 0; leave the others out.")
+    places = np.unique(x)
+    low, high = bracket(model, x, y)
+    if len(places) >= needed and low >= places[1] and high <= places[-2]:
+        return
+    place = f"between {low:g} and {high:g}"
+    if low == places[0] and high == places[-1]:
+        place += ", or there is none"
+    elif low == high:
+        place = f"at {low:g} or {'below' if low == places[0] else 'above'}"
+    raise FalloffError(
+        f"These x cannot carry a {turn}; it lies {place}. "
+        f"An estimate needs {needed} distinct x, 2 of them on either side of all that the data allow."
+    )
+
+
+def _largest_sse(smallest: float, y, parameters: int) -> float:
+    """The largest allowed sum of squares, `smallest` being the best; infinite without a degree of
+    freedom."""
+    freedom = len(y) - parameters
+    if freedom < 1:
+        return np.inf
+    return max(smallest * (1 + stats.f.ppf(0.95, 1, freedom) / freedom), ROUNDING * np.sum(y**2))

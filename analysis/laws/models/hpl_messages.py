@@ -1,0 +1,62 @@
+"""HPL's efficiency on nodes of a known rate, from its own messages. Only latency and inverse
+bandwidth are free."""
+
+import numpy as np
+
+from analysis.laws.models import Model, _linear
+from analysis.laws.models.hpl import TRIES, at_longest, counts, longest
+from runners.records.record import FalloffError
+from runners.tools.hpl import operations
+
+
+def hpl_messages(x, alpha, beta):
+    """The efficiency [1] of an HPL run, its rate over that of P Q nodes: operations(N) / (P Q F T).
+
+    The rows of x are N, NB, P, Q and the rate F [flop/s] of one node's matrix products. `alpha` [s]
+    is the time of a message of any length, `beta` [s/B] that of each byte in it; T is the law of
+    `hpl` with gamma = 1 / F.
+    """
+    counted, ideal, gamma = _known(x)
+    return ideal / longest(counted, alpha, beta, gamma)
+
+
+def _known(x):
+    """The paths' counts, the time of all operations on all nodes without loss, and the time of one
+    operation on one node."""
+    x = np.asarray(x, float)
+    if x.ndim != 2 or len(x) != 5:
+        raise FalloffError(
+            "The law of HPL's messages needs an x of five rows: N, NB, P, Q and a node's rate."
+        )
+    N, _, P, Q, rate = x
+    return counts(x[:4]), operations(N) / (P * Q * rate), 1 / rate
+
+
+def guess(x, efficiency):
+    """Along given paths the time beyond the flops' is linear in both; these give new paths, and so
+    on until the paths stay the same."""
+    counted, ideal, gamma = _known(x)
+    # Flops of each path become seconds, so that the third cost is 1 whatever the nodes.
+    counted = (
+        counted * np.stack([np.ones_like(gamma), np.ones_like(gamma), gamma], axis=-1)[:, None]
+    )
+    weight = np.where(efficiency > 0, efficiency, 0.0) ** 2 / ideal
+    lost = np.divide(ideal, efficiency, out=np.zeros_like(ideal), where=efficiency > 0)
+    costs = np.zeros(2)
+    for _ in range(TRIES):
+        along, alone = np.split(at_longest(counted, costs[0], costs[1], 1.0), [2], axis=1)
+        beyond = weight * (lost - alone[:, 0])
+        costs, before = _linear.nonnegative(weight[:, None] * along, beyond), costs
+        if np.allclose(costs, before, rtol=1e-9):
+            break
+    return dict(zip(("alpha", "beta"), costs))
+
+
+MODEL = Model(
+    title="HPL's messages on known nodes",
+    equation=r"E = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}{P Q F \max_k (\alpha m_k + \beta b_k + f_k / F)}",
+    source="as of HPL's messages; the node's rate F is known",
+    function=hpl_messages,
+    bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf)},
+    guess=guess,
+)

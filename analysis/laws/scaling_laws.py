@@ -1,0 +1,283 @@
+"""Laws of efficiency over nodes: fitted to each network, judged against its data, and tested on
+node counts that they did not see."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from analysis.laws.adequacy import follows, misfit
+from analysis.laws.block_fit import BlockFit, fit_blocks
+from analysis.laws.fit import IS_EXACT, Fit, fit_known
+from analysis.laws.model_comparison import held_out_last, intervals_of
+from analysis.laws.models import Model, find
+from runners.records.record import FalloffError
+
+LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
+# Their curve is a rate, and an efficiency when divided by n.
+OF_A_RATE = ("amdahl", "universal_scalability")
+# Coordinates over nodes that the law of HPL's messages needs.
+SETTINGS = ("N", "NB", "P", "Q", "node_rate")
+
+
+@dataclass(frozen=True)
+class Law:
+    """A model of one network's efficiency [1] over nodes; `refused` says why there is no fit, and
+    is empty if there is one.
+
+    `pooled` is the fit to every point, `blocks` the fit to every complete block. `weight` is
+    Akaike's weight among the laws of its network. `farthest` [1] is the largest relative distance
+    of the blocks' mean curve from a node count's mean. `lack_of_fit` is the p-value of no lack of
+    fit beyond scatter. `follows` is whether the law may be drawn and quoted: it is close to its data, which are at more node
+    counts than it has parameters.
+    """
+
+    model: Model
+    measured: xr.DataArray
+    pooled: Fit | None = None
+    blocks: BlockFit | None = None
+    weight: float = np.nan
+    farthest: float = np.nan
+    lack_of_fit: float = np.nan
+    follows: bool = False
+    refused: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the law follows its data or misses them, or the refusal."""
+        if self.pooled and not self.is_tested:
+            return "as many parameters as node counts"
+        return self.refused or ("follows its data" if self.follows else "misses its data")
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are more node counts than parameters, so that the law could miss them."""
+        return bool(self.pooled) and self.pooled.distinct_x > len(self.pooled.estimates)
+
+    def parameters(self) -> dict[str, tuple[float, float, float]]:
+        """Estimate and 95 % interval of each parameter: the t interval over blocks, else that of
+        the pooled fit."""
+        if self.pooled is None or self.blocks is None:
+            return {}
+        of_blocks, _ = intervals_of(self.pooled, self.blocks)
+        intervals = of_blocks or self.pooled.intervals
+        return {name: (self.pooled.estimates[name], *intervals[name]) for name in intervals}
+
+    def band(self, at: xr.DataArray | xr.Dataset | Sequence[float] | None = None) -> xr.Dataset:
+        """`mean`, `low` and `high` [1] of the law over nodes: the blocks' mean curve and its
+        pointwise 95 % t interval.
+
+        `at` are node counts, or an object with them as a coordinate, from which the law of HPL's
+        messages also takes SETTINGS. By default they are those of the data. Raises FalloffError if
+        there is no fit, or a setting is missing.
+        """
+        if self.blocks is None:
+            raise FalloffError(f"{self.model.title} has no curve: {self.refused}")
+        if at is None:
+            at = self.measured
+        elif not isinstance(at, (xr.DataArray, xr.Dataset)):
+            at = xr.Dataset(coords={"nodes": np.asarray(at, float)})
+        curve = self.blocks.band(_x(self.model, at), "cost")
+        values = {name: ("nodes", ends) for name, ends in zip(("mean", "low", "high"), curve)}
+        return xr.Dataset(values, {"nodes": at.nodes.values})
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The laws of each level of the dim `over`, such as each interconnect, in the order in which
+    they were requested."""
+
+    over: str
+    by_level: Mapping[str, tuple[Law, ...]]
+
+    def __getitem__(self, which: tuple[str, str]) -> Law:
+        """The law of a level by its model's name; raises FalloffError if it was not fitted."""
+        level, name = which
+        for law in self.by_level.get(level, ()):
+            if law.model.name == name:
+                return law
+        raise FalloffError(f"no {name} was fitted to {level}")
+
+    def best(self, level: str) -> Law | None:
+        """The law with the most weight among those that follow a level's data; None if none
+        does, or no weight is defined."""
+        laws = [law for law in self.by_level[level] if law.follows and np.isfinite(law.weight)]
+        return max(laws, key=lambda law: law.weight, default=None)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each level and law: AICc weight, largest miss, the p-value of no lack of fit,
+        and the verdict."""
+        return pd.DataFrame(
+            {
+                self.over: level,
+                "law": law.model.name,
+                "weight": law.weight,
+                "farthest": law.farthest,
+                "lack_of_fit": law.lack_of_fit,
+                "verdict": law.verdict,
+            }
+            for level, laws in self.by_level.items()
+            for law in laws
+        )
+
+    def parameters(self) -> pd.DataFrame:
+        """A row for each parameter: estimate and 95 % interval, in the parameter's own unit."""
+        return pd.DataFrame(
+            [
+                (level, law.model.name, name, *estimate)
+                for level, laws in self.by_level.items()
+                for law in laws
+                for name, estimate in law.parameters().items()
+            ],
+            columns=[self.over, "law", "parameter", "estimate", "low", "high"],
+        )
+
+
+def fit_each(
+    efficiency: xr.DataArray, over: str = "interconnect", models: Iterable[str] = LAWS
+) -> Laws:
+    """Fit every law to every level of `over`.
+
+    `efficiency` [1], the share of the rate of all nodes, has the dims (block, `over`, nodes), NaN
+    where a run is missing. The law of HPL's messages needs the coordinates N, NB, P, Q [1] and
+    node_rate [flop/s] over nodes, and is refused without them; the others need only node counts.
+    Raises FalloffError for an unknown model or dim.
+    """
+    _require(efficiency, over)
+    by_level = {}
+    for level in efficiency[over].values.tolist():
+        measured = (
+            efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
+        )
+        laws = [_fitted(law, measured) for law in map(_law, models)]
+        weights = _akaike_weights([law.pooled for law in laws])
+        by_level[level] = tuple(replace(law, weight=weight) for law, weight in zip(laws, weights))
+    return Laws(over, by_level)
+
+
+def held_out(
+    efficiency: xr.DataArray,
+    up_to: int,
+    at: int,
+    over: str = "interconnect",
+    models: Iterable[str] = LAWS,
+) -> pd.DataFrame:
+    """The prediction of every law, fitted to at most `up_to` nodes, for `at` nodes: a row for each
+    level and law.
+
+    `error` [1] is predicted over measured less one, the geometric mean over `blocks`, with a 95 % t
+    interval `low`, `high`, NaN from one block. `refused` says why there is none. `efficiency` is as
+    for `fit_each`.
+    """
+    _require(efficiency, over)
+    if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
+        raise FalloffError(f"no node count up to {up_to} from which to predict {at} nodes")
+    seen = efficiency.sel(nodes=[n for n in efficiency.nodes.values if n <= up_to or n == at])
+    rows = []
+    for level in efficiency[over].values.tolist():
+        measured = seen.sel({over: level}).transpose("block", "nodes").sortby("nodes")
+        measured = measured.dropna("nodes", how="all")
+        for law in map(_law, models):
+            row = {over: level, "law": law.name, "error": np.nan, "low": np.nan, "high": np.nan}
+            try:
+                if at not in measured.nodes:
+                    raise FalloffError(f"none of {at} nodes was measured")
+                prediction, reason = held_out_last(law, _x(law, measured), _table(measured))
+            except FalloffError as error:
+                prediction, reason = None, str(error)
+            if prediction:
+                row |= dict(zip(("low", "high"), prediction["interval"] or (np.nan, np.nan)))
+                row |= {"error": prediction["error"], "blocks": prediction["blocks"]}
+            rows.append({"blocks": 0, **row, "refused": reason})
+    return pd.DataFrame(rows)
+
+
+def with_settings(points: xr.Dataset) -> xr.DataArray:
+    """The share of the nodes' known rate [1] at a campaign's points, with what the law of HPL's
+    messages needs over nodes.
+
+    `points` is the result of `derive.points`. If a measured quantity such as a node's rate differs
+    between blocks or networks, its mean is used; if HPL's own settings differ, FalloffError is
+    raised.
+    """
+    settings = points[["N", "NB", "P", "Q"]].assign(
+        node_rate=1e9 * points.known_rate / points.nodes
+    )
+    others = [dim for dim in settings.dims if dim != "nodes"]
+    mean = settings.mean(others)
+    spread = (settings.max(others) - settings.min(others)).drop_vars("node_rate")
+    if varied := [name for name, differences in spread.items() if (differences > 0).any()]:
+        raise FalloffError(f"{', '.join(varied)} are not the same at one node count in all runs")
+    if (mean.P * mean.Q != mean.nodes).any():
+        raise FalloffError("the law of HPL's messages is of one process a node")
+    return points.share.assign_coords({name: ("nodes", mean[name].values) for name in SETTINGS})
+
+
+def _require(efficiency: xr.DataArray, over: str) -> None:
+    if missing := {"block", "nodes", over}.difference(efficiency.dims):
+        raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
+
+
+def _law(name: str) -> Model:
+    """The model of an efficiency over nodes."""
+    model = find(name)
+    return _of_a_node(model) if model.name in OF_A_RATE else model
+
+
+def _of_a_node(model: Model) -> Model:
+    """A model of a rate over n, turned into an efficiency: gamma is then the efficiency of one
+    node."""
+
+    def divided(function: Callable) -> Callable:
+        return wraps(function)(lambda n, *of, **named: function(n, *of, **named) / n)
+
+    return replace(
+        model,
+        function=divided(model.function),
+        guess=lambda n, efficiency: model.guess(n, n * efficiency),
+        equation=model.equation.replace("X(n)", r"\frac{X(n)}{n}").replace(r"\gamma n", r"\gamma"),
+    )
+
+
+def _x(model: Model, runs) -> np.ndarray:
+    """A model's x: node counts, or the settings of HPL's runs."""
+    if model.name != "hpl_messages":
+        return runs.nodes.values.astype(float)
+    if missing := [name for name in SETTINGS if name not in runs.coords and name not in runs]:
+        raise FalloffError(f"the runs' {', '.join(missing)} are not known")
+    return np.stack([runs[name].values.astype(float) for name in SETTINGS])
+
+
+def _table(measured: xr.DataArray) -> np.ndarray:
+    return measured.transpose("block", "nodes").values
+
+
+def _fitted(model: Model, measured: xr.DataArray) -> Law:
+    try:
+        x, table = _x(model, measured), _table(measured)
+        pooled = fit_known(model, x, table)
+        blocks = fit_blocks(model, x, table)
+    except FalloffError as error:
+        return Law(model, measured, refused=str(error))
+    curve = blocks.band(x, "cost")[0]
+    farthest, p = misfit(table, curve, len(model.parameters))
+    law = Law(model, measured, pooled, blocks, np.nan, farthest, p)
+    return replace(law, follows=law.is_tested and follows(table, curve, len(model.parameters)))
+
+
+def _akaike_weights(fits: Sequence[Fit | None]) -> list[float]:
+    """Akaike's weight of each fit; NaN without an AICc, or if only one of several fits has one.
+
+    If fits are exact, the one with the fewest parameters has all the weight."""
+    exact = [fit for fit in fits if fit and fit.aicc_refused == IS_EXACT]
+    if exact:
+        best = min(exact, key=lambda fit: len(fit.estimates))
+        return [float(fit is best) if fit else np.nan for fit in fits]
+    criteria = np.array([fit.aicc if fit else None for fit in fits], float)
+    if np.isfinite(criteria).sum() < min(2, sum(map(bool, fits))) or not any(fits):
+        return [np.nan] * len(fits)
+    weights = np.exp(-(criteria - np.nanmin(criteria)) / 2)
+    return (weights / np.nansum(weights)).tolist()

@@ -1,0 +1,1 @@
+"""The report: notebooks are run, and their sections put together and published."""

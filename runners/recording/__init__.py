@@ -1,0 +1,1 @@
+"""Recordings of a program's MPI calls, and what is replayed from them."""
