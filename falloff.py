@@ -11,7 +11,7 @@ from click.shell_completion import shell_complete
 
 from analysis import commands, paths
 from analysis.quoting import as_written
-from runners.engine.terminal import PrintableStream
+from runners.terminal import PrintableStream
 from runners.records.record import FalloffError, unknown
 
 COMPLETE = "_FALLOFF_COMPLETE"  # the shell's question to click, see docs/commands.md

@@ -11,7 +11,7 @@ import re
 import string
 from typing import Any
 
-from runners.engine.terminal import printable
+from runners.terminal import printable
 
 MOST = 1000  # characters of a text that are shown
 # Start of the private area; a letter's stand-in is at this code plus the letter's own.

@@ -24,7 +24,7 @@ DAEMONS = {"none": (0.0, 0)} | {
 
 
 def campaign(blocks=12, falls=None, nodes=(1, 2, 4, 8), margin=0.05, **chance):
-    """A dataset as `analysis.store.assemble` makes it, from a known truth.
+    """A dataset as `analysis.dataset.store.assemble` makes it, from a known truth.
 
     `falls` maps an interconnect to its planted relative fall at the largest node count
     against n = 2 (none elsewhere); for the rest see `from_design`.

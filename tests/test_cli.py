@@ -16,6 +16,7 @@ import pytest
 from command_line import ROOT, run
 
 from analysis import commands, paths, planning, running
+from analysis.commands import measure
 from analysis.commands.doctor import TRIED
 from analysis.commands.grammar import repeated
 from analysis.dataset import store

@@ -27,7 +27,7 @@ from runners.records.record import FalloffError
 MACHINE = {"kind": "emulated", "name": "mine"}
 HOLD = """
 import json, sys, time
-from runners import lock
+from runners.records import lock
 with lock.measuring(json.loads(sys.argv[1]), "campaign other", print):
     print("held", flush=True)
     time.sleep(600)

@@ -228,7 +228,7 @@ def test_waiting_for_a_processor_is_not_called_mpi(ranks, busy, said, monkeypatc
     end = Call(0.0, "end", parts=(4 * 10**9, 1, 0))
     own = (Call(1.0, "bcast", size=8), end)
     monkeypatch.setattr(profiling.payload, "run", lambda *_: (0, ["a table", "a recording"]))
-    monkeypatch.setattr(profiling.recording, "read", lambda _: (own,) * ranks)
+    monkeypatch.setattr(profiling.recorder, "read", lambda _: (own,) * ranks)
     monkeypatch.setattr(profiling.os, "getloadavg", lambda: (99.0 if busy else 0.0, 0.0, 0.0))
     monkeypatch.setattr(profiling.os, "cpu_count", lambda: 4)
     monkeypatch.setattr(profiling, "MOST_PRESSURE", 100)

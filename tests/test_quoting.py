@@ -14,7 +14,7 @@ from odd_names import ODD
 from analysis import paths
 from analysis.quoting import MOST, as_data, as_markdown, as_written, quoted
 from analysis.report import publish
-from runners.engine.terminal import PrintableStream, printable
+from runners.terminal import PrintableStream, printable
 
 HONEST = [*ODD, "a -- b", "https://x.y//z"]
 SEQUENCES = [

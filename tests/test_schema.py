@@ -138,7 +138,7 @@ def test_threads_write_and_read_datasets_side_by_side(folder, tmp_path):
     store.save(store.assemble(folder.path), tmp_path / "read.nc")
     script = (
         "import sys, xarray; from concurrent.futures import ThreadPoolExecutor; from pathlib import Path\n"
-        "from analysis import store; place = Path(sys.argv[1]); dataset = store.load(place / 'read.nc')\n"
+        "from analysis.dataset import store; place = Path(sys.argv[1]); dataset = store.load(place / 'read.nc')\n"
         "write = lambda name: [store.save(dataset, place / name) for _ in range(3)]\n"
         "read = lambda name: [store.load(place / name).identical(dataset) for _ in range(3)]\n"
         "jobs = [(write, '1.nc'), (read, 'read.nc'), (write, '2.nc'), (read, 'read.nc')]\n"

@@ -296,7 +296,7 @@ def test_a_simulation_beyond_its_limit_is_ended(testbed):
 OWNER = """
 import signal, sys
 from pathlib import Path
-from runners import campaign
+from runners.engine import campaign
 from runners.records.journal import Folder
 from runners.testbeds import simulated
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C

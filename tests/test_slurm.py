@@ -149,13 +149,13 @@ def test_the_folder_has_all_that_the_job_needs(tmp_path, slurms):
     assert slurm.submit(plan(), folder) == "12" and folder.plan() == plan()
     assert called.read_text().splitlines()[1:] == slurm.sbatch(plan(), folder.path)[1:]
     (submitted,) = slurm.jobs(folder)
-    script = "import json; from runners import provenance as p; print(json.dumps([p.__file__, p.code()]))"
+    script = "import json; from runners.records import provenance as p; print(json.dumps([p.__file__, p.code()]))"
     environment = {**os.environ, "PYTHONPATH": str(folder.path / "code")}
     printed = subprocess.check_output(["python3", "-c", script], cwd=folder.path, env=environment)
     file, code = json.loads(printed)
     assert Path(file).is_relative_to(folder.path)
     assert code == {key: submitted[key] for key in ("git_commit", "git_dirty")}
-    assert (folder.path / "code" / "runners" / "job.sh").exists()
+    assert (folder.path / "code" / "runners" / "engine" / "job.sh").exists()
 
 
 def test_one_job_at_a_time(tmp_path, slurms):

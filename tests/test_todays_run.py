@@ -63,7 +63,7 @@ def test_another_day_commit_or_machine_is_not_today(tmp_path, monkeypatch, sessi
     folder = Folder(tmp_path / "c")
     folder.path.mkdir()
     for later, changes in sessions:
-        monkeypatch.setattr("runners.journal.time.time", lambda: NOON + later)  # noqa: B023
+        monkeypatch.setattr("runners.records.journal.time.time", lambda: NOON + later)  # noqa: B023
         folder.note("session", digest="d", testbed="t")
         folder.write_provenance({"host": {**HOST, **changes}})
     assert experiment._is_old(folder) != is_current

@@ -113,7 +113,7 @@ def test_runs_of_two_users_measure_one_after_the_other(pair, monkeypatch):
     first, second = pair
     monkeypatch.setattr(users, "USER", first)
     ask = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from runners import lock;"
+        "import sys; sys.path.insert(0, sys.argv[1]); from runners.records import lock;"
         "lock.measuring({'kind': 'emulated'}, 'mine', sys.exit).__enter__()"
     )
     with users.furnished() as home:

@@ -134,7 +134,7 @@ def test_what_is_damaged_is_named_in_a_line(packed, name):
 def test_a_campaign_records_itself(tmp_path, monkeypatch):
     """What a session leaves is ok, also continued and packed; one that was never recorded is `unknown`."""
     use_echo(monkeypatch)
-    monkeypatch.setattr(store, "tool_named", runners.campaign.tool_named)
+    monkeypatch.setattr(store, "tool_named", runners.engine.campaign.tool_named)
     folder = Folder(tmp_path / "small")
     for blocks in (1, 2):
         campaign.run(small_plan(stopping={"blocks": blocks}), LocalTestbed(), folder)

@@ -25,7 +25,7 @@ PYTHON = "/usr/bin/python3"  # the one that runs the tests may lie in root's hom
 # What the user does, who has a copy of `runners` and nothing else of the project.
 SCRIPT = """
 from pathlib import Path
-from runners import session
+from runners.engine import session
 from runners.records.journal import Folder
 folder = Folder(Path("campaign"))
 session.run(folder.plan(), folder, lambda e: e.kind == "finished" and print(e.trial.id, flush=True))

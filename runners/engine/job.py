@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runners.engine import campaign, session, slurm
 from runners.engine.progress import Progress
-from runners.engine.terminal import printable
+from runners.terminal import printable
 from runners.records.journal import Folder
 from runners.records.record import FalloffError, Transcript
 from runners.testbeds import lease

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import IO
 
 from runners.engine.campaign import Event
-from runners.engine.terminal import PrintableStream
+from runners.terminal import PrintableStream
 from runners.records.record import Trial
 
 
