@@ -11,8 +11,8 @@ from click.shell_completion import shell_complete
 
 from analysis import commands, paths
 from analysis.quoting import as_written
-from runners.terminal import PrintableStream
 from runners.records.record import FalloffError, unknown
+from runners.terminal import PrintableStream
 
 COMPLETE = "_FALLOFF_COMPLETE"  # the shell's question to click, see docs/commands.md
 OLD_OPTIONS = {"--faster": "say --network 10gige 25gige instead of --faster 10,25"}

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from runners.engine import campaign, session, slurm
 from runners.engine.progress import Progress
-from runners.terminal import printable
 from runners.records.journal import Folder
 from runners.records.record import FalloffError, Transcript
+from runners.terminal import printable
 from runners.testbeds import lease
 
 TIME_IS_UP = 75  # EX_TEMPFAIL of sysexits.h: no error, try again

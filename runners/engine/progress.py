@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import IO
 
 from runners.engine.campaign import Event
-from runners.terminal import PrintableStream
 from runners.records.record import Trial
+from runners.terminal import PrintableStream
 
 
 class Progress:
