@@ -35,11 +35,12 @@ class RunFailed(FalloffError):
 class Parameters:
     """The contents of a notebook's parameters cell.
 
-    `campaign` is what the notebook is about. `preset` is `stored` (read the shipped reference campaigns), or `quick` or `full` (run the
-    missing trials). `testbed` is by default the one that the campaign names. `blocks` overrides the
-    preset's stopping rule unless it is 0. Datasets go to the folder `out`, relative to the
-    repository or FALLOFF_HOME. Transcripts stay in data/raw, so that a run continues wherever it
-    was started. With `data`, a folder, nothing is run: its campaigns are read.
+    `campaign` is what the notebook is about. `preset` is `stored` (read the shipped reference
+    campaigns), or `quick` or `full` (run the missing trials). `testbed` is by default the one that
+    the campaign names. `blocks` overrides the preset's stopping rule unless it is 0. Datasets go to
+    the folder `out`, relative to the repository or FALLOFF_HOME. Transcripts stay in data/raw, so
+    that a run continues wherever it was started. With `data`, a folder, nothing is run: its
+    campaigns are read.
     """
 
     preset: str
@@ -87,12 +88,13 @@ class Parameters:
 
 
 def runs(parameters: Parameters, campaign: str = "") -> xr.Dataset:
-    """The dataset of a notebook's campaign, a row for each trial; it is also saved in the folder `out`.
+    """The dataset of a notebook's campaign, a row for each trial; it is also saved in the folder
+    `out`.
 
-    The campaign is the parameter `campaign` unless another is named. The preset `stored` reads the shipped reference, and
-    `full` runs the missing trials; `quick` reads the reference, and runs the short form where there is none, as on another
-    testbed. With `data` it is the campaign in that folder. Raises FalloffError if there is no such dataset, or it cannot be
-    run here.
+    The campaign is the parameter `campaign` unless another is named. The preset `stored` reads the
+    shipped reference, and `full` runs the missing trials; `quick` reads the reference, and runs the
+    short form where there is none, as on another testbed. With `data` it is the campaign in that
+    folder. Raises FalloffError if there is no such dataset, or it cannot be run here.
     """
     name = campaign or parameters.campaign
     data = notebooks.given()
@@ -105,10 +107,11 @@ def runs(parameters: Parameters, campaign: str = "") -> xr.Dataset:
 
 
 def run_today(parameters: Parameters, campaign: str = "") -> xr.Dataset | None:
-    """With the preset `quick`, the short form of a notebook's campaign, run today to be compared with the reference; else
-    None. It is also saved in the folder `out`.
+    """With the preset `quick`, the short form of a notebook's campaign, run today to be compared
+    with the reference; else None. It is also saved in the folder `out`.
 
-    A run of today that was interrupted goes on. One of another day, commit or machine is moved aside and run again.
+    A run of today that was interrupted goes on. One of another day, commit or machine is moved
+    aside and run again.
     """
     from analysis import planning, running
 
@@ -140,8 +143,9 @@ def _is_old(folder: Folder) -> bool:
 
 
 def beside(parameters: Parameters, campaign: str) -> xr.Dataset | None:
-    """The dataset of another campaign that a notebook shows beside its own: the stored reference, or that in the folder
-    `data`; None if there is none. With the preset `full` it is run. It is also saved in the folder `out`."""
+    """The dataset of another campaign that a notebook shows beside its own: the stored reference,
+    or that in the folder `data`; None if there is none. With the preset `full` it is run. It is
+    also saved in the folder `out`."""
     if (data := notebooks.given()) is not None:
         return data.get(campaign)
     if parameters.data:
@@ -154,7 +158,9 @@ def beside(parameters: Parameters, campaign: str) -> xr.Dataset | None:
 
 
 def todays_run(parameters: Parameters, today: xr.Dataset | None) -> "TodaysRun | None":
-    """Whether a run of today, if there is one, gives the notebook's statements again; a notebook's last cell shows it."""
+    """Whether a run of today, if there is one, gives the notebook's statements again; a notebook's
+    last cell shows it.
+    """
     if today is None:
         return None
     from analysis.watch.todays_run import compare
@@ -225,7 +231,8 @@ def _reference(name: str) -> Path:
 
 
 def in_folder(folder: Path, campaign: str, is_needed: bool = True) -> Any:
-    """The dataset of a campaign's latest run in a user's folder; None if there is no readable one and none is needed.
+    """The dataset of a campaign's latest run in a user's folder; None if there is no readable one
+    and none is needed.
 
     Raises FalloffError if one is needed but missing or damaged, or if there is no campaign at all.
     """
@@ -257,7 +264,9 @@ def described_campaigns() -> list[str]:
 
 
 class _Datasets(Mapping[str, xr.Dataset]):
-    """Datasets by campaign, each read on first access: the references, or the campaigns in a folder."""
+    """Datasets by campaign, each read on first access: the references, or the campaigns in a
+    folder.
+    """
 
     def __init__(self, data: str = "") -> None:
         self._data, self._read = data, cache(self._find)
@@ -284,14 +293,14 @@ class _Datasets(Mapping[str, xr.Dataset]):
 
 
 def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
-    """The datasets of all shipped reference campaigns by name, or of those in the folder `data`, relative to the
-    repository; each is read on first access."""
+    """The datasets of all shipped reference campaigns by name, or of those in the folder `data`,
+    relative to the repository; each is read on first access."""
     return _Datasets(data)
 
 
 def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
-    """A recorded program replayed on the networks of the campaign `replay_examples`; raises FalloffError if there is no
-    recording."""
+    """A recorded program replayed on the networks of the campaign `replay_examples`; raises
+    FalloffError if there is no recording."""
     from analysis import planning, running
     from runners.recording import recorder
 
@@ -300,10 +309,12 @@ def replayed(program: str, testbed: str = "smith") -> xr.Dataset:
 
 
 def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None:
-    """The replay of the program that an emulated campaign ran, on the same networks and nodes; None if there is none.
+    """The replay of the program that an emulated campaign ran, on the same networks and nodes; None
+    if there is none.
 
-    For the shipped campaign it is `program_replay`. A user's own program is replayed now, as far as it was recorded under the
-    campaign's name for it: with ranks that compute as long as they did in the emulation.
+    For the shipped campaign it is `program_replay`. A user's own program is replayed now, as far as
+    it was recorded under the campaign's name for it: with ranks that compute as long as they did in
+    the emulation.
     """
     from analysis import planning, running
     from analysis.dataset import derive

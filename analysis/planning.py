@@ -1,5 +1,5 @@
-"""From a campaign's and a testbed's names to a plan; how many minutes it takes until it is decided, and how probable that is at
-each look."""
+"""From a campaign's and a testbed's names to a plan; how many minutes it takes until it is decided,
+and how probable that is at each look."""
 
 import itertools
 import json
@@ -64,7 +64,9 @@ def resolved(description: campaigns.Campaign, machine: testbeds.Testbed) -> Plan
 
 
 def plan_nightly(testbed: str = "", minutes: float = nightly.MINUTES) -> list[Plan]:
-    """The campaigns of a night's session on all nodes of a testbed; raises FalloffError as `nightly.campaigns_of` does."""
+    """The campaigns of a night's session on all nodes of a testbed; raises FalloffError as
+    `nightly.campaigns_of` does.
+    """
     machine = testbeds.read(testbed or nightly.TESTBED)
     chosen = nightly.campaigns_of(machine, minutes)
     return [resolved(for_testbed(campaign, machine), machine) for campaign in chosen]
@@ -77,10 +79,12 @@ def plan_replay(
     asked: what_if.WhatIf = what_if.NOTHING,
     slower: Mapping[str, float] | None = None,
 ) -> Plan:
-    """The campaign `replay_examples` for one recorded program on these node counts; raises FalloffError if there is no recording.
+    """The campaign `replay_examples` for one recorded program on these node counts; raises
+    FalloffError if there is no recording.
 
-    It is replayed on the networks that are `asked` for, by default those that the campaign compares, as far as the testbed
-    describes them. `slower` says by network and nodes ("gige 8") how many times as long as recorded ranks compute.
+    It is replayed on the networks that are `asked` for, by default those that the campaign
+    compares, as far as the testbed describes them. `slower` says by network and nodes ("gige 8")
+    how many times as long as recorded ranks compute.
     """
     described, machine = campaigns.read("replay_examples"), testbeds.read(testbed)
     if not isinstance(machine, testbeds.SimulatedTestbed):
@@ -106,8 +110,9 @@ def plan_replay(
 def text(plan: Plan) -> str:
     """The plan's looks, a row each, after what is assumed.
 
-    Times and scatter are those of the newest run here that has all kinds of its trials, else of the reference; times are
-    else what the testbed's rates say. Raises FalloffError when the campaign judges no fall, or repeats itself exactly.
+    Times and scatter are those of the newest run here that has all kinds of its trials, else of the
+    reference; times are else what the testbed's rates say. Raises FalloffError when the campaign
+    judges no fall, or repeats itself exactly.
     """
     testbed = plan.testbed["name"]
     looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
@@ -152,13 +157,17 @@ def text(plan: Plan) -> str:
 
 
 def decided(rules: Design, falls: list[float], run_sd: float) -> np.ndarray:
-    """The probability that all statements are decided by each look, with these true falls and scatter of a run."""
+    """The probability that all statements are decided by each look, with these true falls and
+    scatter of a run.
+    """
     drawn = draw(np.random.default_rng(SEED), rules, falls, run_sd, CAMPAIGNS)
     return judge_all(*drawn, rules, falls).decided.mean(axis=0)
 
 
 def _simulated_fall(statement: PlannedFall, plan: Plan) -> float | None:
-    """The fall at the same rates, else at the paper's; None where neither simulation has the networks and node counts."""
+    """The fall at the same rates, else at the paper's; None where neither simulation has the
+    networks and node counts.
+    """
     for folder in (AT_THE_SAME_RATES, SIMULATED):
         points = derive.points(store.read(folder)).squeeze("block")
         same_design = {"design": json.dumps(plan.design)}
@@ -173,7 +182,9 @@ def _simulated_fall(statement: PlannedFall, plan: Plan) -> float | None:
 
 
 def _planned(plan: Plan) -> tuple[float, float]:
-    """The time of the preamble and of a block [s], by the rates of the testbed; NaN if these do not say."""
+    """The time of the preamble and of a block [s], by the rates of the testbed; NaN if these do not
+    say.
+    """
     seconds = {
         trial.id: planned_s(trial, plan, tool_named(trial.runner)) for trial in plan.trials()
     }
@@ -183,14 +194,16 @@ def _planned(plan: Plan) -> tuple[float, float]:
 
 
 def length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) -> float:
-    """How long trials take, side by side where the testbed lets them [s]; `seconds` has each alone, by its id."""
+    """How long trials take, side by side where the testbed lets them [s]; `seconds` has each alone,
+    by its id.
+    """
     times = Counter((seconds[trial.id], scale.load(plan.testbed, trial.point)) for trial in trials)
     return scale.together_s(times)
 
 
 def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
-    """The time of the plan's preamble and of one valid block [s], with what invalid blocks cost, and a run's scatter (log
-    scale; None of a single block)."""
+    """The time of the plan's preamble and of one valid block [s], with what invalid blocks cost,
+    and a run's scatter (log scale; None of a single block)."""
     run, took = Folder(folder), dict[tuple, list[float]]()
     kinds = {trial.id: kind_of(trial) for trial in run.plan().trials()}
     for note in run.notes():

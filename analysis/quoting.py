@@ -19,7 +19,8 @@ _FIRST = 0xE000
 _STAND_INS = {ord(letter): chr(_FIRST + ord(letter)) for letter in string.punctuation}
 _LETTERS = {ord(stand_in): chr(letter) for letter, stand_in in _STAND_INS.items()}
 _ESCAPED = {stand_in: f"\\{letter}" for stand_in, letter in _LETTERS.items()}
-# What no Markdown takes for a command: these letters anywhere, and those behind a digit or between letters.
+# What no Markdown takes for a command: these letters anywhere, and those behind a digit or between
+# letters.
 _HARMLESS = re.compile(
     rf"[{''.join(_STAND_INS[ord(letter)] for letter in '/(),;%')}]"
     rf"|(?<=\d)[{_STAND_INS[ord('.')]}](?=\w)|(?<=\w){_STAND_INS[ord('-')]}(?=\w)"
@@ -42,8 +43,8 @@ def as_written(text: str) -> str:
 
 
 def as_markdown(text: str) -> str:
-    """Markdown in which quoted parts are escaped instead. In code, where a backslash would be visible, harmless letters stay
-    unescaped, as those do that mean nothing to any Markdown."""
+    """Markdown in which quoted parts are escaped instead. In code, where a backslash would be
+    visible, harmless letters stay unescaped, as those do that mean nothing to any Markdown."""
     for harmless in (_CODE, _HARMLESS):
         text = harmless.sub(lambda match: match[0].translate(_LETTERS), text)
     return text.translate(_ESCAPED)

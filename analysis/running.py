@@ -145,8 +145,8 @@ def tried(plan: Plan) -> str:
     """Run one tiny HPL trial on 2 nodes of a plan's testbed, in seconds, and keep nothing; again if
     other work disturbed it. Returns why it gave no reading, empty if it did.
 
-    Raises lock.LockBusy if another run is measuring, and FalloffError if the testbed is not available
-    here.
+    Raises lock.LockBusy if another run is measuring, and FalloffError if the testbed is not
+    available here.
     """
     two = next(trial for trial in plan.blocks[0] if trial.point["nodes"] == 2)
     trial = replace(two, point={**two.point, "N": _TINY})
@@ -179,8 +179,8 @@ def decided(folder: Folder) -> bool:
 def write_twin(
     name: str, fitted: "Twin", datasets: Collection[xr.Dataset], points: xr.Dataset | None = None
 ) -> Path:
-    """Write a twin's description as a testbed, on which HPL runs as at these points. A testbed of that name with other content
-    is never replaced."""
+    """Write a twin's description as a testbed, on which HPL runs as at these points. A testbed of
+    that name with other content is never replaced."""
     from analysis.subjects.twin import description
 
     if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
@@ -196,8 +196,8 @@ def simulate_twin(
     out: Path = paths.RAW,
     listen: engine.Listener | None = None,
 ) -> list[xr.Dataset]:
-    """Simulate the campaigns of a twin: the held-out points, and the networks that are asked for; `listen` is as in
-    `run_campaign`."""
+    """Simulate the campaigns of a twin: the held-out points, and the networks that are asked for;
+    `listen` is as in `run_campaign`."""
     from analysis.subjects import twin_prediction
 
     machine, plans = testbeds.read(name), []

@@ -120,7 +120,9 @@ def counted(count: int, noun: str) -> str:
 
 
 def of_sessions(sessions: int | None) -> str:
-    """In how many sessions something ran, as words behind a count; empty if that is not known (None)."""
+    """In how many sessions something ran, as words behind a count; empty if that is not known
+    (None).
+    """
     if sessions is None:
         return ""
     return " of one session" if sessions == 1 else f" of {sessions} sessions"
@@ -160,7 +162,9 @@ def moment(instant: str) -> str:
 
 
 def with_decimal_comma(markdown: str) -> str:
-    """Markdown whose numbers have a comma for a point; code, formulas, links, attributes, versions and what was quoted stay."""
+    """Markdown whose numbers have a comma for a point; code, formulas, links, attributes, versions
+    and what was quoted stay.
+    """
     parts = re.split(r"(```.*?```|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)|\{[^}]*\}|https?://\S+)", markdown, flags=re.S)  # fmt: skip
     for place in range(0, len(parts), 2):
         parts[place] = re.sub(r"(?<![\w.-])(\d+)\.(\d+)(?!\w|\.\d)", r"\1,\2", parts[place])

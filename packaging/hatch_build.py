@@ -12,9 +12,11 @@ class CheckoutOnly(BuildHookInterface):
     """Allow only the editable installation that `make setup` makes."""
 
     def initialize(self, version: str, build_data: dict) -> None:
-        """Write the .pth file that finds the checkout; end the build of a wheel with the reason and the remedy.
+        """Write the .pth file that finds the checkout; end the build of a wheel with the reason and
+        the remedy.
 
-        Python reads such a file in the locale's encoding before anything else, so its path is written in ASCII.
+        Python reads such a file in the locale's encoding before anything else, so its path is
+        written in ASCII.
         """
         if version != "editable":
             sys.exit(

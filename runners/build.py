@@ -1,17 +1,16 @@
 """Build the tools that no package brings: `python -m runners.build`.
 
-    xhpl, xhpl_payload          HPL, and HPL that counts its messages
-    xhpl_reference              HPL with the plainest of BLAS, where the reference BLAS is installed
-    dgemm, node_rates, token    what a node delivers to DGEMM and STREAM, and exchanges of tokens
-    suspects                    all nodes and pairs of nodes of a cluster
-    delay_line, shared_wire, channel_bond, buffered_switch   what lies between emulated nodes
-    incast, congestion          many senders to one receiver, and programs beside others that flood the network
-    stencil, transpose          two programs of data/programs
-    payload.so, record.so   for any MPI program: counts its messages, records its calls
-    mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks by their BLAS
+    xhpl, xhpl_payload          HPL, and HPL that counts its messages xhpl_reference
+    HPL with the plainest of BLAS, where the reference BLAS is installed dgemm, node_rates, token
+    what a node delivers to DGEMM and STREAM, and exchanges of tokens suspects
+    all nodes and pairs of nodes of a cluster delay_line, shared_wire, channel_bond, buffered_switch
+    what lies between emulated nodes incast, congestion          many senders to one receiver, and
+    programs beside others that flood the network stencil, transpose          two programs of
+    data/programs payload.so, record.so   for any MPI program: counts its messages, records its
+    calls mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks by their BLAS
     pace_program.so         for any MPI program: paces its ranks by their processor time
-    xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so,
-    replay_recorded         for SimGrid's SMPI, where it is installed: HPL, and any recorded program
+    xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so, replay_recorded
+    for SimGrid's SMPI, where it is installed: HPL, and any recorded program
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """
@@ -77,7 +76,9 @@ def build(folder: Path = BUILT) -> bool:
 
 
 def build_simulated(folder: Path = BUILT) -> bool:
-    """The same for the programs of SMPI; raises FalloffError with the remedy when SimGrid is missing."""
+    """The same for the programs of SMPI; raises FalloffError with the remedy when SimGrid is
+    missing.
+    """
     compiler = shutil.which("smpicc")
     if not compiler:
         raise FalloffError(SIMGRID_REMEDY)
@@ -85,8 +86,9 @@ def build_simulated(folder: Path = BUILT) -> bool:
 
 
 def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool:
-    """Make the programs that `words` names, beside variables of make, in a scratch folder and put all of them into
-    `folder`, unless they are there, made from the same sources, words and compiler."""
+    """Make the programs that `words` names, beside variables of make, in a scratch folder and put
+    all of them into `folder`, unless they are there, made from the same sources, words and
+    compiler."""
     programs = [word for word in words if "=" not in word]
     sources = [*sorted(_SOURCES.iterdir()), *sorted(_EXAMPLES.glob("*.c"))]
     code = [_HERE / "build.py", _HERE / "hpl_source.py", *sources]
@@ -113,7 +115,9 @@ def _made(folder: Path, stamp: str, compiler: str, words: Sequence[str]) -> bool
 
 
 def reference_blas(compiler: str) -> Optional[Path]:
-    """The archive of the reference BLAS among the compiler's libraries; None when it is not installed."""
+    """The archive of the reference BLAS among the compiler's libraries; None when it is not
+    installed.
+    """
     library = Path(_answer(compiler, f"-print-file-name={_REFERENCE_BLAS}").strip())
     return (
         library if library.is_absolute() else None
@@ -158,7 +162,9 @@ def _compiler() -> str:
 
 
 def run_make(folder: Path, words: Sequence[str]) -> None:
-    """Make programs in `folder`; raises FalloffError with the first complaint, and the remedy if that is known."""
+    """Make programs in `folder`; raises FalloffError with the first complaint, and the remedy if
+    that is known.
+    """
     (folder / "src").symlink_to(_SOURCES)  # make knows no blanks in names
     argv = ["make", f"-j{os.cpu_count() or 1}", "-f", "src/Makefile"]
     try:

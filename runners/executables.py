@@ -1,6 +1,8 @@
-"""Find a tool: our own script, the path that the user configured, the folder of tools built here, or PATH.
+"""Find a tool: our own script, the path that the user configured, the folder of tools built here,
+or PATH.
 
-FALLOFF_HOME   a folder other than the checkout for all output: runs, datasets, reports, descriptions
+FALLOFF_HOME   a folder other than the checkout for all output: runs, datasets, reports,
+descriptions
 """
 
 import os

@@ -1,4 +1,6 @@
-"""HPL's source: stock HPL 2.0, the folder hpl/ of Debian's hpcc package, by apt or from the tarball that HPL_SOURCE names."""
+"""HPL's source: stock HPL 2.0, the folder hpl/ of Debian's hpcc package, by apt or from the tarball
+that HPL_SOURCE names.
+"""
 
 import hashlib
 import os
@@ -15,8 +17,8 @@ _DEBIAN = "http://deb.debian.org/debian"
 _POOL = "pool/main/h/hpcc/hpcc_1.5.0.orig.tar.gz"
 _REMEDY = f"download {_DEBIAN}/{_POOL} and run `HPL_SOURCE=/path/to/{Path(_POOL).name} make setup`"
 
-# HPC Challenge has an input file of its own and never prints to stdout; the other names are those that
-# MPI-3 removed.
+# HPC Challenge has an input file of its own and never prints to stdout; the other names are those
+# that MPI-3 removed.
 _EDITS = {
     "testing/ptest/HPL_pdinfo.c": (
         ('#define INFILE "hpccinf.txt"', '#define INFILE "HPL.dat"'),
@@ -54,9 +56,11 @@ def unpack(folder: Path) -> None:
 
 
 def fetch(folder: Path) -> Path:
-    """Download the source of Debian's hpcc package into `folder`, from apt's own mirror or else Debian's.
+    """Download the source of Debian's hpcc package into `folder`, from apt's own mirror or else
+    Debian's.
 
-    apt itself refuses what has another checksum. Raises FalloffError when apt is not here, or no mirror brings the file.
+    apt itself refuses what has another checksum. Raises FalloffError when apt is not here, or no
+    mirror brings the file.
     """
     if not _HELPER.exists():
         raise FalloffError(f"HPL's source: there is no apt on this machine; {_REMEDY}")

@@ -11,7 +11,8 @@ from runners.tools import all_tools
 # Far beyond any tool's output; a wrong file or an endless device should not fill the memory.
 _LARGEST = 256 * 2**20
 
-# What is no tool's output: its mark, and what it is. The first are looked for before all tools' marks, the others after.
+# What is no tool's output: its mark, and what it is. The first are looked for before all tools'
+# marks, the others after.
 _NO_TEXT = (
     Mark(r"\A\s*\Z", "empty"),
     Mark(r"\A(?:\x1f\ufffd|\ufffd7zXZ|BZh\d|PK\x03\x04)", "compressed: unpack it first"),
@@ -47,7 +48,8 @@ _LONGEST_QUOTE = 150
 
 
 def read(file: Path) -> str:
-    """The text of a file, in UTF-8 or, as PowerShell redirects, UTF-16; bytes that are no text become U+FFFD.
+    """The text of a file, in UTF-8 or, as PowerShell redirects, UTF-16; bytes that are no text
+    become U+FFFD.
 
     Raises FalloffError when it cannot be read or is too large to be a tool's output.
     """
@@ -70,7 +72,9 @@ def tool_of(text: str) -> str:
 
 
 def describe(text: str, tool: str) -> str:
-    """What a file without results of `tool` is, in words; empty when it is unknown or the tool's own."""
+    """What a file without results of `tool` is, in words; empty when it is unknown or the tool's
+    own.
+    """
     owner, what, _ = _kind(text)
     return f"it is {what}" if what and (not owner or owner != _OWNER.get(tool, tool)) else ""
 
@@ -81,7 +85,9 @@ def is_output_of(tool: str, text: str) -> bool:
 
 
 def refusal(tool: str, text: str, reason: Unreadable) -> Unreadable:
-    """Why a file holds no result of `tool`: what it is, when that is something else, or its parser's reason."""
+    """Why a file holds no result of `tool`: what it is, when that is something else, or its
+    parser's reason.
+    """
     if not text.strip():
         return Cut("it is empty")
     what = describe(text, tool)
@@ -89,7 +95,9 @@ def refusal(tool: str, text: str, reason: Unreadable) -> Unreadable:
 
 
 def absent(tool: str, text: str, what: str) -> Unreadable:
-    """Why `tool`'s parser does not find where its output begins: there is too little of it, or the file is no such output."""
+    """Why `tool`'s parser does not find where its output begins: there is too little of it, or the
+    file is no such output.
+    """
     if not text.strip():
         return Cut("it is empty")
     owner, _, rest = _kind(text)
@@ -107,7 +115,9 @@ def complaint(text: str) -> str:
 
 
 def _kind(text: str) -> tuple[str, str, str]:
-    """The tool whose output a text is, or none, what it is, and the text below its mark; all empty when it is unknown."""
+    """The tool whose output a text is, or none, what it is, and the text below its mark; all empty
+    when it is unknown.
+    """
     text = without_labels(text)
     for owner, mark in _marks():
         if match := re.search(mark.pattern, text, re.M):
@@ -117,8 +127,8 @@ def _kind(text: str) -> tuple[str, str, str]:
 
 @cache
 def _marks() -> tuple[tuple[str, Mark], ...]:
-    """All marks, with the tool's name or none, in the order in which they are looked for: a tool whose outputs contain
-    those of another before that one, weak marks last."""
+    """All marks, with the tool's name or none, in the order in which they are looked for: a tool
+    whose outputs contain those of another before that one, weak marks last."""
     of_tools = [
         (tool.name, mark)
         for tool in sorted(all_tools(), key=lambda tool: not tool.contains)

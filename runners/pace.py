@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from runners.records.record import Command, Execution, Settings
 
 KEPT = "kept"
-# Share of the charged time, or of the whole time of a program in slow motion, which mostly waits: a later rank measures
-# the machine, not the node.
+# Share of the charged time, or of the whole time of a program in slow motion, which mostly waits: a
+# later rank measures the machine, not the node.
 _MOST_LATE = 0.005
 
 _LINE = re.compile(r"pace: rank (\d+)((?: [A-Za-z_]\w* [-+.\deE]+)*)")
@@ -45,8 +45,8 @@ def environment(flop_s: float, point: Settings, seed: int = 0) -> dict[str, str]
 
 
 def stretching(dilation: float) -> dict[str, str]:
-    """The variables for pace_program.so: how many times as long as on this machine's processor a rank
-    computes."""
+    """The variables for pace_program.so: how many times as long as on this machine's processor a
+    rank computes."""
     return {"PACE_STRETCH": repr(float(dilation))}
 
 

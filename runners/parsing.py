@@ -21,14 +21,14 @@ from runners.records.record import (
     Unsupported,
 )
 
-# What stands before a line's own text: the label of `mpirun --tag-output` or `--timestamp-output` (Open MPI, PRRTE) or of
-# `srun --label`, or the escape of a forum.
+# What stands before a line's own text: the label of `mpirun --tag-output` or `--timestamp-output`
+# (Open MPI, PRRTE) or of `srun --label`, or the escape of a forum.
 _LABEL = re.compile(
     r"^(?:[^\n]{0,40}(?:\[[^\]\s]{1,80},\d{1,7}\](?:\[[^\]\s]{1,80}\])?)?<std\w{3,4}>: ?| {0,5}\d{1,6}: |\\(?=#))",
     re.M,
 )
-# What may be a tool's own unless it stands before every line: a time, the rank of `mpiexec -l` (MPICH) or [host:rank], the
-# host of pdsh, the mark of a quoted mail.
+# What may be a tool's own unless it stands before every line: a time, the rank of `mpiexec -l`
+# (MPICH) or [host:rank], the host of pdsh, the mark of a quoted mail.
 _TIME = (
     r"\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
     r"|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}|\w{3} [ \d]\d \d\d:\d\d:\d\d)\]? ?"
@@ -65,7 +65,8 @@ def computed(seconds: Sequence[float]) -> list[Reading]:
     return [Reading("computing_mean", mean, "s"), Reading("computing_most", most, "s")]
 
 
-# What tests of several operations report; `falloff history` and `compare` tell them apart by `test`.
+# What tests of several operations report; `falloff history` and `compare` tell them apart by
+# `test`.
 COLLECTIVES = {
     **MESSAGES,
     "collective_time": Quantity(
@@ -114,8 +115,8 @@ def parts(
     """Each run in a text, by the match of its first line; text before the first match belongs to
     the first run.
 
-    The heading of a `table` that is not the first one in its run begins a part of its own: its run's
-    first lines are lost.
+    The heading of a `table` that is not the first one in its run begins a part of its own: its
+    run's first lines are lost.
     """
     marks = list(begin.finditer(text))
     if table:
@@ -196,8 +197,8 @@ def half_digit(printed: str) -> float:
 
 
 def without_labels(text: str) -> str:
-    """The text with plain line ends, and without a terminal's controls and what launchers put before
-    each line."""
+    """The text with plain line ends, and without a terminal's controls and what launchers put
+    before each line."""
     text = _LABEL.sub("", _CONTROL.sub("", text.replace("\r\n", "\n")))
     labels, host = [_EVERYWHERE], _HOST.match(text)
     if host:

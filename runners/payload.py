@@ -1,4 +1,5 @@
-"""The payload of an MPI program: messages and bytes that its ranks send, by call and size of message.
+"""The payload of an MPI program: messages and bytes that its ranks send, by call and size of
+message.
 
 The table is printed by runners/src/payload.h when a program that is linked or preloaded with
 runners/src/payload.c ends, and by the simulated HPL; payload.c says what is counted.
@@ -15,7 +16,8 @@ from typing import Optional
 
 from runners.records.record import Contradictory, Cut, FalloffError, Reading
 
-# Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last is open.
+# Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last
+# is open.
 LEAST = (0, *(2**power for power in range(32)))
 
 _TITLE = "Payload: messages that all ranks sent, by call and size"
@@ -31,8 +33,8 @@ Table = dict[tuple[str, int], tuple[int, int]]
 
 
 def readings(text: str) -> list[Reading]:
-    """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with all calls together; none
-    where it has no table. Raises Unreadable as `table` does."""
+    """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with
+    all calls together; none where it has no table. Raises Unreadable as `table` does."""
     counts = table(text)
     if counts is None:
         return []
@@ -68,13 +70,13 @@ def _row(line: str) -> tuple[tuple[str, int], tuple[int, int]]:
 
 
 def run(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[str]]:
-    """Run a command line with these libraries (payload.so, record.so) loaded into the program, each by the
-    variable that names its file: the exit code, and what each printed. What Open MPI's monitoring leaves beside a file
-    follows it.
+    """Run a command line with these libraries (payload.so, record.so) loaded into the program, each
+    by the variable that names its file: the exit code, and what each printed. What Open MPI's
+    monitoring leaves beside a file follows it.
 
     Open MPI's mpirun is told to hand the libraries to all ranks, also on other hosts; of any other
-    launcher it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0 writes
-    below the working folder, which its host has to share.
+    launcher it is taken that the ranks inherit its environment, as with srun and MPICH. Rank 0
+    writes below the working folder, which its host has to share.
     """
     for library in libraries.values():
         if set(" :") & set(str(library)):
@@ -92,7 +94,9 @@ def run(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[s
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """A folder below the working folder. A process beside this one removes it when this one has ended, also by kill -9."""
+    """A folder below the working folder. A process beside this one removes it when this one has
+    ended, also by kill -9.
+    """
     folder = tempfile.mkdtemp(prefix=".falloff-", dir=Path.cwd())
     remover = subprocess.Popen(
         ["sh", "-c", 'cat > /dev/null; rm -rf -- "$0"', folder],

@@ -15,7 +15,8 @@ from runners.records.record import Description, Settings
 
 _LEAST_BUFFER = 4096  # B: the kernel's minimum for a socket
 _FIRST = {"rmem": 131072, "wmem": 16384}  # B: the defaults of Linux's tcp(7)
-# Half of a receive buffer is for the kernel's own records; the rest takes the content of a send buffer.
+# Half of a receive buffer is for the kernel's own records; the rest takes the content of a send
+# buffer.
 _TIMES = {"rmem": 2, "wmem": 1}
 
 
@@ -54,8 +55,8 @@ def load(testbed: Description, point: Settings) -> float:
 
 
 def together_s(times: Mapping[tuple[float, float], int]) -> float:
-    """The time [s] of trials that run side by side as far as their loads allow; `times` says how many
-    take these seconds at this load."""
+    """The time [s] of trials that run side by side as far as their loads allow; `times` says how
+    many take these seconds at this load."""
     total = sum(count * seconds * load for (seconds, load), count in times.items())
     return max([total, *(seconds for seconds, _ in times)])
 

@@ -7,7 +7,8 @@ from typing import IO, Any, Callable
 # A whole sequence is removed; an unclosed one loses only its first character.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, the cursor, erasing
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\)"  # titles, clipboards, pictures
+    # titles, clipboards, pictures
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\)"
     r"|\x1b[ -/]+[0-~]"  # alphabets
 )
 # All controls except tab and line end; characters that change the direction of writing; surrogates.

@@ -1,4 +1,6 @@
-"""A place with this code and some references, as somebody has it who packs an archive, and the command line there."""
+"""A place with this code and some references, as somebody has it who packs an archive, and the
+command line there.
+"""
 
 import re
 import subprocess
@@ -10,7 +12,9 @@ from command_line import ROOT
 
 
 def furnish(place: Path, references: Iterable[str]) -> None:
-    """Put this code and these references into a folder, with a report, a user's own dataset, and no git."""
+    """Put this code and these references into a folder, with a report, a user's own dataset, and no
+    git.
+    """
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
     kept = rf"(?!tests/|data/reference/(?!{'|'.join(references)}|trust\.csv))"
     texts = {name: (ROOT / name).read_bytes() for name in names.split() if re.match(kept, name)}

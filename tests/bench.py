@@ -32,7 +32,9 @@ class InstantTestbed(LocalTestbed):
 
 
 def tell(what: str, action: Callable[[], object], rounds: int = ROUNDS, per: int = 1) -> list:
-    """One line: the median wall time [ms] of an action, or of one `per` that it does, with the range; what it returned."""
+    """One line: the median wall time [ms] of an action, or of one `per` that it does, with the
+    range; what it returned.
+    """
     times, results = [], []
     for _ in range(rounds):
         begin = time.perf_counter()
@@ -56,7 +58,9 @@ def report() -> None:
 
 
 def explorer(what: str, place: Path | None) -> None:
-    """In a real browser: from the address to a drawn page, and from a click to the frame with the answer."""
+    """In a real browser: from the address to a drawn page, and from a click to the frame with the
+    answer.
+    """
     with server.serve(place) as served, browser.chromium() as chromium:
         open_page = partial(browser.opened, chromium, served.address)
         *_, page = tell(f"explorer, {what}: first plot (goal: 2 s)", open_page)

@@ -12,7 +12,8 @@ ARGUMENTS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-r
 --disable-component-update --disable-sync""".split()
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.at(-1).is_idle"
-# The latest figure (one that was drawn before lingers for a while), and its sources of a layer, one for each series.
+# The latest figure (one that was drawn before lingers for a while), and its sources of a layer, one
+# for each series.
 VIEW = (
     "[...Bokeh.documents.at(-1)._all_models.values()].filter((one) => one.name === 'view').at(-1)"
 )
@@ -25,7 +26,8 @@ SLOW = 60_000  # milliseconds that a page may take while other work runs
 COLUMN = (
     f"([name, column]) => {{ {LAYER}; return layer(name).flatMap((one) => [...one.data[column]]) }}"
 )
-# Where a row of a layer is on the screen: its data through the plot's own scales; nothing before it is drawn.
+# Where a row of a layer is on the screen: its data through the plot's own scales; nothing before it
+# is drawn.
 PLACE = f"""([name, column, value]) => {{
   {LAYER}
   const source = layer(name).find((one) => [...one.data[column] ?? []].includes(value))
@@ -34,8 +36,8 @@ PLACE = f"""([name, column, value]) => {{
   const row = [...source.data[column]].indexOf(value), box = drawn.canvas_view.el.getBoundingClientRect()
   return [drawn.frame.x_scale.compute(source.data.x[row]) + box.x, drawn.frame.y_scale.compute(source.data.y[row]) + box.y]
 }}"""
-# Milliseconds from a click, or a choice in a list, to the frame in which the figure shows the answer. The page's address
-# changes last.
+# Milliseconds from a click, or a choice in a list, to the frame in which the figure shows the
+# answer. The page's address changes last.
 ANSWER = f"""(widget, choice) => new Promise((resolve) => {{
   const address = Bokeh.documents.at(-1).get_model_by_name("query")
   const before = address.value, begin = performance.now()

@@ -1,4 +1,6 @@
-"""The command line in this process, which has imported everything already; what it does not catch is raised here."""
+"""The command line in this process, which has imported everything already; what it does not catch
+is raised here.
+"""
 
 import subprocess
 import sys

@@ -13,15 +13,17 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import settings
 
-# Thirty of the usual hundred, however long each takes: another machine may have the processor in between. They are the
-# same everywhere, so that what fails on another machine fails because of it; `make fuzz` draws its own.
+# Thirty of the usual hundred, however long each takes: another machine may have the processor in
+# between. They are the same everywhere, so that what fails on another machine fails because of it;
+# `make fuzz` draws its own.
 settings.register_profile("suite", max_examples=30, deadline=None, derandomize=True)
 settings.load_profile("suite")
 
 # Started in the background it is ignored, and what tests start and interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Each of the suite's processes is a machine of its own: tests that need the machine to themselves are marked `alone`.
+# Each of the suite's processes is a machine of its own: tests that need the machine to themselves
+# are marked `alone`.
 LOCKS = tempfile.mkdtemp(prefix="falloff-locks-")
 os.chmod(LOCKS, 0o1777)  # some tests are run by other users
 os.environ["FALLOFF_LOCKS"] = LOCKS
@@ -39,8 +41,8 @@ LONG = [
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
-    """Long files first, those with tests that run alone last; all others stay in their order. Of a test marked `few`,
-    all cases but some, spread over the whole list, are marked `more`."""
+    """Long files first, those with tests that run alone last; all others stay in their order. Of a
+    test marked `few`, all cases but some, spread over the whole list, are marked `more`."""
     cases = defaultdict(list)
     for item in items:
         if item.get_closest_marker("few"):
@@ -57,7 +59,9 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What was imported stays: statsmodels' Holm looks through all of it for garbage each time, a tenth of a second."""
+    """What was imported stays: statsmodels' Holm looks through all of it for garbage each time, a
+    tenth of a second.
+    """
     gc.freeze()
 
 
@@ -75,7 +79,9 @@ def pytest_runtest_protocol(item, nextitem):
 
 @contextmanager
 def _turn(config, kind: int):
-    """A lock between the suite's processes; who waits for it holds the door, so that none overtakes."""
+    """A lock between the suite's processes; who waits for it holds the door, so that none
+    overtakes.
+    """
     folder = config.cache.mkdir("alone")
     with open(folder / "door", "w") as door, open(folder / "room", "w") as room:
         fcntl.flock(door, fcntl.LOCK_EX)

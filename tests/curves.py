@@ -1,4 +1,6 @@
-"""What every model's own curve is made of in tests: points at which it can be told from data, and true parameters."""
+"""What every model's own curve is made of in tests: points at which it can be told from data, and
+true parameters.
+"""
 
 import numpy as np
 

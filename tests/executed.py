@@ -14,8 +14,8 @@ def executed(name, **data):
 
 
 def words(run):
-    """All that a notebook said, with the captions of its figures and its tables, hard spaces as spaces; no number in it is
-    made up."""
+    """All that a notebook said, with the captions of its figures and its tables, hard spaces as
+    spaces; no number in it is made up."""
     parts = "\n\n".join(
         [run.text, *(each.markdown for each in (*run.figures.values(), *run.tables))]
     )

@@ -1,4 +1,6 @@
-"""Outputs of HPL as somebody else's cluster may have left them: a real one with other numbers in its row."""
+"""Outputs of HPL as somebody else's cluster may have left them: a real one with other numbers in
+its row.
+"""
 
 import recorded
 
@@ -16,7 +18,8 @@ def output(rate: float, N: int = 40000, NB: int = 128, P: int = 1, Q: int = 2) -
 
 
 def folder_of_runs(folder, shares: dict, rpeak: float, repeats: int = 3) -> None:
-    """Files network/nodes-run.out of nodes with 4 processes each, at a share of rpeak [flop/s] of a node.
+    """Files network/nodes-run.out of nodes with 4 processes each, at a share of rpeak [flop/s] of a
+    node.
 
     `shares` is by network and number of nodes; the runs of a point differ by half a percent.
     """

@@ -1,4 +1,6 @@
-"""Simulated years of a cluster: the blocks of the stored campaign `suspects` night after night, with scatter between sessions."""
+"""Simulated years of a cluster: the blocks of the stored campaign `suspects` night after night,
+with scatter between sessions.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -37,7 +39,9 @@ def year(
     nights=NIGHTS,
     kernel=lambda night: "6.1",
 ):
-    """A history whose nights draw from the stored blocks; `plant(what, values)` changes log speeds (nights, nodes) in place."""
+    """A history whose nights draw from the stored blocks; `plant(what, values)` changes log speeds
+    (nights, nodes) in place.
+    """
     random = np.random.default_rng(seed)
     blocks, nodes, units = stored_blocks(*whats)
     common, frames = random.normal(0, session_sd, (nights, 1, 1)), []

@@ -1,11 +1,13 @@
-"""An ssh that connects to nobody: every host is this machine. For tests of what ssh starts, without servers."""
+"""An ssh that connects to nobody: every host is this machine. For tests of what ssh starts, without
+servers.
+"""
 
 import os
 import stat
 from pathlib import Path
 
-# A host is down while there is a file of its name beside this program. The real one joins its words too, and leaves
-# them to a shell.
+# A host is down while there is a file of its name beside this program. The real one joins its words
+# too, and leaves them to a shell.
 _SSH = """\
 #!/bin/sh
 while :; do

@@ -1,4 +1,6 @@
-"""A campaign of HPL as a cluster of several networks leaves it: the real plan of the example testbed with more hosts, real outputs with planted rates."""
+"""A campaign of HPL as a cluster of several networks leaves it: the real plan of the example
+testbed with more hosts, real outputs with planted rates.
+"""
 
 import numpy as np
 from foreign_hpl import output

@@ -1,6 +1,7 @@
 """NIST's statistical reference data sets for nonlinear regression, in files as NIST lays them out.
 
-The files hold the text and numbers of NIST's, taken from public copies of them; only blanks may differ.
+The files hold the text and numbers of NIST's, taken from public copies of them; only blanks may
+differ.
 """
 
 import re
@@ -39,10 +40,11 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """A model that guesses one of NIST's starts, x of shape (points,) or (quantities, points), and y of shape (points,).
+    """A model that guesses one of NIST's starts, x of shape (points,) or (quantities, points), and
+    y of shape (points,).
 
-    `estimates` and `deviations` are the certified values, keyed by parameter; `sigma` is the certified residual standard
-    deviation. Nelson's model is one of log y.
+    `estimates` and `deviations` are the certified values, keyed by parameter; `sigma` is the
+    certified residual standard deviation. Nelson's model is one of log y.
     """
 
     model: Model

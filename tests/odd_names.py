@@ -1,4 +1,6 @@
-"""Honest names that mean something to Markdown, HTML, TeX or Typst, and are to be shown as they are written."""
+"""Honest names that mean something to Markdown, HTML, TeX or Typst, and are to be shown as they are
+written.
+"""
 
 ODD = [
     '10G "fast"',

@@ -1,4 +1,6 @@
-"""Folders of real outputs as somebody's own cluster may have left them: HPL with a planted law of efficiency."""
+"""Folders of real outputs as somebody's own cluster may have left them: HPL with a planted law of
+efficiency.
+"""
 
 import json
 from itertools import product
@@ -26,7 +28,9 @@ SCATTER = 0.006  # standard deviation of a run
 
 
 def write_hpl(folder, runs=3, seed=README, laws=LAWS, nodes=NODES, scatter=SCATTER) -> dict:
-    """Write folder/NETWORK/nNN/runK/HPL.out for all laws, node counts and runs; returns the planted falls."""
+    """Write folder/NETWORK/nNN/runK/HPL.out for all laws, node counts and runs; returns the planted
+    falls.
+    """
     rng = np.random.default_rng(seed)
     for network, law in laws.items():
         for n in nodes:
@@ -55,10 +59,11 @@ def require_planted(statements, planted) -> None:
 
 
 def write_cluster(folder, networks=("gige", "10gige"), nodes=(2, 4, 8, 16), blocks=3) -> None:
-    """Write what a user has of two networks: HPL on 2 to 16 nodes in folder/hpl, and OSU's latency in folder/osu.
+    """Write what a user has of two networks: HPL on 2 to 16 nodes in folder/hpl, and OSU's latency
+    in folder/osu.
 
-    HPL's outputs are real ones, of the emulated cluster with nodes of 0.085 Gflop/s; OSU's tables have its messages' times.
-    HPL on one node is an output with that rate.
+    HPL's outputs are real ones, of the emulated cluster with nodes of 0.085 Gflop/s; OSU's tables
+    have its messages' times. HPL on one node is an output with that rate.
     """
     hpl, tokens = (
         paths.REFERENCE / name for name in ("twin_hpl-scale_model", "twin_tokens-scale_model")

@@ -1,8 +1,8 @@
 """A process that owns a testbed and is inside a trial: owner.py FOLDER.
 
-FOLDER holds description.json: a testbed's description, its networks and a trial's point. The state folder of the
-network is written to `state` there before the trial, which leaves a process that left its session, and with ranks those
-of Open MPI on two nodes.
+FOLDER holds description.json: a testbed's description, its networks and a trial's point. The state
+folder of the network is written to `state` there before the trial, which leaves a process that left
+its session, and with ranks those of Open MPI on two nodes.
 """
 
 import json

@@ -1,10 +1,9 @@
 """Recorded outputs of real tools as transcripts, for the tests of their parsers.
 
-Beside each output lies what is expected of it: `point` and `readings`, or `status` and `reason`, when it
-comes from a campaign's own trial; `results`, or `no_result` with the reason, when its origin is unknown. A refusal
-has its `kind`.
-`origin` and `kept` say where an output was found and how much of it is here; without them it is this
-project's own.
+Beside each output lies what is expected of it: `point` and `readings`, or `status` and `reason`,
+when it comes from a campaign's own trial; `results`, or `no_result` with the reason, when its
+origin is unknown. A refusal has its `kind`. `origin` and `kept` say where an output was found and
+how much of it is here; without them it is this project's own.
 """
 
 import json
@@ -24,10 +23,11 @@ from runners.tools import tool_named
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"
 
-# Of what is there, right whichever part that is; not what the whole output gives. A residual names no row: that one lost
-# block of lines brings no other's is asked in test_hpl.py.
+# Of what is there, right whichever part that is; not what the whole output gives. A residual names
+# no row: that one lost block of lines brings no other's is asked in test_hpl.py.
 OF_WHAT_IS_THERE = ("rtt_mean", "goodput_interval", "hpl_residual")
-# Streams, or an interval of them, that would be a whole run where the rest is lost: no reader could tell.
+# Streams, or an interval of them, that would be a whole run where the rest is lost: no reader could
+# tell.
 SEVERAL_STREAMS = ("3.12-text-parallel", "2.1.8-parallel", "2.0-intervals")
 
 
@@ -49,7 +49,9 @@ def expected(case: str) -> dict:
 
 
 def judged(tool: str, stdout: str, point: dict) -> Outcome:
-    """The campaign's judgement of a trial of `tool` at `point` that printed `stdout` and ended well."""
+    """The campaign's judgement of a trial of `tool` at `point` that printed `stdout` and ended
+    well.
+    """
     trial = Trial("t1", "point", tool, 1, 1, point)
     execution = Execution(tool, (tool,), stdout, "", 0, 0.0, 1.0)
     transcript = Transcript(trial, "here", "emulated", (execution,), {}, {})
@@ -57,7 +59,9 @@ def judged(tool: str, stdout: str, point: dict) -> Outcome:
 
 
 def listed(tool: str, output: str) -> list[dict]:
-    """What `falloff import --print` lists of an output: each result's settings with its readings or its refusal."""
+    """What `falloff import --print` lists of an output: each result's settings with its readings or
+    its refusal.
+    """
     return [
         {
             **result.settings,
@@ -83,7 +87,9 @@ def refusals(tool: str, output: str) -> str:
 
 
 def kinds(tool: str, output: str) -> list[str]:
-    """Of which kind each refusal is, of a result in an output or of the output itself, as `falloff import` says it."""
+    """Of which kind each refusal is, of a result in an output or of the output itself, as `falloff
+    import` says it.
+    """
     try:
         return [result.kind for result in tool_named(tool).results(output) if result.refused]
     except Unreadable as reason:
@@ -91,7 +97,9 @@ def kinds(tool: str, output: str) -> list[str]:
 
 
 def usable(tool: str, output: str) -> list:
-    """The usable results of an output; none when it is refused, and whatever is not FalloffError is raised."""
+    """The usable results of an output; none when it is refused, and whatever is not FalloffError is
+    raised.
+    """
     try:
         return [result for result in tool_named(tool).results(output) if result.readings]
     except FalloffError:
@@ -99,7 +107,9 @@ def usable(tool: str, output: str) -> list:
 
 
 def rows(result) -> list[frozenset]:
-    """A result as rows: of lists that belong together one for each place, of single numbers one for all."""
+    """A result as rows: of lists that belong together one for each place, of single numbers one for
+    all.
+    """
     found = {one.name: one.value for one in result.readings if one.name not in OF_WHAT_IS_THERE}
     lists = {name: value for name, value in found.items() if isinstance(value, list)}
     single = frozenset((name, shown(value)) for name, value in found.items() if name not in lists)
@@ -116,7 +126,9 @@ def shown(value) -> str:
 
 
 def to_print_precision(value):
-    """Nested values with their numbers to nine digits: Pythons and processors compute other last ones."""
+    """Nested values with their numbers to nine digits: Pythons and processors compute other last
+    ones.
+    """
     if isinstance(value, dict):
         return {name: to_print_precision(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -8,7 +8,9 @@ from matplotlib.container import BarContainer
 
 
 def text(finding, *exhibits):
-    """A finding with the Markdown of figures and tables, hard spaces as spaces; no number in it is made up."""
+    """A finding with the Markdown of figures and tables, hard spaces as spaces; no number in it is
+    made up.
+    """
     parts = "\n\n".join([finding, *(exhibit.markdown for exhibit in exhibits)])
     assert not re.search(r"\b(nan|None|inf)\b", parts)
     return parts.replace("\u00a0", " ")

@@ -1,4 +1,6 @@
-"""A small real HPL campaign on two emulated nodes, as a program that can be killed: small_hpl.py FOLDER."""
+"""A small real HPL campaign on two emulated nodes, as a program that can be killed: small_hpl.py
+FOLDER.
+"""
 
 import sys
 from pathlib import Path
@@ -25,8 +27,8 @@ def plan(blocks: int = 2) -> Plan:
 
 
 def main(folder: Path) -> None:
-    """Run what is missing of the folder's plan, telling each finished trial; the testbed's state is in a folder `states`
-    beside."""
+    """Run what is missing of the folder's plan, telling each finished trial; the testbed's state is
+    in a folder `states` beside."""
     emulated._ROOTS = dict.fromkeys(emulated._ROOTS, folder.parent / "states")
     wanted = Folder(folder).plan()
     with emulated.open_testbed(wanted.testbed, wanted.interconnects) as testbed:

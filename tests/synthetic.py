@@ -54,7 +54,8 @@ PRIMARY = [  # of the scale model's campaign, in this order
 def sequential_campaign(
     blocks=9, falls=(0.13, 0.0, 0.0), looks=(4, 6, 9), one_sided=0.02, alone=0.0, **chance
 ):
-    """A campaign with the planned looks and the fixed sequence of PRIMARY, whose true falls are `falls`.
+    """A campaign with the planned looks and the fixed sequence of PRIMARY, whose true falls are
+    `falls`.
 
     `alone` is the true fall of GigE against 10GE on one node, which uses no network.
     """
@@ -89,7 +90,9 @@ def sequential_campaign(
 
 
 def rate_without_noise(interconnect, n, falls, largest):
-    """The planted HPL rate [Gflop/s]: a common share of DGEMM, less this interconnect's loss above n = 2."""
+    """The planted HPL rate [Gflop/s]: a common share of DGEMM, less this interconnect's loss above
+    n = 2.
+    """
     share = 0.98 / (1 + 0.03 * (n - 1))
     lost = (1 - falls.get(interconnect, 0.0)) ** max(np.log(n / 2) / np.log(largest / 2), 0.0)
     return NODE_RATE * n * share * lost
@@ -100,8 +103,9 @@ def from_design(
 ):  # fmt: skip
     """Blocks of a design whose points have a `rate` [Gflop/s] without noise.
 
-    `noise` and `block_effect` are log-scale standard deviations of a run and of a block. `failed` holds
-    (block, *levels) of HPL runs without a reading. Further settings, such as a grid, are those of every point.
+    `noise` and `block_effect` are log-scale standard deviations of a run and of a block. `failed`
+    holds (block, *levels) of HPL runs without a reading. Further settings, such as a grid, are
+    those of every point.
     """
     random = np.random.default_rng(seed)
     factors, largest = design["factors"], max(design["factors"]["nodes"])
@@ -163,7 +167,9 @@ def _on_nodes(value, n, largest):
 
 
 def assembled(name, trials, design, interconnects, testbed, settings):
-    """A dataset of `trials` in their order, each a dict by schema name; values of nodes are lists or arrays."""
+    """A dataset of `trials` in their order, each a dict by schema name; values of nodes are lists
+    or arrays.
+    """
     ids = [
         {"trial_id": f"t{order:05d}", "order": order, "start": 1.7e9 + 30 * order}
         for order in range(len(trials))

@@ -1,4 +1,6 @@
-"""Synthetic simulated campaigns on the paper's cluster: the truth is a formula of the model's numbers."""
+"""Synthetic simulated campaigns on the paper's cluster: the truth is a formula of the model's
+numbers.
+"""
 
 import json
 import tomllib
@@ -19,7 +21,9 @@ RPEAK = SMITH["rpeak"]["value"]
 
 
 def planted(interconnect, n, vary="none"):
-    """The efficiency of n nodes: a node's own time and that of its traffic, which ceases to grow at 8 nodes."""
+    """The efficiency of n nodes: a node's own time and that of its traffic, which ceases to grow at
+    8 nodes.
+    """
     described = {**SMITH["rates"], **SMITH["network"][interconnect]}
     used = {name: entry["value"] for name, entry in described.items()}
     name, _, end = vary.partition("=")

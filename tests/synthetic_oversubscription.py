@@ -1,4 +1,6 @@
-"""Synthetic campaigns of flows and of HPL over network designs: the shipped plans with made-up readings."""
+"""Synthetic campaigns of flows and of HPL over network designs: the shipped plans with made-up
+readings.
+"""
 
 from dataclasses import replace
 
@@ -14,7 +16,9 @@ COMMUNICATION = 0.1  # of HPL's time on the crossbar
 
 
 def slowdown(network, pattern, placement):
-    """What is planted: an oversubscribed edge slows down all but many-to-one, and neighbours only when shuffled."""
+    """What is planted: an oversubscribed edge slows down all but many-to-one, and neighbours only
+    when shuffled.
+    """
     in_order = (pattern, placement) == ("nearest_neighbour", "in_order")
     if "tree" not in network or pattern == "many_to_one" or in_order:
         return 1.0
@@ -22,10 +26,12 @@ def slowdown(network, pattern, placement):
 
 
 def flow_campaign(noise=0.0, seed=1, preset="full", failed=(), slowdown=slowdown):
-    """Flows that take a second each on the crossbar and `slowdown(network, pattern, placement)` elsewhere.
+    """Flows that take a second each on the crossbar and `slowdown(network, pattern, placement)`
+    elsewhere.
 
-    `noise`, on the log scale, is of the runs on other networks than the crossbar, in the random permutation. `failed`
-    holds (interconnect, pattern, placement, nodes) of trials without a reading.
+    `noise`, on the log scale, is of the runs on other networks than the crossbar, in the random
+    permutation. `failed` holds (interconnect, pattern, placement, nodes) of trials without a
+    reading.
     """
     plan = planning.plan_campaign("oversubscription", preset=preset)
     chance = np.random.default_rng(seed)
@@ -45,7 +51,9 @@ def flow_campaign(noise=0.0, seed=1, preset="full", failed=(), slowdown=slowdown
 
 
 def hpl_campaign(preset="full", communication=COMMUNICATION):
-    """HPL of which a part `communication` is slowed down as a permutation is, in order half as much."""
+    """HPL of which a part `communication` is slowed down as a permutation is, in order half as
+    much.
+    """
     plan = planning.plan_campaign("oversubscription_hpl", preset=preset)
 
     def readings(point, block):

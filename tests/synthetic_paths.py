@@ -1,4 +1,6 @@
-"""Synthetic campaigns over paths from a known truth: the shipped campaigns' own plans with made-up readings."""
+"""Synthetic campaigns over paths from a known truth: the shipped campaigns' own plans with made-up
+readings.
+"""
 
 import numpy as np
 import xarray as xr
@@ -22,7 +24,8 @@ def long_path_campaign(
 ):
     """Goodput = min(wire limit, window_share x window / round trip), with noise on the log scale.
 
-    `slow` is (probability, factor) of a slow state; it concerns whole trials. `campaign` may be long_path_repeats too.
+    `slow` is (probability, factor) of a slow state; it concerns whole trials. `campaign` may be
+    long_path_repeats too.
     """
     plan = planning.plan_campaign(campaign, "paths", preset, blocks)
     random = np.random.default_rng(seed)
@@ -45,8 +48,8 @@ def long_path_campaign(
 def fan_out_campaign(blocks=8, capacities=None, noise=0.01, seed=1, preset="full"):
     """Aggregate = the least of what the links allow and of `capacities`, extra ones by name.
 
-    `cpu` [bit/s] is of the shared node; `stream` of each stream of a flow. Flows share evenly; `noise` is of a
-    trial, and of each flow in it, on the log scale.
+    `cpu` [bit/s] is of the shared node; `stream` of each stream of a flow. Flows share evenly;
+    `noise` is of a trial, and of each flow in it, on the log scale.
     """
     plan = planning.plan_campaign("fan_out", "paths", preset, blocks)
     random, capacities = np.random.default_rng(seed), capacities or {}

@@ -1,4 +1,6 @@
-"""Synthetic campaigns over one link and two from a known truth: the shipped campaigns' own plans with made-up readings."""
+"""Synthetic campaigns over one link and two from a known truth: the shipped campaigns' own plans
+with made-up readings.
+"""
 
 import numpy as np
 from synthetic import of_plan
@@ -24,7 +26,8 @@ NODE_RATE = 0.08  # Gflop/s of HPL on one node
 
 
 def hpl_campaign(blocks=8, gains=GAINS, noise=0.01, block_effect=0.03, seed=3, preset="full"):
-    """HPL at a rate that falls off with the nodes over one link, and gains by way and nodes (a fraction).
+    """HPL at a rate that falls off with the nodes over one link, and gains by way and nodes (a
+    fraction).
 
     `noise` and `block_effect` are on the log scale.
     """

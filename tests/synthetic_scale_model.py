@@ -1,4 +1,6 @@
-"""Synthetic campaigns on the scale model and on its simulation, as their own files plan them, from a known truth."""
+"""Synthetic campaigns on the scale model and on its simulation, as their own files plan them, from
+a known truth.
+"""
 
 import numpy as np
 from synthetic import of_plan
@@ -12,8 +14,8 @@ SHARES = {"gige": 0.76, "10gige": 0.91, "unshaped": 0.93, "ideal": 0.95}
 def run(campaign, share, blocks=3, noise=0.0, preset="full", failed=(), seed=1):
     """A campaign of data/campaigns whose points reach `share(point)` [1] of F, at their dilation.
 
-    `noise` is the log-scale standard deviation of a run. Blocks from the plan's end on are left out, points in
-    `failed`, (block, interconnect, nodes), have no reading.
+    `noise` is the log-scale standard deviation of a run. Blocks from the plan's end on are left
+    out, points in `failed`, (block, interconnect, nodes), have no reading.
     """
     plan, random = planning.plan_campaign(campaign, preset=preset), np.random.default_rng(seed)
     kind, node = plan.testbed["kind"], plan.testbed.get("node")
@@ -58,6 +60,8 @@ def simulated_scaling():
 
 
 def share_of(point):
-    """The planted share [1] of F: it falls by the network's loss until 8 nodes and is level from there on."""
+    """The planted share [1] of F: it falls by the network's loss until 8 nodes and is level from
+    there on.
+    """
     lost = (1 - SHARES[point["interconnect"]]) * min(np.log2(point["nodes"]), 3) / 3
     return 1 - lost

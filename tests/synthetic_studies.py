@@ -1,4 +1,6 @@
-"""Synthetic campaigns of the further HPL experiments, from a known truth; `chance` is for `from_design`."""
+"""Synthetic campaigns of the further HPL experiments, from a known truth; `chance` is for
+`from_design`.
+"""
 
 import numpy as np
 from synthetic import DAEMONS, NODE_RATE, TAKEN, from_design, rate_without_noise
@@ -13,7 +15,9 @@ GRID = {"NB": 24, "P": 2, "Q": 2}
 
 
 def size_campaign(blocks=10, costs=None, N=(896, 1280, 1792, 2560, 3584, 5056, 7168), **chance):
-    """HPL over N on 4 nodes; `costs` maps an interconnect to alpha, beta and gamma in flop of a node."""
+    """HPL over N on 4 nodes; `costs` maps an interconnect to alpha, beta and gamma in flop of a
+    node.
+    """
     costs = COSTS if costs is None else costs
     design = {
         "compared": "interconnect",
@@ -37,8 +41,8 @@ RARITY = {10: 2.0, 100: 1.0, 1000: 0.5}  # how many times AMPLIFICATION, by paus
 def noise_campaign(blocks=10, amplification=None, rarity=None, nodes=(2, 4, 8, 16), **chance):
     """HPL over nodes beside a daemon that takes 0.9 of the share it is asked to take.
 
-    The planted log-loss of the rate over that of one node's computing is `amplification` by nodes times `rarity` by
-    the daemon's pauses a second.
+    The planted log-loss of the rate over that of one node's computing is `amplification` by nodes
+    times `rarity` by the daemon's pauses a second.
     """
     amplification = AMPLIFICATION if amplification is None else amplification
     rarity = RARITY if rarity is None else rarity

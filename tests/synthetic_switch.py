@@ -1,4 +1,6 @@
-"""Synthetic campaigns of the switch tests from a known truth: the shipped campaigns' own plans with made-up readings."""
+"""Synthetic campaigns of the switch tests from a known truth: the shipped campaigns' own plans with
+made-up readings.
+"""
 
 import numpy as np
 from synthetic import of_plan
@@ -12,7 +14,8 @@ UNSHAPED = 4e9  # bit/s
 
 
 def over_mtu(blocks=3, share=None, unattributed=0.02):
-    """Campaign mtu; `share` maps a path to the part of a full wire that it delivers (1 where absent).
+    """Campaign mtu; `share` maps a path to the part of a full wire that it delivers (1 where
+    absent).
 
     Of the machine's CPU time the part `unattributed` is nobody's.
     """
@@ -20,7 +23,8 @@ def over_mtu(blocks=3, share=None, unattributed=0.02):
 
 
 def cost(blocks=8, noise=0.02, unattributed=0.02, seed=1, step=1.0):
-    """Campaign mtu_cpu; packets of more than a page (4096 bytes) cost `step` times as much at both ends.
+    """Campaign mtu_cpu; packets of more than a page (4096 bytes) cost `step` times as much at both
+    ends.
 
     `noise` is the log-scale sd of CPU times.
     """
@@ -48,7 +52,8 @@ def frame_size_limit(blocks=2, limit=8982, varying=False):
 
 
 def frame_size_rate(blocks=4, lost=None, overrun=0.0, noise=0.01, seed=1):
-    """Campaign frame_size_rate; of frames of a size the part that `lost` maps it to does not leave the switch.
+    """Campaign frame_size_rate; of frames of a size the part that `lost` maps it to does not leave
+    the switch.
 
     Of those that arrive, the part `overrun` is lost at the receiver's socket, on every path.
     """

@@ -54,12 +54,13 @@ def token_campaign(
     excess=(),
     astray=(),
 ):
-    """Throughput of a pair = size / (2 (alpha + beta size)), and of several no more than a part of what wires carry.
+    """Throughput of a pair = size / (2 (alpha + beta size)), and of several no more than a part of
+    what wires carry.
 
-    The paths are the preset's, or `only` these.
-    `noise` is of a run, on the log scale. `use` maps a topology to that part, where it is not USE. `excess` holds
-    (block, path, pairs, token_bytes) of trials whose pairs write ten times as much; on the paths `astray` tokens pass
-    by the last places alone, which are switches and routers.
+    The paths are the preset's, or `only` these. `noise` is of a run, on the log scale. `use` maps a
+    topology to that part, where it is not USE. `excess` holds (block, path, pairs, token_bytes) of
+    trials whose pairs write ten times as much; on the paths `astray` tokens pass by the last places
+    alone, which are switches and routers.
     """
     described = for_preset(CAMPAIGN, preset)
     factors, settings = {**described.factors}, described.settings
@@ -104,7 +105,9 @@ def _of_a_pair(topology, use, path, pairs, token_bytes):
 
 
 def _passed(path, written, astray):
-    """What every place passes on [B] of the tokens that each pair's producer wrote: 1.3 times both ways, and 1000 B."""
+    """What every place passes on [B] of the tokens that each pair's producer wrote: 1.3 times both
+    ways, and 1000 B.
+    """
     pairs = pairs_of(CAMPAIGN.settings, np.count_nonzero(written))
     ways = [between(PATHS[path], *pair) for pair in pairs]
     wires = 2 if PATHS[path].get("bonded") else 1

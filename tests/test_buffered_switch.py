@@ -1,4 +1,6 @@
-"""The switch with a buffer, as the program that it is: what one burst loses, to the frame, and what marks and pauses do."""
+"""The switch with a buffer, as the program that it is: what one burst loses, to the frame, and what
+marks and pauses do.
+"""
 
 import re
 import socket
@@ -108,7 +110,9 @@ def bench(tools, tmp_path):
 
 @pytest.mark.parametrize("held", [5, 10])
 def test_a_burst_loses_what_does_not_fit(bench, held):
-    """A link twice as fast as the port: when `count` frames have come in, (count - 1) / 2 have left, and `held` wait."""
+    """A link twice as fast as the port: when `count` frames have come in, (count - 1) / 2 have
+    left, and `held` wait.
+    """
     count = 31
     made = bench(Buffer(held * SIZE), SLOW, 2 * SLOW)
     made.burst(count)
@@ -120,7 +124,9 @@ def test_a_burst_loses_what_does_not_fit(bench, held):
 
 
 def test_two_senders_lose_the_excess_of_their_sum(bench):
-    """Two links as fast as the port: it carries one of their two frames, and the buffer takes the rest until it is full."""
+    """Two links as fast as the port: it carries one of their two frames, and the buffer takes the
+    rest until it is full.
+    """
     count, held = 25, 8
     made = bench(Buffer(held * SIZE), SLOW, SLOW, SLOW)
     made.burst(count, senders=(2, 3))
@@ -132,7 +138,9 @@ def test_two_senders_lose_the_excess_of_their_sum(bench):
 
 
 def test_a_burst_that_fits_loses_nothing_and_takes_its_time(bench):
-    """The last of `count` frames has left after all of them have been on the wire, and the delay is added once."""
+    """The last of `count` frames has left after all of them have been on the wire, and the delay is
+    added once.
+    """
     count, delay = 10, 0.3
     made = bench(Buffer(1 << 20, delay_s=delay), SLOW, 2 * SLOW)
     begin = time.monotonic()
@@ -168,7 +176,9 @@ def test_paused_senders_lose_nothing(bench):
 
 
 def test_marks_begin_at_their_threshold_and_keep_the_checksum(bench):
-    """Frame number i of a burst at twice the port's rate finds i / 2 frames, rounded up; who is not ECN-capable gets no mark."""
+    """Frame number i of a burst at twice the port's rate finds i / 2 frames, rounded up; who is not
+    ECN-capable gets no mark.
+    """
     count, least = 20, 5
     for sort, marked in (
         (0b10, sum((number + 1) // 2 >= least for number in range(count))),
@@ -214,7 +224,9 @@ def testbed(tools):
 
 
 def test_blocks_through_the_switch(testbed):
-    """All settings are found, frames are counted where they passed, and senders repeat about what the switch dropped."""
+    """All settings are found, frames are counted where they passed, and senders repeat about what
+    the switch dropped.
+    """
     transcript = run(testbed, *incast.commands(POINT), runner="incast", **POINT)
     wrong = mismatch(transcript.requested, transcript.effective)
     assert not [one for one in wrong if not one.startswith("switch ")]  # a busy machine may be late
@@ -229,7 +241,9 @@ def test_blocks_through_the_switch(testbed):
 
 
 def test_marks_replace_drops_where_both_ends_understand_them(testbed):
-    """With marks from a quarter of a large buffer on nothing is dropped; the same switch without them drops."""
+    """With marks from a quarter of a large buffer on nothing is dropped; the same switch without
+    them drops.
+    """
     asked = {**POINT, "buffer_bytes": 131072, "block_bytes": 262144}
     counted = []
     for mark in (0, 15000):
@@ -242,7 +256,9 @@ def test_marks_replace_drops_where_both_ends_understand_them(testbed):
 
 
 def test_a_networks_latency_passes_in_the_switch(tools):
-    """What this machine lacks to it, slowed, beside the switch's own delay; echoes take it both ways."""
+    """What this machine lacks to it, slowed, beside the switch's own delay; echoes take it both
+    ways.
+    """
     node = {"dilation": 100, "machine_message_s": 200e-6}
     networks = {"gige": {**PLAN.interconnects["gige"], "latency_s": 50e-6}}
     described = {**PLAN.testbed, "nodes": 2, "node": node, "tools": tools}

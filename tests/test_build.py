@@ -1,4 +1,6 @@
-"""Tools: built once, from checked sources; found where the user says; with errors that name the remedy."""
+"""Tools: built once, from checked sources; found where the user says; with errors that name the
+remedy.
+"""
 
 import pytest
 
@@ -12,7 +14,9 @@ needs_built = pytest.mark.skipif(
 
 @needs_built
 def test_only_a_changed_input_builds_again(monkeypatch):
-    """With the same inputs nothing is fetched; programs with a stamp of other inputs are not taken for up to date."""
+    """With the same inputs nothing is fetched; programs with a stamp of other inputs are not taken
+    for up to date.
+    """
 
     def fetched(*_):
         raise FalloffError("fetched again")
@@ -59,7 +63,9 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
 
 @pytest.mark.parametrize(("content", "said"), [(b"not HPL", "sha256"), (None, "No such file")])
 def test_an_unknown_tarball_is_not_unpacked(content, said, tmp_path, monkeypatch):
-    """A tarball with another checksum is refused before it is opened, and so is a path that leads nowhere."""
+    """A tarball with another checksum is refused before it is opened, and so is a path that leads
+    nowhere.
+    """
     tarball = tmp_path / "hpl.tar.gz"
     if content:
         tarball.write_bytes(content)
@@ -70,7 +76,9 @@ def test_an_unknown_tarball_is_not_unpacked(content, said, tmp_path, monkeypatch
 
 
 def test_the_source_is_pinned_whichever_mirror_brings_it(tmp_path, monkeypatch):
-    """Apt is asked for one file of one checksum at each mirror in turn; without any, its words and the remedy."""
+    """Apt is asked for one file of one checksum at each mirror in turn; without any, its words and
+    the remedy.
+    """
     helper = tmp_path / "helper"
     helper.write_text(
         '#!/bin/sh\nshift 3\necho "$1 $3" >> "${0%/*}/asked"\n'
@@ -99,7 +107,9 @@ def program(path):
 
 
 def test_looks_first_where_the_user_says_then_here_then_on_path(tmp_path, monkeypatch):
-    """The configured path wins over what was built here, and that over another xhpl that happens to be on PATH."""
+    """The configured path wins over what was built here, and that over another xhpl that happens to
+    be on PATH.
+    """
     configured, on_path, built = (
         program(tmp_path / place / "xhpl") for place in ("mine", "path", "built")
     )
@@ -112,7 +122,9 @@ def test_looks_first_where_the_user_says_then_here_then_on_path(tmp_path, monkey
 
 
 def test_a_missing_tool_is_refused_with_the_remedy(tmp_path, monkeypatch):
-    """A tool that is nowhere names the command that brings it; a wrong path is not replaced by PATH."""
+    """A tool that is nowhere names the command that brings it; a wrong path is not replaced by
+    PATH.
+    """
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr(executables, "BUILT", tmp_path)
     with pytest.raises(FalloffError, match="make setup"):

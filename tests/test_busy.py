@@ -1,4 +1,6 @@
-"""Other work on the machine: it is told from a slow network, a disturbed trial is tried again, and then refused for that reason."""
+"""Other work on the machine: it is told from a slow network, a disturbed trial is tried again, and
+then refused for that reason.
+"""
 
 import math
 import os
@@ -30,7 +32,8 @@ SPIN = "from time import *; end = monotonic() + {seconds}\nwhile monotonic() < e
 @pytest.mark.parametrize(
     ("waits", "load", "processors", "reason"),
     [
-        ([0.0, 0.04], 1.0, 2, ""),  # other work that kept nothing waiting, as from programs with real-time priority
+        # other work that kept nothing waiting, as from programs with real-time priority
+        ([0.0, 0.04], 1.0, 2, ""),
         ([], 1.0, 2, ""),
         ([0.01, 0.4], 0.1, 2, ""),  # the trial's own programs had the processors
         ([0.01, 0.4], 0.9, 2, "waited 40 % of its time for a processor, of which other work took 90 %"),
@@ -43,8 +46,8 @@ SPIN = "from time import *; end = monotonic() + {seconds}\nwhile monotonic() < e
 def test_a_trial_is_disturbed_if_it_waited_and_others_worked(
     monkeypatch, waits, load, processors, reason
 ):
-    """Neither alone is enough; where there is one processor, a trial's own programs are in each other's way. What others do
-    after the trial counts only if the trial's own work is unknown."""
+    """Neither alone is enough; where there is one processor, a trial's own programs are in each
+    other's way. What others do after the trial counts only if the trial's own work is unknown."""
     is_known = not any(map(math.isnan, waits))
     monkeypatch.setattr(busy, "load_of_others", lambda: 1 - load if is_known else load)
     monkeypatch.setattr(busy.os, "sched_getaffinity", lambda _: set(range(processors)))
@@ -109,8 +112,8 @@ def test_all_that_a_trial_waits_for_counts():
     [("while :; do :; done", -signal.SIGXCPU, 1.0), ("exit 3", 3, None)],
 )
 def test_a_rank_says_how_long_it_waited_and_ends_as_its_program(tmp_path, script, code, computed_s):
-    """Two that want one processor for a second each wait for the rest of the time, half of it where nothing else runs. Only a
-    rank that is killed itself says nothing."""
+    """Two that want one processor for a second each wait for the rest of the time, half of it where
+    nothing else runs. Only a rank that is killed itself says nothing."""
     if math.isnan(busy.waited_s(os.getpid())):
         pytest.skip("this kernel does not say how long a program waits")
     node = tmp_path / os.uname().nodename
@@ -213,7 +216,9 @@ def test_the_machine_is_blamed_before_the_tool():
     ],
 )
 def test_a_link_is_judged_by_the_middle_of_its_tries(monkeypatch, times, verdict):
-    """One try may be too slow or too fast by chance; buffers that are too small slow messages always."""
+    """One try may be too slow or too fast by chance; buffers that are too small slow messages
+    always.
+    """
     rate = 25e6
     ideal = 2 * link_probe.LONG / (rate * 1448 / 1538 / 8)
     left, asked = list(times), []

@@ -30,7 +30,9 @@ def test_many_campaigns_are_judged_as_each_alone(design, run_sd):
 
 
 def test_the_scatter_of_d_is_twice_a_runs():
-    """D holds four runs, the control two, without messages half as many; statements that share runs are correlated."""
+    """D holds four runs, the control two, without messages half as many; statements that share runs
+    are correlated.
+    """
     differences, controls = draw(np.random.default_rng(1), FULL, (0.13, 0.0, 0.0, 0.05), 0.01, 4000)
     assert differences.std(axis=(0, 1)) == pytest.approx(
         [0.02, 0.02, 0.01 * 2**0.5, 0.02], rel=0.03
@@ -56,7 +58,9 @@ def test_what_is_wrong_is_counted():
 
 
 def test_the_stored_rates_keep_the_goals_and_are_the_codes():
-    """At most 5 % wrong of either kind in every cell, 90 % of intervals hold the fall; one cell is computed again."""
+    """At most 5 % wrong of either kind in every cell, 90 % of intervals hold the fall; one cell is
+    computed again.
+    """
     rates = table("error_rates")
     assert len(rates) == 4 * (81 + 9)
     assert (rates[["wrong_falls_off", "wrong_flat"]] <= AT_MOST).all().all()

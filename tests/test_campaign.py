@@ -23,7 +23,9 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(autouse=True)
 def echo(monkeypatch):
-    """The engine finds the echo runner in every test here, and lets trials side by side begin at once."""
+    """The engine finds the echo runner in every test here, and lets trials side by side begin at
+    once.
+    """
     use_echo(monkeypatch)
     monkeypatch.setattr(engine, "_APART_S", 0.0)
 
@@ -74,7 +76,9 @@ def test_another_campaign_does_not_mix(folder):
     ],
 )
 def test_a_failing_tool_does_not_stop_the_campaign(folder, settings, effective, status, reason):
-    """A tool that hangs, fails, babbles or had another network gives a status and a reason, and the campaign goes on."""
+    """A tool that hangs, fails, babbles or had another network gives a status and a reason, and the
+    campaign goes on.
+    """
     plan = small_plan(
         settings={"say": "1", "seconds": "0", **settings},
         factors={"interconnect": ["gige"], "nodes": [1]},
@@ -102,7 +106,9 @@ def test_time_budget_ends_at_a_whole_block(folder):
 
 
 def test_a_decision_ends_the_campaign(folder):
-    """From the first look on the engine asks after each block, and stops at the first yes; then nothing is left."""
+    """From the first look on the engine asks after each block, and stops at the first yes; then
+    nothing is left.
+    """
     plan, asked = small_plan(stopping={"blocks": 9, "looks": [2, 4, 9]}), []
 
     def decided(folder):
@@ -150,7 +156,9 @@ engine.run(plan, local_testbed.LocalTestbed(), folder,
 
 
 def test_kill_9_at_random_moments_loses_no_finished_trial(folder):
-    """Killed again and again at random, the campaign ends with every trial whole and none run twice."""
+    """Killed again and again at random, the campaign ends with every trial whole and none run
+    twice.
+    """
     argv = [sys.executable, "-c", SCRIPT + KILLED, str(folder.path), str(HERE)]
     chance, lines, killed = random.Random(3), [], 0
     for _ in range(10):
@@ -270,7 +278,9 @@ class Slow(LocalTestbed):
 
 
 def test_no_block_is_cut_in_two_that_a_session_could_hold(folder, monkeypatch):
-    """The other half would run on other nodes: what does not fit is left, whole, to the next session."""
+    """The other half would run on other nodes: what does not fit is left, whole, to the next
+    session.
+    """
     plan = small_plan(settings={"say": "1", "seconds": "0", "timeout_s": 8})
     testbed = Slow(monkeypatch)
     for parts, share in (((plan.preamble, plan.blocks[0]), 1.5), (plan.blocks[1:], 1.1)):
@@ -282,7 +292,9 @@ def test_no_block_is_cut_in_two_that_a_session_could_hold(folder, monkeypatch):
 
 
 def test_what_lacked_nodes_is_tried_again(folder):
-    """A trial for which too few nodes were left is run by a later session, and adds nothing to the plan."""
+    """A trial for which too few nodes were left is run by a later session, and adds nothing to the
+    plan.
+    """
     plan, again = small_plan(), LocalTestbed()
     engine.run(plan, LocalTestbed(), folder)
     lacked = plan.blocks[1][3]

@@ -1,4 +1,6 @@
-"""What every shipped campaign promises: HPL's problems, TCP's paths, on the tools that are built here."""
+"""What every shipped campaign promises: HPL's problems, TCP's paths, on the tools that are built
+here.
+"""
 
 from functools import cache
 
@@ -54,7 +56,9 @@ def test_resolves_to_commands_for_its_testbed(name):
 
 @pytest.mark.parametrize("name", HPL)
 def test_hpl_compares_levels_that_it_has_on_whole_grids(name):
-    """P x Q is the number of nodes, N a multiple of NB unless it is the paper's; contrast and control are levels."""
+    """P x Q is the number of nodes, N a multiple of NB unless it is the paper's; contrast and
+    control are levels.
+    """
     for point in points(name):
         assert point["P"] * point["Q"] == point["nodes"]
         assert point["N"] % point["NB"] == 0 or name in SIMULATED
@@ -67,7 +71,9 @@ def test_hpl_compares_levels_that_it_has_on_whole_grids(name):
 
 
 def test_the_hpl_campaigns_run_the_same_hpl():
-    """One algorithm on the scale model, emulated and simulated, so that a number of one campaign means the same in another."""
+    """One algorithm on the scale model, emulated and simulated, so that a number of one campaign
+    means the same in another.
+    """
     algorithm = "NB PMAP PFACT NBMIN NDIV RFACT BCAST DEPTH SWAP L1 U".split()
     models = ("scale_model", "fortinet_model")
     there = [name for name in HPL if plan_of(name).testbed["name"].startswith(models)]
@@ -80,8 +86,8 @@ def test_the_hpl_campaigns_run_the_same_hpl():
 
 
 def test_tcp_runs_between_nodes_of_its_path():
-    """iperf3 drops fractions of seconds; the nodes are on every path; and no host has a larger MTU than a silent switch
-    lets pass: TCP would stall there. Only frame_size_limit looks for that."""
+    """iperf3 drops fractions of seconds; the nodes are on every path; and no host has a larger MTU
+    than a silent switch lets pass: TCP would stall there. Only frame_size_limit looks for that."""
     found = {name: [point for point in points(name) if "path" in point] for name in NAMES}
     assert sum(map(bool, found.values())) > 5
     for name, on_paths in found.items():

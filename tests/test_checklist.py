@@ -1,4 +1,6 @@
-"""The doctor's checklist from canned answers: what agrees, differs or is missing, with the remedy; who is asked what."""
+"""The doctor's checklist from canned answers: what agrees, differs or is missing, with the remedy;
+who is asked what.
+"""
 
 import json
 import stat
@@ -49,9 +51,11 @@ def asked(monkeypatch):
 
 @pytest.fixture
 def checked(asked, monkeypatch):
-    """`checked(node02={...})`: all lines but those that are `here`, where nodes are alike but for what is changed of some.
+    """`checked(node02={...})`: all lines but those that are `here`, where nodes are alike but for
+    what is changed of some.
 
-    `taken` there are ports, `unreached` why visits to the node fail, and `cut_off` why those from it do.
+    `taken` there are ports, `unreached` why visits to the node fail, and `cut_off` why those from
+    it do.
     """
 
     def state(host, tools, changed):
@@ -131,7 +135,9 @@ def test_nodes_that_are_well(checked):
     ],
 )  # fmt: skip
 def test_a_node_that_is_not_as_the_others_is_named(checked, changed, mark, said):
-    """With what it has, what the others have or what is expected, and the remedy; and no other node is."""
+    """With what it has, what the others have or what is expected, and the remedy; and no other node
+    is.
+    """
     faults = [line for line in checked(node02=changed) if line.mark != HERE]
     assert (
         [line.mark for line in faults if said in line.text]
@@ -165,7 +171,9 @@ def test_a_clock_that_follows_the_load_is_named(checked, governors, mark):
     ],
 )
 def test_who_does_not_answer_is_named_with_the_reason(checked, reason, remedy):
-    """Hosts with the same reason share a line, with the remedy for it; an old Python is one of its own; the rest go on."""
+    """Hosts with the same reason share a line, with the remedy for it; an old Python is one of its
+    own; the rest go on.
+    """
     gone = {"error": reason}
     count, lost, old, *rest = checked(node02={"python": "3.6.8"}, node03=gone, node04=gone)
     assert count.text == "1 of 4 nodes answer" and lost.mark == old.mark == MISSING
@@ -175,7 +183,9 @@ def test_who_does_not_answer_is_named_with_the_reason(checked, reason, remedy):
 
 
 def test_nodes_meet_in_groups_that_share_the_first(checked, asked):
-    """Groups are small enough for all to be asked at once; a lost node is named once and asked no more."""
+    """Groups are small enough for all to be asked at once; a lost node is named once and asked no
+    more.
+    """
     many = tuple(f"node{number:02}" for number in range(1, 21))
     lines = checked(many, node03={"error": "no route"})
     met = [(hosts, json.loads(words[0])) for script, hosts, words in asked if "reach" in script]

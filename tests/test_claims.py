@@ -1,4 +1,6 @@
-"""The ledger of claims: what ships is whole, the rules of judging hold, and readers see what was judged."""
+"""The ledger of claims: what ships is whole, the rules of judging hold, and readers see what was
+judged.
+"""
 
 import math
 import re
@@ -49,7 +51,9 @@ def found(evidence, values=(), **more):
 
 
 def test_the_shipped_claims_are_whole():
-    """Each is named once, has a number or a range, and names what is there; what is computed has a range to judge it by."""
+    """Each is named once, has a number or a range, and names what is there; what is computed has a
+    range to judge it by.
+    """
     claims = {one.id: one for one in SHIPPED.claims}
     assert len(claims) == len(SHIPPED.claims)
     assert {one.source for one in SHIPPED.claims} == set(published.sources())
@@ -64,8 +68,9 @@ def test_the_shipped_claims_are_whole():
 
 
 def test_numbers_that_follow_from_others_follow_from_them():
-    """`printed_how` of a quotient of two printed numbers gives the claim's number, to its digits; each aggregate of TOP500
-    is a claim with the same number in base units, judged to the same digit."""
+    """`printed_how` of a quotient of two printed numbers gives the claim's number, to its digits;
+    each aggregate of TOP500 is a claim with the same number in base units, judged to the same
+    digit."""
     quotient, computed = re.compile(r"([\d.]+) over ([\d.]+) \S+"), 0
     for one in SHIPPED.claims:
         if how := quotient.fullmatch(one.printed_how):
@@ -186,7 +191,9 @@ def on_runs(evidence, verdict, estimate=1.0):
 
 
 def test_readers_see_every_verdict_and_where_they_differ(tmp_path):
-    """What runs can judge, opposite verdicts, verdicts by kind; the ledger says what else differs, also as CSV."""
+    """What runs can judge, opposite verdicts, verdicts by kind; the ledger says what else differs,
+    also as CSV.
+    """
     emulated, simulated = (
         ClaimVerdict(kind, "not testable", reason="of prices") for kind in ("emulated", "simulated")
     )
@@ -234,7 +241,9 @@ def test_numbers_and_ranges_keep_what_was_written():
 
 
 def test_the_command_prints_one_source(monkeypatch):
-    """`falloff report --claims grid5000`: that source's claims, wrapped; an unknown source is answered with those there are."""
+    """`falloff report --claims grid5000`: that source's claims, wrapped; an unknown source is
+    answered with those there are.
+    """
     monkeypatch.setattr(experiment, "stored_datasets", dict)
     monkeypatch.setenv("COLUMNS", "60")
     done = run("report", "--claims", "grid5000")

@@ -1,4 +1,6 @@
-"""Claims on planted, altered and stored campaigns: a verdict is one on the data, and other data have another."""
+"""Claims on planted, altered and stored campaigns: a verdict is one on the data, and other data
+have another.
+"""
 
 import json
 from dataclasses import replace
@@ -85,7 +87,8 @@ ROUTER = {"path": "remote_router_10m", "pairs": 1}
         ("nemo_cpu_byte_local", "mtu_cpu", "goodput", 0.5, {"mtu": 9000}, FOR, AGAINST),
         ("grid5000_stays_saturated", "fan_out", "aggregate_goodput", 0.7, {"receivers": 7}, FOR, AGAINST),
         ("grid5000_buffers_need_tuning", "long_path", "goodput", 6, {"window_bytes": 65536}, FOR, AGAINST),
-        # Of the repeats every second transfer is slowed down: emulated, without other traffic, they are not testable.
+        # Of the repeats every second transfer is slowed down: emulated, without other traffic, they
+        # are not testable.
         ("grid5000_scatter_from_rennes", "long_path_repeats", "goodput", 0.5, {}, AGAINST, FOR),
         ("grid5000_much_lower", "long_path_repeats", "goodput", 0.5, {}, AGAINST, FOR),
         ("beowulf_local_gain", "token_exchange", "token_throughput", 0.5, WIRE, FOR, AGAINST),
@@ -116,7 +119,9 @@ def test_other_readings_are_another_verdict(claim, altered, reading, factor, lev
 
 
 def test_a_busy_machine_or_another_rate_is_no_evidence_on_tokens():
-    """Where processors are busy and wires are not full, the ratio is the machine's; latency of one pair is not."""
+    """Where processors are busy and wires are not full, the ratio is the machine's; latency of one
+    pair is not.
+    """
     slow = scaled(TOKENS, "token_throughput", 0.5, path="local_wire_10m")
     busy = {"token_exchange": scaled(slow, "host_cpu_time", 3.5)}
     found = judged("beowulf_local_gain", busy)
@@ -176,7 +181,9 @@ def test_verdicts_on_planted_campaigns(claim, data, verdict):
 
 
 def test_two_studies_of_one_kind_of_evidence_are_one_judgement():
-    """A user who measures both the paper's cases and two links has the latter judged, which is the blog's."""
+    """A user who measures both the paper's cases and two links has the latter judged, which is the
+    blog's.
+    """
     data = {
         **PLANTED,
         "hpl_paper_simulated": smith_campaign("hpl_paper_simulated"),
@@ -191,7 +198,9 @@ BLOCKS = campaign(blocks=6, noise=0.005)
 
 
 def smith(**other):
-    """The campaigns of the paper's cases and the emulated blocks, some of them others; None is left out."""
+    """The campaigns of the paper's cases and the emulated blocks, some of them others; None is left
+    out.
+    """
     data = {**SMITH, "hpl_scaling": BLOCKS, "hpl_paper_emulated": TABLE, **other}
     return {name: one for name, one in data.items() if one is not None}
 
@@ -201,8 +210,8 @@ PLANTED_CASES = smith()
 
 @pytest.fixture(scope="module")
 def altered():
-    """In all variants 10GE loses a fifth on 36 nodes and Gigabit Ethernet gains a quarter; 256 nodes lose a tenth; a high
-    latency costs a fifth more."""
+    """In all variants 10GE loses a fifth on 36 nodes and Gigabit Ethernet gains a quarter; 256
+    nodes lose a tenth; a high latency costs a fifth more."""
     other = {"hpl_scaling": campaign(blocks=6, noise=0.005, falls={})}
     for name in ("hpl_paper_simulated", "hpl_paper_sensitivity"):
         slower = scaled(SMITH[name], "hpl_rate", 0.8, interconnect="10gige", nodes=36)
@@ -238,7 +247,9 @@ def test_verdicts_on_hpl_follow_the_rates(altered, claim, evidence, before, afte
 
 @pytest.mark.more
 def test_every_variant_of_the_model_is_judged():
-    """Its numbers as they are and each of nine at both ends; one variant outside leaves the claim undecided."""
+    """Its numbers as they are and each of nine at both ends; one variant outside leaves the claim
+    undecided.
+    """
     assert judged("fortinet_slow_drops", PLANTED_CASES, "simulated").n == 1 + 2 * 9
     levels = {"interconnect": "gige", "nodes": 36, "vary": "latency=high"}
     other = scaled(SMITH["hpl_paper_sensitivity"], "hpl_rate", 2.0, **levels)
@@ -248,7 +259,9 @@ def test_every_variant_of_the_model_is_judged():
 
 
 def test_what_hpls_campaigns_cannot_tell_is_said():
-    """Neither what comes after the last node count, nor what the model is calibrated to, nor what the nodes limit."""
+    """Neither what comes after the last node count, nor what the model is calibrated to, nor what
+    the nodes limit.
+    """
     assert "beyond 8 nodes" in judged("fortinet_slow_goes_on", PLANTED_CASES).reason
     assert "calibrated" in judged("fortinet_fast_level", PLANTED_CASES, "simulated").reason
     assert (
@@ -265,7 +278,9 @@ def test_what_hpls_campaigns_cannot_tell_is_said():
 
 
 def test_messages_are_counted():
-    """Most messages are small and most bytes are not. A count needs no blocks; with fewer small ones it is otherwise."""
+    """Most messages are small and most bytes are not. A count needs no blocks; with fewer small
+    ones it is otherwise.
+    """
     payload = stored("hpl_messages", "scale_model")
     studies = {
         "hpl_paper_simulated": stored("hpl_paper_simulated", "smith"),
@@ -294,7 +309,9 @@ def test_a_users_cluster_of_known_peak_has_an_efficiency(share, verdict):
 
 
 def test_printed_numbers_agree_in_one_reading_but_for_two_claims():
-    """One efficiency is a unit of its last digit off, and jumbo frames reach 80 % of what 'non-blocking' means."""
+    """One efficiency is a unit of its last digit off, and jumbo frames reach 80 % of what
+    'non-blocking' means.
+    """
     found = {one.claim.id: one.verdicts[0] for one in evaluate(SHIPPED, {})}
     wrong = {claim for claim, one in found.items() if one.answer == "inconsistent"}
     assert wrong == {"nemo_non_blocking", "bonding_two_nodes"}
@@ -326,7 +343,9 @@ def test_other_printed_numbers_are_another_verdict(monkeypatch):
 
 
 def test_claims_on_top500_follow_its_lists(monkeypatch):
-    """Seven printed numbers are those of the lists; another list contradicts them. What no table has stays printed."""
+    """Seven printed numbers are those of the lists; another list contradicts them. What no table
+    has stays printed.
+    """
     claims = [claim.id for claim in SHIPPED.claims if claim.aggregate]
     verdicts = {claim: judged(claim, {}, "published").answer for claim in claims}
     assert sorted(verdicts.values()) == 7 * ["consistent"] + ["printed"]

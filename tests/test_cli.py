@@ -1,4 +1,6 @@
-"""The command line as a user meets it: readings as JSON, refusals in a line or two, never a traceback."""
+"""The command line as a user meets it: readings as JSON, refusals in a line or two, never a
+traceback.
+"""
 
 import json
 import os
@@ -28,7 +30,9 @@ HPL = ROOT / "tests" / "transcripts" / "hpl"
 
 
 def test_the_installed_command_works_from_any_folder(tmp_path):
-    """Somebody's HPL.out gives its rows with settings, readings and units; a mistake is its only line."""
+    """Somebody's HPL.out gives its rows with settings, readings and units; a mistake is its only
+    line.
+    """
 
     def done(tool, file):
         command = [str(Path(sys.executable).with_name("falloff")), "import", tool, str(HPL / file)]
@@ -48,7 +52,9 @@ def test_the_installed_command_works_from_any_folder(tmp_path):
 
 
 def test_fit_and_compare_find_a_power_law(tmp_path):
-    """The truth lies in the printed intervals; that model is first, and one that blocks cannot carry says why."""
+    """The truth lies in the printed intervals; that model is first, and one that blocks cannot
+    carry says why.
+    """
     table = tmp_path / "mine.csv"
     random = np.random.default_rng(1)
     rows = [
@@ -71,7 +77,9 @@ def test_fit_and_compare_find_a_power_law(tmp_path):
 
 
 def test_a_law_of_several_quantities_is_fitted(tmp_path):
-    """A network's inverse bandwidth [s/B] from HPL's efficiencies, its settings in columns of their own."""
+    """A network's inverse bandwidth [s/B] from HPL's efficiencies, its settings in columns of their
+    own.
+    """
     table = tmp_path / "mine.csv"
     settings = np.array([[1200, 24, 1, 2, 4e6], [1680, 24, 2, 2, 4e6], [2400, 24, 2, 4, 4e6]])
     efficiency = models.find("hpl_messages").function(settings.T, 1e-4, 2e-6)
@@ -91,7 +99,9 @@ def test_a_law_of_several_quantities_is_fitted(tmp_path):
 
 
 def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
-    """The reference was decided with its fourth valid block: so long a plan takes, and by one's own run as long as that took."""
+    """The reference was decided with its fourth valid block: so long a plan takes, and by one's own
+    run as long as that took.
+    """
     monkeypatch.setattr(paths, "RAW", tmp_path)
 
     def planned(*arguments):
@@ -187,8 +197,8 @@ def grammar(group=commands.falloff, words=()):
 
 @pytest.mark.parametrize(("words", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in grammar()])  # fmt: skip
 def test_every_command_explains_itself(words, command, monkeypatch):
-    """Its line among the others; help for each argument and option, with the default; a misspelt option is answered with the
-    right one, and nothing runs."""
+    """Its line among the others; help for each argument and option, with the default; a misspelt
+    option is answered with the right one, and nothing runs."""
     monkeypatch.setenv("COLUMNS", "80")
     above = run(*words[:-1], "--help").stdout
     assert re.search(rf"^  {words[-1]} +{re.escape(command.get_short_help_str(100))}$", above, re.M)
@@ -216,7 +226,9 @@ def test_several_numbers_of_nodes_follow_one_option():
 
 
 def test_version_and_help():
-    """The commit where this is a clone; the commands under headings and the exit codes, also where nothing was asked."""
+    """The commit where this is a clone; the commands under headings and the exit codes, also where
+    nothing was asked.
+    """
     version = r"falloff \d+\.\d+\.\d+( \(commit [0-9a-f]{10}(, changed since)?\))?\n"
     done = run("--version")
     assert done.returncode == 0 and re.fullmatch(version, done.stdout)
@@ -243,7 +255,9 @@ COMPLETED = {
 
 
 def test_tab_completes(tmp_path):
-    """Bash itself, after the line that docs/commands.md gives: each line is completed, and then printed instead of run."""
+    """Bash itself, after the line that docs/commands.md gives: each line is completed, and then
+    printed instead of run.
+    """
     (tmp_path / "plan.csv").touch()
     (tmp_path / "build" / "report" / "figures").mkdir(parents=True)
     (tmp_path / "build" / "report" / "figures" / "my_figure.svg").touch()
@@ -297,7 +311,9 @@ def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
     [("incast_setups-congestion_model", True), ("hpl_paper_emulated-fortinet_model", False)],
 )
 def test_a_run_says_in_what_its_sessions_differ(name, is_differing, monkeypatch, tmp_path):
-    """Once, and once in the table of what the campaign varies, which stands in the report; a simulation depends on none."""
+    """Once, and once in the table of what the campaign varies, which stands in the report; a
+    simulation depends on none.
+    """
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
     monkeypatch.setattr(running, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
     monkeypatch.setattr(measure, "_statements", lambda *_: [])
@@ -334,7 +350,9 @@ def test_doctor_tells_what_is_here():
     ("name", "program"), [("hpl_paper_simulated", "xhpl_simulated"), ("hpl_scaling", "xhpl")]
 )
 def test_a_trial_that_cannot_end_well_says_why(name, program):
-    """A tool that is there and does not work is found out by running it; that it works here, the test above shows."""
+    """A tool that is there and does not work is found out by running it; that it works here, the
+    test above shows.
+    """
     plan = planning.plan_campaign(name)
     if running.obstacles(plan):
         pytest.skip("it cannot run here")
@@ -344,7 +362,9 @@ def test_a_trial_that_cannot_end_well_says_why(name, program):
 
 @pytest.mark.more
 def test_all_is_written_below_falloff_home(tmp_path):
-    """Whatever letters its path has, without a locale: what is kept, drawn and verified lies there alone."""
+    """Whatever letters its path has, without a locale: what is kept, drawn and verified lies there
+    alone.
+    """
     home = tmp_path / f'mé "it\'s" 50% {200 * "x"}'
     command = [str(Path(sys.executable).with_name("falloff"))]
     around = {**os.environ, "FALLOFF_HOME": str(home), "LC_ALL": "C"}

@@ -1,4 +1,6 @@
-"""The testbed on a user's cluster: its command lines, whose bytes count, and with an ssh that goes nowhere all of it."""
+"""The testbed on a user's cluster: its command lines, whose bytes count, and with an ssh that goes
+nowhere all of it.
+"""
 
 import json
 import os
@@ -52,7 +54,9 @@ def parameters(words):
 
 
 def test_mpirun_is_started_here_over_the_hosts():
-    """Under a guard, by its path, with so many slots on the first hosts as there are processes on each."""
+    """Under a guard, by its path, with so many slots on the first hosts as there are processes on
+    each.
+    """
     words = words_of(XHPL)
     assert words[1].endswith("guard.py") and "/opt/mpirun" in words and words[-1] == "/opt/xhpl"
     assert after("--host", words) == ["n1:2,n2:2"] and after("-np", words) == ["4"]
@@ -84,7 +88,9 @@ def test_the_transport_is_pinned():
 
 
 def test_other_programs_run_on_their_host_under_a_guard():
-    """With the addresses of nodes on the network that was asked for, and the port that is waited for."""
+    """With the addresses of nodes on the network that was asked for, and the port that is waited
+    for.
+    """
     argv = ("iperf3", "--server", "--bind", "{node2}")
     words = words_of(Command(argv, node=2, background=True, listens=5201), "slurm")
     assert "--nodelist=n2" in words
@@ -94,8 +100,8 @@ def test_other_programs_run_on_their_host_under_a_guard():
 
 
 def state(times=1, ports=None, **interfaces):
-    """A node's state as node_state.py tells of it: interfaces with addresses, what they sent so often, and what is
-    below them; RDMA ports with what they sent and their link layer."""
+    """A node's state as node_state.py tells of it: interfaces with addresses, what they sent so
+    often, and what is below them; RDMA ports with what they sent and their link layer."""
     keys, below = ("addresses", "sent", "lower"), (None,)
     told = {name: dict(zip(keys, (*its, *below))) for name, its in interfaces.items()}
     rdma = {
@@ -111,7 +117,9 @@ OTHER = ["192.0.2.1/24"]
 
 
 def test_a_node_is_found_by_subnet_or_interface():
-    """Its interface and its address there, of several; off the network it is named, with what was looked for."""
+    """Its interface and its address there, of several; off the network it is named, with what was
+    looked for.
+    """
     node = state(
         eth0=([*OTHER, "2001:db8::1/64"], 0), eth1=(["198.51.100.1/24", *IP], 0), ib0=([], 0)
     )
@@ -141,8 +149,8 @@ VLAN = {"eth1": (OTHER, 1000), "eth1.5": (IP, 1000, "eth1"), "member": ([], 1000
 def test_bytes_are_those_of_the_network_that_was_asked_for(
     network, at, interfaces, layer, sent, elsewhere
 ):
-    """Between two moments; the loopback belongs to no network, and a VLAN and what is below it are not two. RDMA
-    bypasses the interface, but an InfiniBand port counts what its IP interface sends."""
+    """Between two moments; the loopback belongs to no network, and a VLAN and what is below it are
+    not two. RDMA bypasses the interface, but an InfiniBand port counts what its IP interface sends."""
     ports = {"mlx5_0:1": (1000, layer)} if layer else {}
     before, then = (state(times, ports, **interfaces) for times in (1, 2))
     found = cluster.carried(before, then, network, Place(at, "10.1.0.1"))

@@ -1,4 +1,6 @@
-"""`falloff compare`: planted changes are found, nothing else is, and bad input is refused in a line."""
+"""`falloff compare`: planted changes are found, nothing else is, and bad input is refused in a
+line.
+"""
 
 import json
 import re
@@ -36,7 +38,9 @@ def sample(name, seed, falls, **chance):
 
 
 def write(file, seed, slower=1.0, blocks=8, noise=0.005, names=("nodes", "rate", "block"), power=1):
-    """A CSV file of rates over nodes, at 16 nodes times `slower`; with the power -1 of times instead of rates."""
+    """A CSV file of rates over nodes, at 16 nodes times `slower`; with the power -1 of times
+    instead of rates.
+    """
     random = np.random.default_rng(seed)
     rows = [
         (n, (3 * n**0.9 * random.normal(1, noise) * (slower if n == 16 else 1)) ** power, block)
@@ -47,8 +51,8 @@ def write(file, seed, slower=1.0, blocks=8, noise=0.005, names=("nodes", "rate",
 
 
 def test_a_planted_fall_is_found_where_it_is_and_nowhere_else():
-    """A network that loses 9 % more at 8 nodes: that point and its contrasts are slower by that, 1 and 2 nodes are the
-    same; of an unchanged cluster all points and contrasts are."""
+    """A network that loses 9 % more at 8 nodes: that point and its contrasts are slower by that, 1
+    and 2 nodes are the same; of an unchanged cluster all points and contrasts are."""
     before, lost = sample("a", 1, {"gige": 0.13}), {"gige": 1 - 0.87 * 0.91}
     same = compare(before, sample("b", 2, {"gige": 0.13}))
     assert {one.answer for one in same.changes} == {SAME} and same.answer == SAME
@@ -71,7 +75,9 @@ def test_a_planted_fall_is_found_where_it_is_and_nowhere_else():
 
 
 def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
-    """Scipy's standard error with the freedom of the smaller side; a p that is small alone is not among thirty."""
+    """Scipy's standard error with the freedom of the smaller side; a p that is small alone is not
+    among thirty.
+    """
     random = np.random.default_rng(3)
     old, new = random.normal(0, 0.01, (30, 6)), random.normal(0, 0.03, (30, 4))
     new[0, 1] = np.nan
@@ -93,8 +99,8 @@ def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
 
 
 def test_a_change_follows_from_the_interval_beside_it():
-    """In synthetic comparisons of 1 to 30 statements: the same lies within the margin, a change excludes 0, and what is
-    undecided does neither."""
+    """In synthetic comparisons of 1 to 30 statements: the same lies within the margin, a change
+    excludes 0, and what is undecided does neither."""
     random, seen = np.random.default_rng(9), set()
     for number in (1, 2, 7, 30) * 25:
         true, sd = (
@@ -173,7 +179,9 @@ BAD_FILES = {
 
 
 def test_what_cannot_be_compared_is_refused_in_a_line(tmp_path):
-    """Bad files with the line, folders that are no campaign, other kinds of evidence; another N is another point."""
+    """Bad files with the line, folders that are no campaign, other kinds of evidence; another N is
+    another point.
+    """
     good, bad = write(tmp_path / "good.csv", 1), tmp_path / "bad.csv"
     for content, answer in BAD_FILES.items():
         bad.write_text(content)
@@ -227,7 +235,9 @@ def test_imported_results_are_compared_run_by_run(tmp_path):
 
 
 def test_references_lead_to_their_transcripts(tmp_path):
-    """The stored campaigns of one cluster, hours apart: nothing is slower; a row's transcripts are what HPL printed."""
+    """The stored campaigns of one cluster, hours apart: nothing is slower; a row's transcripts are
+    what HPL printed.
+    """
     both = [
         str(REFERENCE / f"{name}-fortinet_model") for name in ("hpl_scaling", "hpl_paper_emulated")
     ]
@@ -246,7 +256,9 @@ def test_references_lead_to_their_transcripts(tmp_path):
 
 
 def test_planted_changes_are_found_in_stored_runs():
-    """The slow node where it was used, the slow link where its bytes went; what neither touches is not slower."""
+    """The slow node where it was used, the slow link where its bytes went; what neither touches is
+    not slower.
+    """
     names = ("hpl_paper_emulated", "hpl_scaling", "link_bonding_tcp")
     made = executed(
         "86", **{name: samples.store.read(next(REFERENCE.glob(f"{name}-*"))) for name in names}
@@ -271,7 +283,9 @@ def test_planted_changes_are_found_in_stored_runs():
 
 
 def test_the_stored_error_rates_keep_the_goals_and_are_the_codes():
-    """At most 5 % wrong of each kind, within the noise of the simulation; one cell is computed again."""
+    """At most 5 % wrong of each kind, within the noise of the simulation; one cell is computed
+    again.
+    """
     settings, rates = load(), table("comparison")
     sizes, wrong = settings["comparison"], ["wrongly_changed", "wrongly_same"]
     noise = 3 * (0.05 * 0.95 / sizes["campaigns"]) ** 0.5

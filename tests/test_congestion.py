@@ -9,7 +9,9 @@ from analysis import planning
 
 
 def planted_victims(slow):
-    """Operations of 1 ms at the median and 2 ms at the 99th percentile, `slow` times as long on links that are flooded."""
+    """Operations of 1 ms at the median and 2 ms at the 99th percentile, `slow` times as long on
+    links that are flooded.
+    """
     plan = planning.plan_campaign("congestion", "", "full", 4)
     random = np.random.default_rng(7)
 

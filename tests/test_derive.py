@@ -1,4 +1,6 @@
-"""Points of a campaign: shares of what is known of the nodes, and traffic that must have crossed the links."""
+"""Points of a campaign: shares of what is known of the nodes, and traffic that must have crossed
+the links.
+"""
 
 import json
 
@@ -47,7 +49,9 @@ def test_what_is_known_of_a_node_is_what_a_share_is_of():
 
 
 def test_a_rate_is_on_the_scale_of_time_that_its_testbed_describes():
-    """What ran twice as slow counts twice, whether a factor varies the dilation or each point has its own."""
+    """What ran twice as slow counts twice, whether a factor varies the dilation or each point has
+    its own.
+    """
     varied = points(dilated_campaign(blocks=2))
     assert varied.known_rate.dims == ("block", "nodes")
     for dilation in (100, 400):
@@ -64,8 +68,8 @@ def test_a_rate_is_on_the_scale_of_time_that_its_testbed_describes():
 
 
 def test_of_unknown_nodes_the_share_is_the_parallel_efficiency():
-    """Of n times the mean rate on one node in the same block, whatever the block's speed; without one node that of each
-    network on the fewest."""
+    """Of n times the mean rate on one node in the same block, whatever the block's speed; without
+    one node that of each network on the fewest."""
     found = points(with_testbed(campaign(noise=0, block_effect=0.2), rpeak={"value": "unknown"}))
     assert found.share.attrs["of"] == "n times the rate on one node"
     np.testing.assert_allclose(found.share.sel(nodes=1), 1.0)
@@ -77,7 +81,9 @@ def test_of_unknown_nodes_the_share_is_the_parallel_efficiency():
 
 
 def test_traffic_that_did_not_cross_the_interfaces_is_refused():
-    """Fewer bytes than the panels hold: the run used another path and is no measurement of this network."""
+    """Fewer bytes than the panels hold: the run used another path and is no measurement of this
+    network.
+    """
     dataset = campaign(blocks=2)
     hidden = (dataset.block == 1) & (dataset.interconnect == "gige") & (dataset.nodes > 1)
     few = dataset.bytes_sent.where(~(hidden & (dataset.role == "point")), 1e6)
@@ -88,7 +94,9 @@ def test_traffic_that_did_not_cross_the_interfaces_is_refused():
 
 
 def test_broadcast_bytes_are_below_the_exact_sum_of_the_panels():
-    """Within a few percent of every panel sent once to each other process column; processes of a node need no network."""
+    """Within a few percent of every panel sent once to each other process column; processes of a
+    node need no network.
+    """
     N, NB, Q = 4096, 64, 8
     panels = sum(8 * NB * (N - row) * (Q - 1) for row in range(0, N, NB))
     assert 0.95 * panels < broadcast_bytes(N, Q) <= panels
@@ -106,8 +114,8 @@ def test_mixed_evidence_and_no_hpl_are_refused():
 
 
 def test_points_are_laid_out_over_the_designs_factors():
-    """Every trial finds its place, whatever the factors. What failed or did not run is a point without a value, in the
-    design's order, with the reason."""
+    """Every trial finds its place, whatever the factors. What failed or did not run is a point
+    without a value, in the design's order, with the reason."""
     dataset = blas_campaign(blocks=1)
     found = points(dataset)
     factors = "interconnect", "nodes", "blas", "N"
@@ -132,7 +140,9 @@ def test_points_are_laid_out_over_the_designs_factors():
 
 
 def test_another_runners_trials_and_the_only_level_of_a_factor():
-    """The runner's own trials only; a factor that is no or yes is 0 or 1; a study of one level does not take the first."""
+    """The runner's own trials only; a factor that is no or yes is 0 or 1; a study of one level does
+    not take the first.
+    """
     dataset = frame_size_limit(blocks=2)
     found = over_factors(dataset, "frame_limit", payload=dataset.frame_payload)
     assert found.payload.dims == ("block", "path", "load")

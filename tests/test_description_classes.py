@@ -1,4 +1,6 @@
-"""What the files of data/ say, as classes: all that ship are read, slips are named, files extend each other, schemas fit."""
+"""What the files of data/ say, as classes: all that ship are read, slips are named, files extend
+each other, schemas fit.
+"""
 
 import ast
 import json
@@ -24,7 +26,9 @@ HPL = campaigns.read("hpl_size").plain()
 
 
 def same(one, other):
-    """Whether two values are the same in JSON, whole numbers and others told apart, whatever the order of keys."""
+    """Whether two values are the same in JSON, whole numbers and others told apart, whatever the
+    order of keys.
+    """
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
@@ -142,7 +146,9 @@ def test_a_misplaced_row_of_the_datasets_schema_is_named(tmp_path, section, row,
 
 
 def test_a_campaign_extends_another(tmp_path, monkeypatch):
-    """Factors, settings and design key by key, all else as its own file says; over several steps, and never in a circle."""
+    """Factors, settings and design key by key, all else as its own file says; over several steps,
+    and never in a circle.
+    """
     monkeypatch.setattr(paths, "CAMPAIGNS", tmp_path)
     base = paths.ROOT / "data" / "campaigns" / "common" / "hpl.toml"
     (tmp_path / "base.toml").write_text(base.read_text() + "\n[design]\nmargin = 0.1\n")
@@ -174,7 +180,9 @@ def written(tmp_path_factory):
 
 
 def test_editors_accept_what_ships_and_underline_slips(written):
-    """Each file that .taplo.toml names follows its schema; a misspelt key, a wrong type and a missing part do not."""
+    """Each file that .taplo.toml names follows its schema; a misspelt key, a wrong type and a
+    missing part do not.
+    """
     rules = tomllib.loads((paths.ROOT / ".taplo.toml").read_text())["rule"]
     asked = {rule["schema"]["path"]: rule["include"] for rule in rules}
     assert asked == {
@@ -224,7 +232,9 @@ def test_each_kind_of_testbed_can_be_opened():
 
 
 def test_what_travels_reads_no_descriptions():
-    """A session and a job import no part of the analysis, no TOML reader and no library from outside."""
+    """A session and a job import no part of the analysis, no TOML reader and no library from
+    outside.
+    """
     names = "runners.engine.session, runners.engine.job, runners.engine.slurm, runners.records.plan, runners.testbeds.emulated"
     code = f"import sys, {names}; print(sorted(sys.modules))"
     ran = subprocess.run(

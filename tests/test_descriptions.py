@@ -1,4 +1,6 @@
-"""Campaigns' and testbeds' files: what is wrong in them is said, and a campaign is fitted to a user's own cluster."""
+"""Campaigns' and testbeds' files: what is wrong in them is said, and a campaign is fitted to a
+user's own cluster.
+"""
 
 import copy
 import json
@@ -20,7 +22,9 @@ EMULATED = paths.TESTBEDS / "scale_model.toml"
 
 @pytest.fixture
 def edited(tmp_path, monkeypatch):
-    """`edited(file, old, new, ...)`: a copy of it as mine.toml, with words replaced, where `falloff` looks for it."""
+    """`edited(file, old, new, ...)`: a copy of it as mine.toml, with words replaced, where
+    `falloff` looks for it.
+    """
 
     def edit(file, *changes):
         kind = "CAMPAIGNS" if file is CAMPAIGN else "TESTBEDS"
@@ -59,7 +63,9 @@ def test_what_nothing_reads_is_refused_before_anything_runs(edited, old, new, fa
 
 
 def test_six_faults_of_a_campaign_are_six_lines(edited):
-    """Each with its key and what was probably meant; also those that only a preset or a testbed would meet."""
+    """Each with its key and what was probably meant; also those that only a preset or a testbed
+    would meet.
+    """
     edited(
         CAMPAIGN,
         'runner = "hpl"', 'runner = "hpll"',
@@ -122,7 +128,9 @@ def test_a_part_of_the_wrong_shape_is_named(edited, old, new, fault):
     ids=["cluster", "emulated"],
 )  # fmt: skip
 def test_faults_of_a_testbed_are_a_line_each(edited, file, changes, parts):
-    """A wrong key in one table hides no wrong value in another; every kind of testbed is read with care."""
+    """A wrong key in one table hides no wrong value in another; every kind of testbed is read with
+    care.
+    """
     edited(file, *changes)
     first, *lines = refused("run", "hpl_size", "--testbed", "mine")
     assert first == f"falloff: testbed mine has {len(parts)} faults:" and len(lines) == len(parts)
@@ -163,7 +171,9 @@ def changed(*keys, to):
 
 @pytest.mark.parametrize("name", ["example_ssh", "example_slurm"])
 def test_the_examples_are_without_fault(name):
-    """Copied and edited, they are where a user begins, and the campaign of the README resolves for them."""
+    """Copied and edited, they are where a user begins, and the campaign of the README resolves for
+    them.
+    """
     assert testbeds.read(name).plain()["kind"] == "cluster"
     plan = planning.plan_campaign("hpl_scaling", name)
     assert {trial.point["interconnect"] for trial in plan.trials()} <= set(
@@ -243,7 +253,9 @@ def test_no_word_for_mpirun_means_anything_to_a_shell(edited, word):
 
 
 def test_rpeak_is_the_product_and_says_how():
-    """Cores x flop per cycle x clock, with the clock that is meant; unknown when a part is; a stated one holds."""
+    """Cores x flop per cycle x clock, with the clock that is meant; unknown when a part is; a
+    stated one holds.
+    """
     peak = Peak(**KNOWN).resolved()
     assert (peak["value"], peak["unit"]) == (pytest.approx(16 * 16 * 2.1e9), "flop/s")
     whole = complete(changed("rpeak", to=KNOWN))

@@ -56,7 +56,8 @@ def test_the_parts_are_the_sources():
 
 
 def test_a_design_by_hand():
-    """The page's are oversubscribed by two: 240 switches of two nodes and the core; only Cisco's cores block.
+    """The page's are oversubscribed by two: 240 switches of two nodes and the core; only Cisco's
+    cores block.
 
     With every slot filled there are 8 cards of 48 such switches.
     """
@@ -108,7 +109,9 @@ def test_networks_are_the_crossbar_and_a_tree_for_each_design():
 
 
 def test_the_text_has_every_design_and_every_assumption():
-    """A line for each design, `unknown` where a price is; what cards beyond those in a price cost is not made up."""
+    """A line for each design, `unknown` where a price is; what cards beyond those in a price cost
+    is not made up.
+    """
     assert "cisco_2to1 " in run("report", "--design", str(paths.DESIGNS / "nemo.toml")).stdout
     lines = designs.text(
         switch_designs.checked(changed(cluster__nodes=number(500, "1")))
@@ -122,7 +125,9 @@ def test_the_text_has_every_design_and_every_assumption():
 
 
 def test_a_campaign_is_over_designs_and_prices_do_not_make_it_another(monkeypatch):
-    """Designs are levels of `interconnect`, called as the file says; a new price leaves finished trials valid."""
+    """Designs are levels of `interconnect`, called as the file says; a new price leaves finished
+    trials valid.
+    """
     plan = planning.plan_campaign("oversubscription", "nemo", "full")
     assert plan.interconnects["cisco_2to1"]["short"] == "6509E, 2:1"
     dearer = switch_designs.checked(changed(cores__cisco_6509e__price=number(1e6, "USD")))

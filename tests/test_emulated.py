@@ -1,4 +1,6 @@
-"""Trials on the emulated testbed of this machine, for real: what runs where, over which link, what is counted and left."""
+"""Trials on the emulated testbed of this machine, for real: what runs where, over which link, what
+is counted and left.
+"""
 
 import math
 import re
@@ -27,7 +29,9 @@ GIGE_GOODPUT = 1e9 * (1500 - 52) / (1500 + 38)
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Eight nodes, this interpreter being one of their tools: a shim on PATH would use CPU time too."""
+    """Eight nodes, this interpreter being one of their tools: a shim on PATH would use CPU time
+    too.
+    """
     with open_testbed({**EMULATED, "tools": {"python3": sys.executable}}, INTERCONNECTS) as testbed:
         yield testbed
 
@@ -51,7 +55,9 @@ def running(cluster) -> set[int]:
 
 @pytest.mark.parametrize(("ranks", "each"), [(8, 1), (4, 2)])
 def test_ranks_are_on_their_nodes(cluster, ranks, each):
-    """Rank r runs on node r + 1, or two on each, with the hostname of its own; the nodes are counted."""
+    """Rank r runs on node r + 1, or two on each, with the hostname of its own; the nodes are
+    counted.
+    """
     script = "echo $OMPI_COMM_WORLD_RANK $HOSTNAME"
     asked = Command(("bash", "-c", script), ranks=ranks, ranks_per_node=each)
     transcript = run(cluster, asked)
@@ -80,7 +86,9 @@ def spin(**where) -> Command:
 
 @alone
 def test_cpu_time_is_the_nodes_own(cluster):
-    """A spinning node is charged what its program took, again in the next trial; the others use nothing."""
+    """A spinning node is charged what its program took, again in the next trial; the others use
+    nothing.
+    """
     for _ in range(2):
         transcript = run(cluster, spin(node=3))
         used = transcript.counters["cpu_time"]
@@ -114,7 +122,9 @@ def test_timeout_kills_everything(cluster):
 
 
 def test_a_server_ends_with_its_trial(cluster):
-    """That it was ended is no failure; one that fails by itself keeps its exit code, and its client does not start."""
+    """That it was ended is no failure; one that fails by itself keeps its exit code, and its client
+    does not start.
+    """
     server = Command(("iperf3", "--server"), node=2, background=True, listens=5201)
     served, _ = run(cluster, server, Command(("true",))).executions
     assert (served.tool, served.exit_code) == ("iperf3", 0)
@@ -162,7 +172,9 @@ def transfer(streams):
 
 
 def shares(transcript):
-    """The parts of node 1's bytes that its links carried; the trial has to be one that got what it asked for."""
+    """The parts of node 1's bytes that its links carried; the trial has to be one that got what it
+    asked for.
+    """
     assert all(done.exit_code == 0 for done in transcript.executions), transcript
     assert mismatch(transcript.requested, transcript.effective) == []
     first, second = (transcript.counters[f"bytes_sent_rail_{rail}"][0] for rail in (1, 2))
@@ -192,7 +204,9 @@ def test_the_lesser_link_carries_its_share(rails, way, streams, least, most):
 
 
 def test_a_hash_of_addresses_keeps_a_peer_on_one_link(rails):
-    """Eight connections to one peer take one link; which one is drawn anew in every block where the kernel lets it."""
+    """Eight connections to one peer take one link; which one is drawn anew in every block where the
+    kernel lets it.
+    """
     blocks = range(1, 9)
     trials = (run(rails, *transfer(8), block=n, aggregation="ecmp_layer2") for n in blocks)
     used = [shares(trial) for trial in trials]
@@ -208,7 +222,9 @@ HPL = {**TRIAL_DECK, "nodes": 2, "N": 1024, "NB": 64, "Q": 2, "timeout_s": 60}
     ("way", "least"), [("one_link", 0), ("mpi_striping", 0.1), ("mptcp", 0.02)]
 )
 def test_hpl_crosses_its_links(rails, way, least):
-    """Real HPL with a process on each node, over one link or both: its panels are in the bytes of both nodes."""
+    """Real HPL with a process on each node, over one link or both: its panels are in the bytes of
+    both nodes.
+    """
     if way == "mptcp" and not network.MPTCP.exists():
         pytest.skip("the kernel has no MPTCP")
     users.require("mpirun", "xhpl")

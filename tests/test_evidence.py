@@ -1,4 +1,6 @@
-"""A figure's chain ends at the bytes of its transcripts; the archive verifies itself and describes itself truly."""
+"""A figure's chain ends at the bytes of its transcripts; the archive verifies itself and describes
+itself truly.
+"""
 
 import hashlib
 import json
@@ -31,7 +33,9 @@ FOLDERS = ("hpl_agreement-fortinet_model_simulated", "hpl_messages-scale_model")
 
 
 def test_a_chain_ends_at_the_raw_transcripts():
-    """Every dataset of the figure, and every transcript of it with its own SHA-256 and command lines."""
+    """Every dataset of the figure, and every transcript of it with its own SHA-256 and command
+    lines.
+    """
     done = run("evidence", "trace", "table1")
     text = done.stdout
     assert done.returncode == 0 and "drawn by   notebooks/44_hpl_paper.ipynb" in text
@@ -100,7 +104,9 @@ def test_what_is_unpacked_verifies_itself(archived):
 
 @pytest.mark.more
 def test_nothing_is_packed_that_was_not_kept_here(place, tmp_path):
-    """A file of somebody's below data/, and links to files and folders elsewhere; what is packed is printed."""
+    """A file of somebody's below data/, and links to files and folders elsewhere; what is packed is
+    printed.
+    """
     secret = tmp_path / "secret"
     (secret / "transcripts").mkdir(parents=True)
     (secret / "trials.json").write_text("a secret")
@@ -127,7 +133,9 @@ def test_nothing_is_packed_that_was_not_kept_here(place, tmp_path):
 
 
 def test_an_archive_has_what_its_crate_names(archived):
-    """Its files are there, and a run has its plan and its transcripts; all descriptions have the project's version."""
+    """Its files are there, and a run has its plan and its transcripts; all descriptions have the
+    project's version.
+    """
     folder, _ = archived
     entities = {one["@id"]: one for one in json.loads((folder / crate.CRATE).read_text())["@graph"]}
     assert crate.WORKFLOW in entities
@@ -141,8 +149,8 @@ def test_an_archive_has_what_its_crate_names(archived):
 
 @pytest.mark.long
 def test_an_archive_is_a_workflow_run_crate(archived, monkeypatch):
-    """As the formats' own validator says, which refuses one without its workflow. The contexts are the library's, so that
-    nothing is fetched."""
+    """As the formats' own validator says, which refuses one without its workflow. The contexts are
+    the library's, so that nothing is fetched."""
     context = json.loads((Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld").read_text())
     context["@context"]["ComputationalWorkflow"] = (
         "https://bioschemas.org/ComputationalWorkflow"  # as in 1.1
@@ -165,7 +173,9 @@ def test_an_archive_is_a_workflow_run_crate(archived, monkeypatch):
 
 
 def test_only_a_report_of_what_is_packed_is_packed(tmp_path, monkeypatch):
-    """A report that rests on runs that are not there is refused, with its campaign; nothing is written."""
+    """A report that rests on runs that are not there is refused, with its campaign; nothing is
+    written.
+    """
     plan, stated = tmp_path / "trials.json", tmp_path / "summary.json"
     plan.write_text('{"digest": "of the packed runs"}')
     one = {"campaign": "hpl_scaling", "digest": "of other runs"}

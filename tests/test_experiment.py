@@ -27,8 +27,8 @@ GOOD = {"preset": "stored", "testbed": "emulated", "blocks": 0, "out": "build"}
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_runs(change, answer):
-    """papermill takes any name and type; the first call of a notebook does not, and lists what there is. Modules, functions,
-    private names and the notebook's own do not matter."""
+    """papermill takes any name and type; the first call of a notebook does not, and lists what
+    there is. Modules, functions, private names and the notebook's own do not matter."""
     around = {"In": ["x"], "_": 3, "experiment": experiment, "print": print, "lists": 1}
     good = experiment.Parameters(**GOOD)
     assert experiment.Parameters.check({**GOOD, **around}, besides=["lists"]) == good
@@ -56,8 +56,8 @@ def test_a_testbed_that_extends_itself_is_refused(tmp_path, monkeypatch, extends
 
 @pytest.fixture
 def read(tmp_path, monkeypatch):
-    """`read(**changes)` as a notebook on hpl_paper_simulated reads, which runs nothing: its `runs`, the run of `today`, what stands
-    `beside` them, which campaigns `ran` and what was `saved`."""
+    """`read(**changes)` as a notebook on hpl_paper_simulated reads, which runs nothing: its `runs`,
+    the run of `today`, what stands `beside` them, which campaigns `ran` and what was `saved`."""
     ran = []
 
     def run_campaign(plan, **_):
@@ -92,7 +92,9 @@ def of_testbed(dataset):
 
 
 def test_what_is_read_and_run(read):
-    """Stored runs nothing; quick runs what is compared with the reference, for so many blocks; full runs all in its place."""
+    """Stored runs nothing; quick runs what is compared with the reference, for so many blocks; full
+    runs all in its place.
+    """
     found = read()
     assert of_testbed(found.runs) == "smith" and found.today is None
     assert of_testbed(found.beside) == "scale_model"
@@ -125,7 +127,9 @@ def test_on_another_testbed_the_notebooks_own_campaign_is_run(read):
 
 
 def test_ones_own_data_are_read_and_nothing_else(read, tmp_path):
-    """What the folder has not is missing: a notebook does without it, and of two runs the later counts."""
+    """What the folder has not is missing: a notebook does without it, and of two runs the later
+    counts.
+    """
     own = tmp_path / "own"
     with pytest.raises(FalloffError, match="no campaign's folder"):
         read(data=str(own))
@@ -189,7 +193,9 @@ def test_fresh_moves_the_old_trials_aside(tmp_path, monkeypatch):
 
 
 def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
-    """Emulated nodes share one memory: the paper's matrices are refused there, and simulated anywhere."""
+    """Emulated nodes share one memory: the paper's matrices are refused there, and simulated
+    anywhere.
+    """
     monkeypatch.setattr(provenance, "memory_bytes", lambda: 24 * 10**9)
 
     def refusals(*names):
@@ -203,7 +209,9 @@ def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
 
 
 def test_the_reference_is_complete():
-    """Every trial of its blocks is there, run as the campaign file now says, to the end that it plans."""
+    """Every trial of its blocks is there, run as the campaign file now says, to the end that it
+    plans.
+    """
     plan = planning.plan_campaign("hpl_scaling", preset="full")
     folder = Folder(paths.REFERENCE / f"hpl_scaling-{plan.testbed['name']}")
     assert folder.plan().digest == plan.digest and folder.stopped_by() in ("blocks", "decided")

@@ -1,4 +1,6 @@
-"""The explorer without a browser: what it lists, shows, judges, puts into an address, exports, predicts and refuses."""
+"""The explorer without a browser: what it lists, shows, judges, puts into an address, exports,
+predicts and refuses.
+"""
 
 import os
 import runpy
@@ -39,7 +41,8 @@ from analysis.imports import importing
 from analysis.statistics.judgement import REFUSED
 from runners.records.record import Execution, FalloffError, Transcript, Trial
 
-# What an opening view's title speaks of, where it is not what HPL's own campaigns show: vertical and horizontal axis.
+# What an opening view's title speaks of, where it is not what HPL's own campaigns show: vertical
+# and horizontal axis.
 TITLES = {
     "hpl_messages": ("messages that all ranks sent, by size", "message size [B]"),
     "mtu_cpu": ("CPU time of all nodes [s]", "MTU [B]"),
@@ -62,8 +65,8 @@ def of(trials, **changes):
 
 @pytest.mark.parametrize("step", the_rest_is_long([6, 1], [6]))
 def test_every_reference_campaign_is_listed_and_can_be_drawn(step):
-    """None is missing; each begins with points, axes that answer its title, a sentence that names its evidence, series that
-    look different, and labels that are no code."""
+    """None is missing; each begins with points, axes that answer its title, a sentence that names
+    its evidence, series that look different, and labels that are no code."""
     listed = data.experiments(ROOT / "data" / "reference")
     folders = {folder.parent.name for folder in ROOT.glob("data/reference/*/trials.json")}
     assert {source.path.name for source in listed.values()} == folders
@@ -88,7 +91,9 @@ def test_every_reference_campaign_is_listed_and_can_be_drawn(step):
 
 
 def test_the_verdict_is_the_studys_own():
-    """The page says what `contrasts` judges, blocks, interval and all; with every block judged anew it is the same."""
+    """The page says what `contrasts` judges, blocks, interval and all; with every block judged anew
+    it is the same.
+    """
     verdict = contrasts(points(experiment.stored("hpl_scaling")))[0].verdict
     shown = stored("hpl_scaling")
     low, high = (f"{100 * end:.1f}" for end in verdict.interval)
@@ -116,7 +121,9 @@ def test_leaving_out_changes_the_judgement_and_says_so():
 
 
 def test_only_the_campaigns_own_statements_are_judged():
-    """What compares numbers of the model gets a ratio and no verdict; what a failed negative control refuses stays refused."""
+    """What compares numbers of the model gets a ratio and no verdict; what a failed negative
+    control refuses stays refused.
+    """
     trials = stored("hpl_paper_sensitivity").trials
     shown = of(trials, x="nodes", series="vary", shown=("none", "latency=low"))
     assert shown.judgement.word == "" and "judges no fall" in shown.judgement.notes[0]
@@ -163,7 +170,9 @@ def test_what_is_no_view_is_the_first_one(text):
 
 
 def test_the_exported_code_shows_the_same_again(tmp_path, monkeypatch, capsys):
-    """Run by itself, it prints the page's sentence and writes the same data and a figure; a dataset that is gone is named."""
+    """Run by itself, it prints the page's sentence and writes the same data and a figure; a dataset
+    that is gone is named.
+    """
     first = stored("hpl_scaling")
     shown = PageContent(replace(first.view, without_blocks=(2, 5)), first.trials)
     (tmp_path / "view.py").write_text(shown.code)
@@ -204,7 +213,9 @@ def test_transcripts_are_shown_as_text():
 
 @pytest.mark.parametrize("what", ["empty", "broken", "foreign"])
 def test_a_folder_without_data_gives_a_friendly_page(what, tmp_path):
-    """An empty folder, a file that is no netCDF and one that is not ours: a reason and a remedy, no traceback."""
+    """An empty folder, a file that is no netCDF and one that is not ours: a reason and a remedy, no
+    traceback.
+    """
     if what == "broken":
         (tmp_path / "mine.nc").write_bytes(b"not netCDF at all")
     elif what == "foreign":
@@ -215,7 +226,9 @@ def test_a_folder_without_data_gives_a_friendly_page(what, tmp_path):
 
 
 def test_imported_runs_are_judged_as_repeats_without_order(tmp_path):
-    """Nodes along the axis, efficiency up, and the verdicts that were planted; runs left out by hand are told."""
+    """Nodes along the axis, efficiency up, and the verdicts that were planted; runs left out by
+    hand are told.
+    """
     own_results.write_hpl(tmp_path / "results")
     found = importing.read("hpl", [tmp_path / "results"], {})
     trials = data.trials(store.read(importing.keep(found, tmp_path / "mine")))
@@ -298,7 +311,9 @@ def test_command_ends_quietly_when_interrupted(tmp_path):
 
 
 def test_no_key_is_on_a_command_line(tmp_path):
-    """The browser is handed a file that only its user may read, which leads to the page and goes with it."""
+    """The browser is handed a file that only its user may read, which leads to the page and goes
+    with it.
+    """
     browser, seen = tmp_path / "browser", tmp_path / "seen"
     browser.write_text(f'#!/bin/sh\necho "$@" > {seen}.part; mv {seen}.part {seen}\n')
     browser.chmod(0o755)
@@ -336,7 +351,9 @@ def test_a_page_opens_with_what_its_tool_measures(campaign, quantity):
 
 
 def test_a_static_page_holds_runs_without_any_reading(tmp_path):
-    """Such as those that a busy machine refused, one and all: the page says so, and shows the others."""
+    """Such as those that a busy machine refused, one and all: the page says so, and shows the
+    others.
+    """
     runs = experiment.stored("ping_pong")
     refused = failed(runs, "machine-busy: the trials waited").assign(wall_time=runs.wall_time)
     store.save(refused, tmp_path / "busy.nc")

@@ -1,4 +1,6 @@
-"""The explorer in a real browser, as served and as one file: what a reader sees, clicks, sends, loses and takes away."""
+"""The explorer in a real browser, as served and as one file: what a reader sees, clicks, sends,
+loses and takes away.
+"""
 
 import base64
 import json
@@ -46,7 +48,9 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def reader(served, chromium):
-    """One reader's page for all tests; nothing that they do with it may be a fault or leave this machine."""
+    """One reader's page for all tests; nothing that they do with it may be a fault or leave this
+    machine.
+    """
     page = opened(chromium, served.address)
     yield page
     assert not page.complaints and not outside(page, server.HOST)
@@ -106,7 +110,9 @@ def asks(page, part):
 
 
 def test_first_page_says_what_the_study_says(page):
-    """Points, means and intervals are drawn; verdict, n, interval and evidence are read; the axes have units."""
+    """Points, means and intervals are drawn; verdict, n, interval and evidence are read; the axes
+    have units.
+    """
     shown = first_of(data.experiments()["hpl_scaling"])
     assert sentence(page).inner_text() == shown.judgement.sentence
     assert page.locator(".word:visible").inner_text() == f"GigE {shown.judgement.word}"
@@ -119,7 +125,9 @@ def test_first_page_says_what_the_study_says(page):
 
 @pytest.mark.more
 def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
-    """The verdict changes; Back, a reload and another tab, a view of its own, know of it, and so does who comes back."""
+    """The verdict changes; Back, a reload and another tab, a view of its own, know of it, and so
+    does who comes back.
+    """
     before = sentence(page).inner_text()
     chip(page, "2", 1).click()
     asks(page, "without_blocks=[2]")
@@ -150,7 +158,8 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
     says(page, left_out)
     page.go_forward()
     says(page, before)
-    # Bokeh's list of suggestions (`_bump_hover`, `change_input`) complains where the mouse is on it while it closes.
+    # Bokeh's list of suggestions (`_bump_hover`, `change_input`) complains where the mouse is on it
+    # while it closes.
     late = "Cannot read properties of undefined (reading '{}')"
     assert {*tab.complaints} <= {late.format(name) for name in ("classList", "textContent")}
     tab.close()
@@ -158,7 +167,9 @@ def test_leaving_out_is_a_step_of_the_address_and_remembered(page):
 
 @pytest.mark.more
 def test_points_and_means_tell_what_they_are(page):
-    """The mouse on a trial shows its block, on a mean its interval and n; a click opens what HPL printed."""
+    """The mouse on a trial shows its block, on a mean its interval and n; a click opens what HPL
+    printed.
+    """
     trials = first_of(data.experiments()["hpl_scaling"]).points
     lowest = trials.loc[trials.query("nodes == 4 and interconnect == 'gige'").share.idxmin()]
     place = point(page, "points", "trial_id", lowest.trial_id)
@@ -182,7 +193,9 @@ def test_points_and_means_tell_what_they_are(page):
 
 @pytest.mark.more
 def test_what_an_address_asks_for_and_is_not_there_is_said(page, served):
-    """Another experiment is shown under a sentence that names the missing one; a missing trial is named, too."""
+    """Another experiment is shown under a sentence that names the missing one; a missing trial is
+    named, too.
+    """
     page.goto(f"{served.address}?experiment=gone&trial=b9")
     page.locator(".notice:visible", has_text='no experiment "gone"').wait_for()
     page.locator(".notice:visible", has_text="trial b9").wait_for()
@@ -194,8 +207,8 @@ def test_what_an_address_asks_for_and_is_not_there_is_said(page, served):
 
 @pytest.mark.more
 def test_the_legend_hides_and_lists_change_what_is_shown(page):
-    """A hidden curve; an axis that changes places with the other; two series that are compared when the third is hidden; a
-    simulated dataset beside the emulated one of its campaign."""
+    """A hidden curve; an axis that changes places with the other; two series that are compared when
+    the third is hidden; a simulated dataset beside the emulated one of its campaign."""
     hidden = f"{VIEW}.renderers.filter((one) => !one.visible).length"
     assert page.evaluate(hidden) == 0
     page.get_by_text("10GE", exact=True).and_(page.locator(".bk-label")).click()
@@ -231,8 +244,8 @@ def test_the_view_can_be_taken_away(page):
 
 @pytest.mark.more
 def test_an_expired_page_says_so_and_a_reload_mends_it(chromium, served):
-    """A page that connects only after its token has expired is not blank: it says what to do, and that helps. Ours holds for
-    months."""
+    """A page that connects only after its token has expired is not blank: it says what to do, and
+    that helps. Ours holds for months."""
     seen = {}
 
     def expire(route):
@@ -270,7 +283,9 @@ def test_without_its_key_the_page_is_not_there(served):
 
 
 def test_dark_on_a_phone_and_large_on_a_desk(chromium, served):
-    """The system's dark is followed, nothing is wider than the screen, the button turns it light; a large window has a larger plot."""
+    """The system's dark is followed, nothing is wider than the screen, the button turns it light; a
+    large window has a larger plot.
+    """
     page = opened(chromium, served.address, dark=True, phone=True)
     colors = f"""[getComputedStyle(document.body).backgroundColor,
       getComputedStyle(Bokeh.index.find_one({VIEW}).canvas_view.el).filter.startsWith("invert")]"""
@@ -290,8 +305,9 @@ def test_dark_on_a_phone_and_large_on_a_desk(chromium, served):
 
 @pytest.mark.more
 def test_broken_single_very_many_and_gone(chromium, folder):
-    """A broken file: what and the remedy. A single point: nothing to compare. Thousands of trials: they answer. A server
-    that has gone: a banner, before somebody believes a verdict that no longer changes."""
+    """A broken file: what and the remedy. A single point: nothing to compare. Thousands of trials:
+    they answer. A server that has gone: a banner, before somebody believes a verdict that no longer
+    changes."""
     with server.serve(folder) as served:
         page = opened(chromium, served.address)
         choose(page, "A file that cannot be read")
@@ -318,7 +334,9 @@ def test_broken_single_very_many_and_gone(chromium, folder):
 
 
 def test_the_static_page_works_from_a_file(chromium, tmp_path):
-    """Nothing is requested, nothing is wider than a phone: a tap tells all, a curve can be hidden, Back goes back."""
+    """Nothing is requested, nothing is wider than a phone: a tap tells all, a curve can be hidden,
+    Back goes back.
+    """
     folder, file = tmp_path / "two", tmp_path / "explorer.html"
     folder.mkdir()
     for name in ("hpl_scaling-fortinet_model", "hpl_paper_simulated-smith"):
@@ -397,7 +415,9 @@ NAME, OTHER = f'10G "fast" `x` $$y$$ {RUNS}', "a|b <lab> \\(z\\) @x"
 
 
 def test_names_and_outputs_are_shown_as_they_are_and_run_nothing(chromium, tmp_path):
-    """In the title, the sentence, the legend, a tip, the tables and a transcript, of the server's page and of the file."""
+    """In the title, the sentence, the legend, a tip, the tables and a transcript, of the server's
+    page and of the file.
+    """
     text = json.dumps(test_hostile.contents())
     for name, odd in (("GigE", NAME), ("10GE", OTHER)):
         text = text.replace(json.dumps(name), json.dumps(odd))

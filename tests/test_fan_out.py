@@ -1,4 +1,6 @@
-"""The fan-out: the planted knee and limit are found, answers follow the data, and what cannot be known is said."""
+"""The fan-out: the planted knee and limit are found, answers follow the data, and what cannot be
+known is said.
+"""
 
 from functools import cache
 
@@ -59,7 +61,9 @@ def test_what_the_sum_gains_beyond_the_knee_is_said():
 
 
 def test_a_model_that_misses_its_data_names_no_knee():
-    """A sum that loses a quarter at the end is no segmented line: its knee is in the data and not in the words."""
+    """A sum that loses a quarter at the end is no segmented line: its knee is in the data and not
+    in the words.
+    """
     dataset = fan_out_campaign(blocks=4, noise=0.001)
     lost = np.where(dataset.receivers == 7, 0.75, 1.0)
     made = run(dataset.assign(aggregate_goodput=dataset.aggregate_goodput * lost))
@@ -69,7 +73,9 @@ def test_a_model_that_misses_its_data_names_no_knee():
 
 
 def test_what_no_single_change_relieves_is_undecided_and_another_limit_is_no():
-    """A processor that is slower than the bridge, whose relief is not among the changes; ports that are."""
+    """A processor that is slower than the bridge, whose relief is not among the changes; ports that
+    are.
+    """
     made = run(fan_out_campaign(capacities={"cpu": 2e9}))
     assert answers(made) == {"undecided"}
     assert made.statements[0].estimate == pytest.approx(2 / 0.9415, rel=0.02)
@@ -128,7 +134,9 @@ def test_the_rule(ratios, limit, said):
 
 
 def test_failed_repeats_are_left_out_in_pairs():
-    """NaN in either of a pair removes the pair; one that is left decides nothing, and none has no ratio."""
+    """NaN in either of a pair removes the pair; one that is left decides nothing, and none has no
+    ratio.
+    """
     found = bottleneck([1e9, np.nan, 1e9, 1e9], {"port": [2e9, 9e9, np.nan, 2e9]})
     assert found.limit == "link" and found.responses["port"].ratio == pytest.approx(2)
     single = bottleneck([1e9], {"port": [2e9]})

@@ -140,7 +140,9 @@ def test_a_date_keeps_its_offset_and_half_of_the_day(name, text, moment):
 
 
 def test_blocks_are_seen_in_dates_to_the_minute():
-    """Runs of two points in one minute are of one block; two of one point are of nobody knows which."""
+    """Runs of two points in one minute are of one block; two of one point are of nobody knows
+    which.
+    """
     minutes = [f"2026-01-01T10:0{minute}" for minute in (0, 0, 1, 1)]
     assert blocks_by_date("abab", minutes) == [1, 1, 2, 2]
     assert blocks_by_date("abba", minutes) == [1, 1, 2, 2]

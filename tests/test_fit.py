@@ -1,4 +1,6 @@
-"""Fits: certified and textbook values, refusals, fits over blocks, models compared, and whether a curve may be drawn."""
+"""Fits: certified and textbook values, refusals, fits over blocks, models compared, and whether a
+curve may be drawn.
+"""
 
 import json
 import re
@@ -40,7 +42,9 @@ def test_nist_certified_values(name, start):
 
 @pytest.mark.parametrize("name", ["specsdm91", "raytracer"])
 def test_universal_scalability_as_the_r_package_usl_prints_it(name):
-    """Coefficients, standard errors and residual error, up to a few units of the last printed digit."""
+    """Coefficients, standard errors and residual error, up to a few units of the last printed
+    digit.
+    """
     lines = (nist.FOLDER / f"{name}.csv").read_text().splitlines()
     n, rate = np.loadtxt([line for line in lines if line[0].isdigit()], delimiter=",").T
     matches = [re.fullmatch(r"# ([a-z ]+) = ([\d. +-]+)", line) for line in lines]
@@ -80,7 +84,9 @@ def test_the_constant_is_the_mean_with_its_t_interval_and_aicc():
 
 
 def test_negative_coherency_puts_kappa_on_its_bound_and_says_so():
-    """Growth of the rate per node asks for kappa below 0; the fit is then Amdahl's law, and its interval ends there."""
+    """Growth of the rate per node asks for kappa below 0; the fit is then Amdahl's law, and its
+    interval ends there.
+    """
     x = np.repeat(NODES, 6)
     y = noisy(USL.function(x, 4.0, 0.1, -0.002), 0.001)
     found, amdahl = fit(USL, x, y), fit(find("amdahl"), x, y)
@@ -112,7 +118,9 @@ def test_what_the_data_cannot_carry_is_refused(model, x, y, message):
 
 @pytest.mark.parametrize(("n", "rate"), [([2, 4, 8], [10, 4, 2]), ([2, 4, 8, 16], [10, 4, 2, 1])])
 def test_parameters_that_run_away_together_are_refused(n, rate):
-    """These ask for an infinite gamma; how far the solver goes hangs on the last digits, the refusal does not."""
+    """These ask for an infinite gamma; how far the solver goes hangs on the last digits, the
+    refusal does not.
+    """
     for last_digits in np.random.default_rng(0).normal(0, 1e-12, (5, len(n))):
         with pytest.raises(FalloffError, match="do not tell the parameters .* apart"):
             fit(USL, n, rate * (1 + last_digits))
@@ -157,7 +165,9 @@ def test_degenerate_tables_give_a_result_or_a_refusal():
 
 
 def test_blocks_are_the_unit_of_repetition():
-    """The t interval of the whole blocks' means; a single block has none, and without a whole one nothing is fitted."""
+    """The t interval of the whole blocks' means; a single block has none, and without a whole one
+    nothing is fitted.
+    """
     table = noisy(np.full((7, 4), 5.0), 0.1)
     table[2, 3] = np.nan
     found, means = fit_blocks(CONSTANT, NODES, table), np.delete(table, 2, axis=0).mean(axis=1)
@@ -188,8 +198,8 @@ def test_the_model_that_made_the_data_is_first():
 
 
 def test_what_the_data_cannot_carry_is_last_with_its_reason():
-    """Three node counts: nothing is estimated of a breakpoint, and no AICc where it would mean nothing. The constant, which
-    alone has one, is not the best by it; the held-out error ranks."""
+    """Three node counts: nothing is estimated of a breakpoint, and no AICc where it would mean
+    nothing. The constant, which alone has one, is not the best by it; the held-out error ranks."""
     found = compare(CURVES, SIXTEEN[:3], table(POWER_LAW, 5, SIXTEEN[:3]))
     assert ranked_by(found) == HELD_OUT and found[0]["model"] == "power_law"
     last, law = found[-1], next(one for one in found if one["model"] == "universal_scalability")
@@ -203,7 +213,9 @@ def test_what_the_data_cannot_carry_is_last_with_its_reason():
 @pytest.mark.parametrize("distinct", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("truth", ["amdahl", "power_law", "universal_scalability", "hockney"])
 def test_a_rate_that_grows_is_no_constant(truth, distinct):
-    """At any number of x a growing curve is not called a constant; with one or two x nothing is ranked."""
+    """At any number of x a growing curve is not called a constant; with one or two x nothing is
+    ranked.
+    """
     x = np.array([1.0, 3.0, 4.0, 6.0, 9.0])[:distinct]
     values = table(find(truth), 4, x, truth={"hockney": (0.5, 1.0)}.get(truth))
     found = compare(CURVES, x, values)
@@ -214,8 +226,8 @@ def test_a_rate_that_grows_is_no_constant(truth, distinct):
 
 
 def test_a_model_without_residuals_is_the_best():
-    """Points that lie on a curve to the last digit have no AICc for it: it comes before all that miss them, and the law with
-    the fewest parameters is chosen."""
+    """Points that lie on a curve to the last digit have no AICc for it: it comes before all that
+    miss them, and the law with the fewest parameters is chosen."""
     amdahl = find("amdahl").function(SIXTEEN, 3.0, 0.1)
     found = compare(CURVES, SIXTEEN, np.tile(amdahl, (3, 1)))
     assert ranked_by(found) == PARAMETERS and found[0]["model"] == "amdahl"
@@ -226,8 +238,8 @@ def test_a_model_without_residuals_is_the_best():
 
 
 def test_a_law_is_chosen_only_where_others_could_be():
-    """Of one to three node counts no law is named, none with as many parameters as node counts is drawn; of five, the true
-    one."""
+    """Of one to three node counts no law is named, none with as many parameters as node counts is
+    drawn; of five, the true one."""
     for counts in (1, 2, 3, 5):
         x = SIXTEEN[:counts]
         share = xr.DataArray(
@@ -253,8 +265,9 @@ def test_what_is_no_rate_is_refused_in_a_line(values, tmp_path):
 
 
 def test_error_and_intervals_are_those_over_the_blocks():
-    """Of the constant: the smaller configurations' mean against the largest, geometric over the blocks; t intervals.
-    An incomplete block counts for the pooled fit only. HPL's model takes four quantities of each point."""
+    """Of the constant: the smaller configurations' mean against the largest, geometric over the
+    blocks; t intervals. An incomplete block counts for the pooled fit only. HPL's model takes four
+    quantities of each point."""
     values = table(CONSTANT, 7)
     values[6, 1] = np.nan
     (found,) = compare([CONSTANT], SIXTEEN, values)
@@ -273,8 +286,8 @@ def test_error_and_intervals_are_those_over_the_blocks():
 
 
 def test_an_interval_holds_its_estimate_or_is_refused():
-    """Noise lets a fit run away in some blocks, whose mean is then no estimate; without coherency an interval begins
-    at 0."""
+    """Noise lets a fit run away in some blocks, whose mean is then no estimate; without coherency
+    an interval begins at 0."""
     noise, kinds = np.random.default_rng(3), []
     for _ in range(8):
         rates = SIXTEEN / (1 + 0.03 * (SIXTEEN - 1)) * noise.normal(1, 0.3, (3, 5)).clip(0.05)
@@ -314,7 +327,9 @@ def test_a_true_line_is_drawn_and_one_through_a_bend_is_not():
 
 
 def test_close_is_near_enough_without_scatter():
-    """A simulation repeats itself: only the distance counts. Missing runs do not, and what was not fitted is not drawn."""
+    """A simulation repeats itself: only the distance counts. Missing runs do not, and what was not
+    fitted is not drawn.
+    """
     exact = (10 + X)[None]
     assert follows(exact, 1.01 * (10 + X), 2) and not follows(exact, 1.05 * (10 + X), 2)
     assert not follows(exact, np.full(7, np.nan), 2)

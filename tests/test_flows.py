@@ -1,4 +1,6 @@
-"""Flows over simulated networks: by hand, what holds of every network, and what is asked for and printed."""
+"""Flows over simulated networks: by hand, what holds of every network, and what is asked for and
+printed.
+"""
 
 import math
 from dataclasses import replace
@@ -26,8 +28,8 @@ needs_simgrid = pytest.mark.skipif(
 
 
 def run(network=None, lines="", **point):
-    """The readings by name of one simulation on a crossbar, or on a two-level network; of these lines of flows
-    instead of the point's if there are any."""
+    """The readings by name of one simulation on a crossbar, or on a two-level network; of these
+    lines of flows instead of the point's if there are any."""
     described = {**NODE, **({"tree": vars(network)} if network else {})}
     machine = {**testbeds.read("nemo").plain(), "network": {"under_test": described}}
     trial = Trial("t", "point", "flows", 1, 1, {**POINT, **point})
@@ -51,7 +53,9 @@ def after(seconds):
     [("permutation", 1), ("all_to_all", 1), ("nearest_neighbour", 2), ("many_to_one", 11)],
 )
 def test_without_a_tree_only_the_nodes_links_count(pattern, factor):
-    """By hand, on one switch: each flow's latency, then as many flows as share a node's link, one after the other."""
+    """By hand, on one switch: each flow's latency, then as many flows as share a node's link, one
+    after the other.
+    """
     found = run(pattern=pattern)
     assert (
         found["flow_makespan"] == [after(factor)] * 3 and found["flow_mean"] == [after(factor)] * 3
@@ -60,8 +64,8 @@ def test_without_a_tree_only_the_nodes_links_count(pattern, factor):
 
 @needs_simgrid
 def test_an_uplink_is_shared_fairly_and_the_rest_is_used():
-    """By hand, three nodes on an uplink: three flows over it have a third each; one that meets them at node 4 has the
-    two thirds that are left there, and ends first."""
+    """By hand, three nodes on an uplink: three flows over it have a third each; one that meets them
+    at node 4 has the two thirds that are left there, and ends first."""
     network = replace(FREE, nodes=6, nodes_per_edge=3, uplinks=1)
     found = run(network, "1-4 2-5 3-6 5-4\n", nodes=6, runs=1)
     assert found["flow_makespan"] == [after(3)] and found["flow_mean"] == [after((3 * 3 + 1.5) / 4)]
@@ -72,7 +76,9 @@ def test_an_uplink_is_shared_fairly_and_the_rest_is_used():
 @pytest.mark.parametrize("placement", ["in_order", "shuffled"])
 @pytest.mark.parametrize(("uplink", "card"), [(0.3 * RATE, math.inf), (2 * RATE, 3 * RATE)])
 def test_no_network_is_faster_than_one_without_oversubscription(uplink, card, placement):
-    """A tree has all limits of the crossbar and some more; one whose uplinks carry everything has no more."""
+    """A tree has all limits of the crossbar and some more; one whose uplinks carry everything has
+    no more.
+    """
     network = replace(
         FREE, nodes_per_edge=5, uplinks=1, uplink_bandwidth=uplink, card_bandwidth=card
     )
@@ -90,7 +96,9 @@ def test_no_network_is_faster_than_one_without_oversubscription(uplink, card, pl
 @pytest.mark.parametrize("pattern", flows.PATTERNS)
 @pytest.mark.parametrize("nodes", [2, 3, 60])
 def test_patterns_are_what_they_are_called(nodes, pattern, placement):
-    """Nobody sends to itself; each node sends and receives as often as its pattern says; a run repeats itself."""
+    """Nobody sends to itself; each node sends and receives as often as its pattern says; a run
+    repeats itself.
+    """
     point = {**POINT, "nodes": nodes, "pattern": pattern, "placement": placement}
     drawn = flows.pairs(point)
     assert len(drawn) == 3 and drawn == flows.pairs({**point, "interconnect": "another"})

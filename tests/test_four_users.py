@@ -1,4 +1,6 @@
-"""Four users, each from what they have to what they want: an engineer with files, an owner of a cluster, a student, a reviewer."""
+"""Four users, each from what they have to what they want: an engineer with files, an owner of a
+cluster, a student, a reviewer.
+"""
 
 import json
 import os
@@ -35,7 +37,9 @@ def stated(report: Path) -> list[dict]:
 
 @pytest.mark.long  # tests/test_own_report.py runs the same commands in one process
 def test_files_become_a_published_verdict(tmp_path):
-    """Three commands and less than a minute from 45 outputs of HPL to a PDF that says of each network what was planted."""
+    """Three commands and less than a minute from 45 outputs of HPL to a PDF that says of each
+    network what was planted.
+    """
     truth = own_results.write_hpl(tmp_path / "results")
     assert len(list((tmp_path / "results").rglob("HPL.out"))) == 45
     environment = {**os.environ, "FALLOFF_HOME": str(tmp_path / "home")}
@@ -59,7 +63,9 @@ def test_files_become_a_published_verdict(tmp_path):
 @pytest.mark.long
 @pytest.mark.alone
 def test_a_cluster_is_measured_over_ssh_and_reported_in_its_own_words(tmp_path, monkeypatch):
-    """On four nodes with real sshd: the campaign runs, and no page of its report has a word of emulation or simulation."""
+    """On four nodes with real sshd: the campaign runs, and no page of its report has a word of
+    emulation or simulation.
+    """
     if lacking := daemons.lacking(["/usr/sbin/sshd"]):
         pytest.skip("; ".join(lacking))
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
@@ -85,7 +91,9 @@ SENTENCE = "A student wrote this sentence."
 
 
 def test_a_student_changes_a_notebook_and_the_report_follows(tmp_path, monkeypatch):
-    """CONTRIBUTING's example: the sentence and the statement are in the report, without anything else to touch."""
+    """CONTRIBUTING's example: the sentence and the statement are in the report, without anything
+    else to touch.
+    """
     own = tmp_path / "own"
     own.mkdir()
     measured.write(own)
@@ -108,8 +116,8 @@ def test_a_student_changes_a_notebook_and_the_report_follows(tmp_path, monkeypat
 
 @pytest.mark.more
 def test_a_reviewer_verifies_an_archive_and_refuses_a_changed_one(tmp_path):
-    """What is unpacked verifies itself with its own code. With one bit changed in any file of the evidence it is refused, and the
-    file is named."""
+    """What is unpacked verifies itself with its own code. With one bit changed in any file of the
+    evidence it is refused, and the file is named."""
     reference = "hpl_agreement-fortinet_model_simulated"
     archives.furnish(tmp_path / "author", [reference])
     archives.falloff(tmp_path / "author", "evidence", "archive", str(tmp_path / "falloff.zip"))

@@ -1,4 +1,6 @@
-"""The largest frame of a path: ping's words, the bisection, the table, and a switch that drops silently."""
+"""The largest frame of a path: ping's words, the bisection, the table, and a switch that drops
+silently.
+"""
 
 import random
 

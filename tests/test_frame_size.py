@@ -7,7 +7,9 @@ from test_notebook_runs import lost
 
 
 def in_frames(limits=None, sizes=None):
-    """The notebook on the search for the largest frames, and on datagrams of all sizes if they are given."""
+    """The notebook on the search for the largest frames, and on datagrams of all sizes if they are
+    given.
+    """
     given = {"frame_size_limit": planted.frame_size_limit() if limits is None else limits}
     return executed("11", **given | ({} if sizes is None else {"frame_size_rate": sizes}))
 
@@ -53,7 +55,9 @@ def test_another_limit_than_described_is_not_exact(varying):
     [(0.0, 0.4, "the same"), (0.2, 0.0, "no"), (0.2, 0.4, "no")],
 )
 def test_a_switch_that_loses_small_packets_is_blocking(lost, overrun, answer):
-    """A fifth of the smallest frames is lost on the path or none is; what the socket loses is not the switch's."""
+    """A fifth of the smallest frames is lost on the path or none is; what the socket loses is not
+    the switch's.
+    """
     run = in_frames(sizes=planted.frame_size_rate(lost={60: lost}, overrun=overrun))
     subject = "As many datagrams arrive over 8996 switch as over crossover"
     each = {one.subject: one for one in run.statements}

@@ -1,10 +1,13 @@
-"""`make fuzz`: real outputs, damaged in every way; a parser reads them rightly or refuses them in words.
+"""`make fuzz`: real outputs, damaged in every way; a parser reads them rightly or refuses them in
+words.
 
-Nothing but FalloffError may be raised. Where lines of one run are lost, doubled or moved, so that all digits are as they
-were, each result has to be one of the whole outputs': the same numbers together, though some may be missing. Not asked for
-is what no reader could tell: whether the rest of two runs is one, or one of several streams all there was.
+Nothing but FalloffError may be raised. Where lines of one run are lost, doubled or moved, so that
+all digits are as they were, each result has to be one of the whole outputs': the same numbers
+together, though some may be missing. Not asked for is what no reader could tell: whether the rest
+of two runs is one, or one of several streams all there was.
 
-FALLOFF_FUZZ is the number of cases for each parser; without it there are as many as a test suite can afford.
+FALLOFF_FUZZ is the number of cases for each parser; without it there are as many as a test suite
+can afford.
 """
 
 import json

@@ -1,9 +1,11 @@
-"""`make fuzz`: what the project unpacks, damaged and made up in every way: read as it was written, or refused in words.
+"""`make fuzz`: what the project unpacks, damaged and made up in every way: read as it was written,
+or refused in words.
 
-Nothing but FalloffError may be raised, nothing is written outside the folder that is unpacked to, nothing unpacks to more than
-its bound, and nothing that was changed is called as it was recorded.
+Nothing but FalloffError may be raised, nothing is written outside the folder that is unpacked to,
+nothing unpacks to more than its bound, and nothing that was changed is called as it was recorded.
 
-FALLOFF_FUZZ is the number of archives of each kind; without it there are as many as a test suite can afford.
+FALLOFF_FUZZ is the number of archives of each kind; without it there are as many as a test suite
+can afford.
 """
 
 import bz2
@@ -174,7 +176,9 @@ def cases(kind):
 
 @pytest.fixture
 def counts(request):
-    """How many archives were read as they were written, were read otherwise and are told of, or were refused."""
+    """How many archives were read as they were written, were read otherwise and are told of, or
+    were refused.
+    """
     found = dict.fromkeys(("as written", "otherwise", "refused"), 0)
     yield found
     print(f"\n{request.node.name}: {found}")
@@ -197,7 +201,9 @@ def told(number, read, counts, whole):
 
 @pytest.mark.more
 def test_transcripts_are_read_as_they_were_written(tmp_path, whole, counts):
-    """Of a damaged archive all files, each with its name, or a line; the campaign's record tells of all that is not the same."""
+    """Of a damaged archive all files, each with its name, or a line; the campaign's record tells of
+    all that is not the same.
+    """
     source = (REFERENCE / archive.NAME).read_bytes()
     folder = shutil.copytree(REFERENCE, tmp_path / "campaign")
     file = folder / archive.NAME
@@ -360,8 +366,8 @@ def contents(folder):
 
 
 def test_zip_files_are_unpacked_as_they_were_written(tmp_path, packed, counts, monkeypatch):
-    """Campaigns as they were recorded, or a line; whatever an entry claims to be or to be called, all lies where it is unpacked
-    to, and nothing stays."""
+    """Campaigns as they were recorded, or a line; whatever an entry claims to be or to be called,
+    all lies where it is unpacked to, and nothing stays."""
     temporary, file = tmp_path / "temporary", tmp_path / "archive.zip"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))

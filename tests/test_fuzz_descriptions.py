@@ -1,6 +1,8 @@
-"""`make fuzz`: the files of campaigns and testbeds, damaged in every way: each is accepted, or refused in words.
+"""`make fuzz`: the files of campaigns and testbeds, damaged in every way: each is accepted, or
+refused in words.
 
-FALLOFF_FUZZ is the number of damaged files; without it there are as many as a test suite can afford.
+FALLOFF_FUZZ is the number of damaged files; without it there are as many as a test suite can
+afford.
 """
 
 import os
@@ -62,7 +64,9 @@ def damaged(chance, text):
 
 @pytest.mark.parametrize("kind", ["CAMPAIGNS", "TESTBEDS"])
 def test_a_damaged_description_is_refused_in_words(kind, tmp_path, monkeypatch):
-    """Neither reading it nor planning with it, nor the commands that follow from that, end with a traceback."""
+    """Neither reading it nor planning with it, nor the commands that follow from that, end with a
+    traceback.
+    """
     source = getattr(paths, kind)
     folder = shutil.copytree(source, tmp_path / kind)
     monkeypatch.setattr(paths, kind, folder)

@@ -1,6 +1,8 @@
-"""`make fuzz`: campaigns' folders, damaged in every way: each is told of in words, and none that was changed is called ok.
+"""`make fuzz`: campaigns' folders, damaged in every way: each is told of in words, and none that
+was changed is called ok.
 
-FALLOFF_FUZZ is the number of damaged folders; without it there are as many as a test suite can afford.
+FALLOFF_FUZZ is the number of damaged folders; without it there are as many as a test suite can
+afford.
 """
 
 import hashlib
@@ -153,7 +155,9 @@ def read_in_every_way(folder):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("which", ["packed", "loose"])
 def test_a_damaged_folder_is_told_of_and_never_ok(folders, tmp_path, which):
-    """No reader ends with a traceback, and verify calls no folder ok whose files are not as they were."""
+    """No reader ends with a traceback, and verify calls no folder ok whose files are not as they
+    were.
+    """
     source = folders[which == "loose"]
     before, chance = contents(source), random.Random(os.environ.get("FALLOFF_FUZZ", "0"))
     for number in range(CASES // 2):
@@ -172,7 +176,9 @@ def test_a_damaged_folder_is_told_of_and_never_ok(folders, tmp_path, which):
 
 
 def test_a_damaged_journal_is_set_aside_and_gone_on_from(folders, tmp_path):
-    """Its whole lines stay, the rest is kept beside it, and what cannot be read of the provenance, too."""
+    """Its whole lines stay, the rest is kept beside it, and what cannot be read of the provenance,
+    too.
+    """
     folder = tmp_path / "campaign"
     shutil.copytree(folders[1], folder)
     journal, lines = folder / "journal.jsonl", (folder / "journal.jsonl").read_bytes().split(b"\n")

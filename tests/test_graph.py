@@ -89,7 +89,9 @@ def test_what_is_no_path_is_refused_by_name(path, complaint):
 
 @pytest.mark.parametrize(("nodes", "rails"), [(36, 1), (8, 3)])
 def test_a_star_is_a_switch_for_every_rail(nodes, rails):
-    """Each node has a link to each, at the interconnect's rate, and reaches every other by whichever rail it begins."""
+    """Each node has a link to each, at the interconnect's rate, and reaches every other by
+    whichever rail it begins.
+    """
     made = graph(star(GIGE, nodes, rails))
     assert len(made.switches) == rails == made.rails and len(made.links) == nodes * rails
     assert {link.rates for link in made.links} == {(1e9, 1e9)} and made.is_star == (rails == 1)
@@ -108,7 +110,9 @@ def test_a_hub_is_no_place_and_all_on_it_are_neighbours():
 
 
 def test_graphs_that_differ_in_rates_alone_have_one_shape():
-    """So that a network need not be built again for another interconnect; a hub's rate is its program's."""
+    """So that a network need not be built again for another interconnect; a hub's rate is its
+    program's.
+    """
     slow = graph(star({**GIGE, "rate_bit_s": 1e8}, 4))
     fast = graph(star({**GIGE, "mtu": 9000}, 4))
     assert slow != fast and slow.shape == fast.shape != graph(star(GIGE, 5)).shape
@@ -117,7 +121,9 @@ def test_graphs_that_differ_in_rates_alone_have_one_shape():
 
 
 def test_ways_of_using_links():
-    """Each needs two links but the first; a node keeps its number in every subnet, and MPI stripes where asked."""
+    """Each needs two links but the first; a node keeps its number in every subnet, and MPI stripes
+    where asked.
+    """
     assert graphs.way({}, 1) == graphs.way({"aggregation": "one_link"}, 1) == ONE_LINK
     assert graphs.way({"aggregation": "mptcp"}, 2).routes == EACH_LINK
     for aggregation, refusal in (("mptcp", "needs two links a node"), ("trunk", "is unknown")):
@@ -130,9 +136,11 @@ def test_ways_of_using_links():
 
 @pytest.mark.parametrize(("rate", "mtu"), [(1e9, 1500), (12_345_678.9, 576), (1e11, 9000)])
 def test_frames_are_never_faster_than_on_the_wire(rate, mtu):
-    """TCP's payload is (MTU - 52) / (MTU + 38) of the rate, rounded down to bytes: 941.5 Mbit/s of Gigabit Ethernet.
+    """TCP's payload is (MTU - 52) / (MTU + 38) of the rate, rounded down to bytes: 941.5 Mbit/s of
+    Gigabit Ethernet.
 
-    tc counts MTU + 14 bytes of a frame; without super-packets it adds what Ethernet adds to every frame itself.
+    tc counts MTU + 14 bytes of a frame; without super-packets it adds what Ethernet adds to every
+    frame itself.
     """
     wire = rate * (mtu - 52) / (mtu + 38)
     payload = Shaper(rate, mtu, True).tbf_rate_bit_s * (mtu - 52) / (mtu + 14)
@@ -142,7 +150,9 @@ def test_frames_are_never_faster_than_on_the_wire(rate, mtu):
 
 
 def test_a_described_burst_is_read_back_within_what_tc_shows():
-    """One frame and what the wire carries in 250 us; tc shows 4650 of 4663 bytes, and a frame less is another."""
+    """One frame and what the wire carries in 250 us; tc shows 4650 of 4663 bytes, and a frame less
+    is another.
+    """
     asked = Shaper(100e6, 1500, burst_s=250e-6)
     assert asked.burst_bytes == 4663 < Shaper(100e6, 1500).burst_bytes
     assert "burst 4663 " in asked.qdisc
@@ -155,7 +165,9 @@ def test_a_described_burst_is_read_back_within_what_tc_shows():
 
 
 def test_who_has_which_is_said_where_ends_disagree():
-    """One end that differs turns a setting into a sentence that equals no request; so does a route that strays."""
+    """One end that differs turns a setting into a sentence that equals no request; so does a route
+    that strays.
+    """
     found = {"n1": {"mtu": 1500, "gro": True}, "port": {"mtu": 1500}, "n2": {"mtu": 9000}}
     assert agreed(found, "mtu") == "1500 on n1, port and 9000 on n2"
     assert agreed(found, "gro") is True

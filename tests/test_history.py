@@ -1,4 +1,6 @@
-"""The history of a cluster: planted changes are found with their dates and places, and unchanged years stay quiet."""
+"""The history of a cluster: planted changes are found with their dates and places, and unchanged
+years stay quiet.
+"""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -48,7 +50,9 @@ def test_a_year_with_two_changes_and_a_bad_night():
 
 @pytest.mark.long
 def test_ten_unchanged_years_stay_quiet():
-    """At most ten alarms are allowed in ten years; nothing else is said of a night either, or rarely."""
+    """At most ten alarms are allowed in ten years; nothing else is said of a night either, or
+    rarely.
+    """
     years = [history_changes.judge(year(seed, whats=("sends",))) for seed in range(10)]
     assert sum(len(one.changes) for one in years) <= 10
     assert sum(len(one.bad_nights) for one in years) <= 10
@@ -116,7 +120,9 @@ def test_a_step_is_not_taken_for_correlation(before, after, loss):
 
 
 def test_a_drift_is_not_taken_for_correlation():
-    """A course that loses 0.05 % each night from the middle on has no more correlation than one that does not."""
+    """A course that loses 0.05 % each night from the middle on has no more correlation than one
+    that does not.
+    """
     values = np.random.default_rng(1).normal(0, 0.005, (20, 200))
     values[:, 100:] -= 0.0005 * np.arange(100)
     assert course_changes.correlation(values) < 0.15
@@ -140,7 +146,9 @@ def test_a_drift_is_not_taken_for_correlation():
     ],
 )
 def test_who_returns_slow_is_named_and_nobody_else(nodes, slow, away, loss):
-    """One node, two, a switch's or half of all, with few nodes, too; a new node, and one that returns as it was, are no change."""
+    """One node, two, a switch's or half of all, with few nodes, too; a new node, and one that
+    returns as it was, are no change.
+    """
     values = np.random.default_rng(7).normal(0, 0.005, (60, nodes))
     values[away[1] :, slow] += np.log1p(-loss)
     values[slice(*away), slow] = np.nan
@@ -166,7 +174,9 @@ def test_the_rule_is_the_same_at_any_scale(scatter):
 
 
 def test_the_evidence_is_a_martingale():
-    """Without a change the expected sum of all Bayes factors is at most the number of sessions: the bound of false alarms."""
+    """Without a change the expected sum of all Bayes factors is at most the number of sessions: the
+    bound of false alarms.
+    """
     values = np.random.default_rng(2).normal(0, 1, (8000, 24))
     sums = np.exp(course_changes.log_evidence(values, np.ones(24))[:, -1])
     beginnings = 24 - course_changes.LEAST_BEFORE - course_changes.LEAST_AFTER + 1
@@ -287,7 +297,9 @@ def test_nights_of_a_csv(tmp_path):
 
 
 def test_the_stored_rates_keep_the_goal_and_are_the_codes():
-    """At most one alarm a year in every cell, two where nights are alike; one cell is computed again."""
+    """At most one alarm a year in every cell, two where nights are alike; one cell is computed
+    again.
+    """
     rates = table("history_alarms")
     settings = load()
     sizes = settings["history"]
@@ -306,7 +318,9 @@ def test_the_stored_rates_keep_the_goal_and_are_the_codes():
 
 @pytest.mark.more
 def test_the_intervals_are_right():
-    """Those of size and date contain what was planted in 93 of 100 cases at least; one cell is computed again."""
+    """Those of size and date contain what was planted in 93 of 100 cases at least; one cell is
+    computed again.
+    """
     rates = table("history_intervals")
     assert (rates[["size", "date"]] >= 0.93).all(axis=None) and (rates.named > 0.9).all()
     settings = load()

@@ -1,7 +1,9 @@
-"""Whatever the strings of a campaign say, nothing obeys them: not the report, the explorer, the terminal or a notebook.
+"""Whatever the strings of a campaign say, nothing obeys them: not the report, the explorer, the
+terminal or a notebook.
 
-Each string of each file, and each name of a value, becomes a hostile text. It is refused in words, or shown; what is shown is
-looked through for what a browser, Typst, Markdown or a terminal would act upon.
+Each string of each file, and each name of a value, becomes a hostile text. It is refused in words,
+or shown; what is shown is looked through for what a browser, Typst, Markdown or a terminal would
+act upon.
 """
 
 import copy
@@ -84,7 +86,9 @@ def write(held, folder):
 
 
 def ways(value, way=()):
-    """The way to each string in a value, and, where it is a name, to what is called so, with True behind it."""
+    """The way to each string in a value, and, where it is a name, to what is called so, with True
+    behind it.
+    """
     if isinstance(value, str):
         yield way, False
     elif isinstance(value, dict):
@@ -249,7 +253,9 @@ def places(held, raw):
 
 
 def together(held, places):
-    """The files with hostile strings at all of these places; names last, as the way to others leads through them."""
+    """The files with hostile strings at all of these places; names last, as the way to others leads
+    through them.
+    """
     held = copy.deepcopy(held)
     for way, is_name in sorted(places, key=lambda place: (place[1], -len(place[0]))):
         planted(held, way, is_name)
@@ -311,8 +317,9 @@ def as_many(places, work, chosen=()):
 
 
 def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
-    """A finding, its figure and its tables, with every string hostile that leaves a finding: as HTML, as the PDF's source, as
-    data, in a notebook, in the terminal and in the artifact description."""
+    """A finding, its figure and its tables, with every string hostile that leaves a finding: as
+    HTML, as the PDF's source, as data, in a notebook, in the terminal and in the artifact
+    description."""
     folder = raw / "hostile"
 
     def work(places):

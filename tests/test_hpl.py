@@ -1,4 +1,6 @@
-"""HPL's deck and output: every field stands in its line; a row is read whole or not at all, whatever stands around it."""
+"""HPL's deck and output: every field stands in its line; a row is read whole or not at all,
+whatever stands around it.
+"""
 
 import re
 from time import process_time
@@ -42,7 +44,9 @@ def test_refuses_what_hpl_would_silently_replace(field, value):
 
 
 def test_commands_run_one_process_a_node_on_the_deck_of_the_point():
-    """The point's deck reaches xhpl as HPL.dat, with one rank for each node and the point's time limit."""
+    """The point's deck reaches xhpl as HPL.dat, with one rank for each node and the point's time
+    limit.
+    """
     point = {**DECK, "P": 1, "Q": 4, "nodes": 4, "interconnect": "gige", "timeout_s": 90.0}
     (command,) = hpl.commands(point)
     assert (command.argv, command.ranks, command.timeout_s) == (("xhpl",), 4, 90.0)
@@ -84,7 +88,9 @@ def test_refuses_a_table_that_lost_a_row():
 
 
 def test_the_phases_are_hpls_own_timers():
-    """Each timer of the output is a reading; an xhpl that prints none has none, and its result counts all the same."""
+    """Each timer of the output is a reading; an xhpl that prints none has none, and its result
+    counts all the same.
+    """
     phases = [f"hpl_{phase}_time" for phase in ("rfact", "update", "laswp", "ptrsv")]
     found = {one.name: one.value for one in recorded.judged("hpl", ONE_ROW, POINT).readings}
     assert [found[phase] for phase in phases] == [0.02, 0.45, 0.02, 0.01]
@@ -118,7 +124,9 @@ def test_what_stands_around_the_rows_changes_nothing(case, dressing):
 
 
 def test_each_result_belongs_to_its_run():
-    """Of three runs in one file the second was stopped: rows know their run, and the stop is the second's."""
+    """Of three runs in one file the second was stopped: rows know their run, and the stop is the
+    second's.
+    """
     stopped = recorded.text("hpl/2.0-interrupted")
     found = recorded.listed("hpl", f"{ONE_ROW}some shell: command FAILED\n{stopped}{ONE_ROW}")
     assert [(each["run"], "N" in each, "refused" in each) for each in found] == [
@@ -128,7 +136,9 @@ def test_each_result_belongs_to_its_run():
 
 
 def test_hpls_own_count_stands_above_its_dates():
-    """The clock was set during the test: read, with a note. Without the count rows may be missing: refused."""
+    """The clock was set during the test: read, with a note. Without the count rows may be missing:
+    refused.
+    """
     text = re.sub(
         r"(HPL_pdgesv\(\) end time .* )(\d\d):", r"\g<1>05:", recorded.text("hpl/amd-2.3-blis")
     )
@@ -143,7 +153,9 @@ def test_hpls_own_count_stands_above_its_dates():
 
 
 def test_a_row_does_not_keep_its_neighbours_residual():
-    """Whatever block of lines is lost, a rate stands beside the residual that it had, or is refused."""
+    """Whatever block of lines is lost, a rate stands beside the residual that it had, or is
+    refused.
+    """
     lines = SEVERAL.splitlines(keepends=True)
     rows = [number for number, line in enumerate(lines) if line.startswith("WR")]
     own = {str(result.readings) for result in hpl.results(SEVERAL) if result.readings}
@@ -171,7 +183,9 @@ def test_rows_alone_are_named_for_what_they_are():
     ["WR0XR8C48", "WRC07R8C48c 211", "WR06R8C24c 211", "WC0", "WC10R2R32_TTN8", "HPL_AI   WR03L2L2", "WR03L2L2 L"],
 )  # fmt: skip
 def test_every_vendors_variant_is_a_row(variant):
-    """Digits, small letters, a word before or behind: the same numbers, and `grep` leaves rows that are recognised."""
+    """Digits, small letters, a word before or behind: the same numbers, and `grep` leaves rows that
+    are recognised.
+    """
     text = ONE_ROW.replace("WR11C2C4 ", f"{variant} ")
     (result,), (own,) = hpl.results(text), hpl.results(ONE_ROW)
     assert result.readings == own.readings
@@ -181,7 +195,9 @@ def test_every_vendors_variant_is_a_row(variant):
 
 
 def test_mixed_precision_is_told_by_its_functions():
-    """AMD's HPL-MxP prints HPL's title and rows; its rate is no share of Rpeak, and its variant says so."""
+    """AMD's HPL-MxP prints HPL's title and rows; its rate is no share of Rpeak, and its variant
+    says so.
+    """
     text = recorded.text("hpl/amd-zen-2023").replace("WR0XR8C48", "WC0      ")
     ((own,), (mixed,)) = map(hpl.results, (text, text.replace("HPL_pdgesv", "HPLMXP_pdgesv")))
     assert (own.settings["variant"], mixed.settings["variant"]) == ("WC0", "HPL_MxP WC0")
@@ -198,7 +214,9 @@ NVIDIA = (
     ("rate", "note"), [("2.238e+03", ""), ("2.240e+03", "+0.11 % off"), ("2.260e+03", None)]
 )
 def test_nvidias_rate_may_be_a_little_off(rate, note):
-    """Within the rounding of what is printed without a word, up to 0.2 % with a note, refused beyond; HPL's own is strict."""
+    """Within the rounding of what is printed without a word, up to 0.2 % with a note, refused
+    beyond; HPL's own is strict.
+    """
     text = NVIDIA.replace("3.719e+01", rate)
     assert [run.version for run in hpl.runs(2 * text)] == ["NVIDIA 21.4"] * 2
     if note is None:

@@ -16,7 +16,9 @@ from synthetic_studies import blas_campaign
     ],
 )
 def test_the_claim_is_judged_by_its_bound(factor, doubled, halved):
-    """The factor is the planted one whatever a block's own speed, and beyond two, or below, only with confidence."""
+    """The factor is the planted one whatever a block's own speed, and beyond two, or below, only
+    with confidence.
+    """
     data = blas_campaign(blocks=6, factor=factor, noise=0.01, block_effect=0.2)
     made = executed("43", hpl_blas=data)
     np.testing.assert_allclose(made.names["factors"].ratio, factor, rtol=0.03)

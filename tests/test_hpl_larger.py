@@ -1,4 +1,6 @@
-"""Beyond the paper's cluster: planted efficiencies and gains come back, the margin divides, gaps are said."""
+"""Beyond the paper's cluster: planted efficiencies and gains come back, the margin divides, gaps
+are said.
+"""
 
 from itertools import product
 
@@ -26,7 +28,9 @@ def planted(kept=None, networks=tuple(REACHED), **chance):
 
 
 def test_planted_efficiencies_and_gains_come_back():
-    """On 36 nodes each network has what was planted; on the most GigE has lost a tenth of it; each case is a mark."""
+    """On 36 nodes each network has what was planted; on the most GigE has lost a tenth of it; each
+    case is a mark.
+    """
     made = executed("47", hpl_larger=planted())
     reached, ratios = made.names["reached"], made.names["ratios"]
     at = reached.sel(nodes=36)
@@ -53,7 +57,9 @@ def test_an_efficiency_applies_inside_the_margin(kept, applies):
 
 
 def test_a_missing_case_is_said_and_the_next_one_taken():
-    """Without 256 nodes the answer is 144's; without a case to compare, or a network, there is none."""
+    """Without 256 nodes the answer is 144's; without a case to compare, or a network, there is
+    none.
+    """
     made = executed("47", hpl_larger=planted(failed={(1, "10gige", 256), (1, "gige_bonded", 36)}))
     assert stated(made, "10GE loses efficiency from 36 to 144") and stated(
         made, "GigE loses efficiency from 36 to 256"

@@ -71,7 +71,9 @@ def test_without_a_law_nothing_is_made_up():
 
 
 def test_a_campaigns_folder_is_fitted_from_the_command_line():
-    """As JSON, with every law of every network; a campaign is fitted as a whole, and one without HPL is refused."""
+    """As JSON, with every law of every network; a campaign is fitted as a whole, and one without
+    HPL is refused.
+    """
     reference = "hpl_scaling-fortinet_model"
     said = json.loads(command_line.run("fit", reference, "--json").stdout)
     assert {row["law"] for row in said["laws"]} >= {"constant", "amdahl", "hpl_messages"}

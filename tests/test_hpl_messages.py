@@ -12,7 +12,8 @@ SHORT, LONG = 3000, 3 * 2**19  # B: in the classes from 2 KiB and from 1 MiB
 
 
 def one_block(evidence="emulated", without=(), few=1000):
-    """The synthetic scaling campaign of one block, in which n nodes sent `few` n^2 short and 10 n long messages.
+    """The synthetic scaling campaign of one block, in which n nodes sent `few` n^2 short and 10 n
+    long messages.
 
     Runs on as many nodes as are in `without` have no payload.
     """
@@ -50,7 +51,9 @@ def test_planted_numbers_come_back(of_both_kinds):
 
 
 def test_kinds_of_evidence_stay_apart(of_both_kinds):
-    """Each has its own profile, sentences and column of panels, whose steps add up to 100 %; nothing is pooled."""
+    """Each has its own profile, sentences and column of panels, whose steps add up to 100 %;
+    nothing is pooled.
+    """
     kinds = ["simulated", "emulated"]
     assert [one.evidence for one in of_both_kinds.statements[::2]] == kinds
     assert all(f"On 8 {kind} nodes" in words(of_both_kinds) for kind in kinds)

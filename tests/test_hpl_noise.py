@@ -44,7 +44,9 @@ def test_intervals_hold_the_planted_amplification():
 
 
 def test_the_growth_of_the_loss_is_judged():
-    """Sixteen nodes lose four and a half times what one loses, or as much; Holm corrects all but the planned one."""
+    """Sixteen nodes lose four and a half times what one loses, or as much; Holm corrects all but
+    the planned one.
+    """
     made = executed("42", hpl_noise=noise_campaign(blocks=6, noise=0.005, seed=2))
     subject = "A daemon of 5 % at 100 Hz costs more on 16 nodes than on 2"
     growth = {as_written(statement.subject): statement for statement in made.statements}[subject]
@@ -62,7 +64,9 @@ def test_the_growth_of_the_loss_is_judged():
 
 
 def test_a_failed_run_is_left_out():
-    """A run with a daemon costs it one block, one without costs every daemon one; what was taken in it does not count."""
+    """A run with a daemon costs it one block, one without costs every daemon one; what was taken in
+    it does not count.
+    """
     name = "5 % at 10 Hz"
     dataset = noise_campaign(blocks=4, failed={(1, "10gige", 16, name), (2, "10gige", 4, "none")})
     bad = (dataset.block == 1) & (dataset.nodes == 16) & (dataset.daemon == name)

@@ -1,4 +1,6 @@
-"""The paper's own cases, emulated and simulated: planted falls come back and end where they were planted to end."""
+"""The paper's own cases, emulated and simulated: planted falls come back and end where they were
+planted to end.
+"""
 
 import json
 from functools import cache
@@ -44,7 +46,9 @@ def paper(end=8):
 
 
 def shown(scaled, simulated, varied=None):
-    """The notebook on these campaigns; without `varied` there is no campaign with other numbers of the model."""
+    """The notebook on these campaigns; without `varied` there is no campaign with other numbers of
+    the model.
+    """
     given = {
         "hpl_paper_emulated": scaled,
         "hpl_paper_simulated": simulated,
@@ -69,7 +73,9 @@ def test_the_fall_ends_where_it_was_planted(end, found):
 
 
 def test_the_fall_and_the_shares_are_the_planted_ones():
-    """The interval holds the planted fall; the simulated one is exact; emulation and simulation have the same shares."""
+    """The interval holds the planted fall; the simulated one is exact; emulation and simulation
+    have the same shares.
+    """
     one, exact = (stated(ends_at_eight(), subject) for subject in (EMULATED, SIMULATED))
     assert one.interval[0] < FALL < one.interval[1] and one.estimate == pytest.approx(
         FALL, abs=0.01
@@ -87,7 +93,9 @@ def test_the_fall_and_the_shares_are_the_planted_ones():
 
 
 def test_the_end_is_found_from_the_most_nodes_downwards():
-    """A case in the middle that is off by more than the margin ends the search there, whatever lies before it."""
+    """A case in the middle that is off by more than the margin ends the search there, whatever lies
+    before it.
+    """
     values = np.log([[1.0, 1.0, 1.0, 0.9, 1.0, 1.0]])
     ratio = xr.DataArray(values, {"nodes": [2, 4, 6, 8, 10, 12]}, ("block", "nodes"))
     assert end_of_fall(ratio, 0.05, "simulated") == 10
@@ -131,7 +139,9 @@ def test_todays_cases_are_drawn_beside_the_stored_ones(monkeypatch):
 
 
 def test_planted_efficiencies_come_back():
-    """Efficiency is the rate over the described peak; what is planted to stop at 8 nodes is level from there on."""
+    """Efficiency is the rate over the described peak; what is planted to stop at 8 nodes is level
+    from there on.
+    """
     made = shown(
         emulated(), smith_campaign("hpl_paper_simulated"), smith_campaign("hpl_paper_sensitivity")
     )
@@ -150,7 +160,9 @@ def test_planted_efficiencies_come_back():
 
 
 def test_lost_cases_leave_statements_without_numbers():
-    """A lost case on the most nodes leaves the fall over them open; without any case nothing is foretold."""
+    """A lost case on the most nodes leaves the fall over them open; without any case nothing is
+    foretold.
+    """
     some = shown(emulated(), smith_campaign("hpl_paper_simulated", failed={(1, "gige", 36)}))
     assert stated(some, SIMULATED).words == "undecided" and words(some)
     none = shown(
@@ -172,7 +184,9 @@ def compared(today):
 
 
 def test_todays_cases_are_compared_with_the_stored_ones():
-    """On the nodes that ran today, a statement is reproduced if its rates are, and not if one is 10 % off."""
+    """On the nodes that ran today, a statement is reproduced if its rates are, and not if one is 10
+    % off.
+    """
     short = {
         one.statement.subject: one.kind
         for one in compared(smith_campaign("hpl_paper_simulated", FEW)).verdicts

@@ -1,4 +1,6 @@
-"""HPL over nodes: planted falls come back, bad news stands beside the verdicts, and today's run is judged fairly."""
+"""HPL over nodes: planted falls come back, bad news stands beside the verdicts, and today's run is
+judged fairly.
+"""
 
 import json
 import re
@@ -44,7 +46,9 @@ def with_a_failure():
 
 
 def test_planted_falls_come_back_in_words_and_as_data():
-    """The answer, the size and the interval of each planned statement, in its order; then their controls."""
+    """The answer, the size and the interval of each planned statement, in its order; then their
+    controls.
+    """
     assert re.search(
         r"GigE falls off against 10GE\*\* from 2 to 8 nodes: .* 1[23]\.\d % \(96 % interval.*9 blocks",
         words(shown()),
@@ -59,7 +63,9 @@ def test_planted_falls_come_back_in_words_and_as_data():
 
 @pytest.mark.more
 def test_where_the_loss_comes_is_said_if_the_runs_tell(monkeypatch):
-    """From 8 nodes on the reference's ratio is flat. A later part with half of the loss inside its interval says nothing."""
+    """From 8 nodes on the reference's ratio is flat. A later part with half of the loss inside its
+    interval says nothing.
+    """
     hpl = hpl_points.points(experiment.stored("hpl_scaling"))
     said = "**Most of what GigE loses against 10GE it loses before 8 nodes**; from there to 36 "
     assert hpl_points.where_lost(hpl).startswith(said)
@@ -132,7 +138,9 @@ def compared(today):
     ],
 )
 def test_today_agrees_only_where_it_could_have_disagreed(truth, verdict):
-    """The same truth agrees; one that does not fall disagrees; one that scatters is too short to say."""
+    """The same truth agrees; one that does not fall disagrees; one that scatters is too short to
+    say.
+    """
     told = compared(sequential_campaign(**SHORT, **truth))
     assert {one.statement.subject: one.kind for one in told.verdicts}[FALL] == verdict
     assert FALL in as_written(told.text).replace("\u00a0", " ")
@@ -155,7 +163,9 @@ def test_today_is_silent_on_what_it_did_not_run():
 
 @pytest.mark.more
 def test_todays_run_that_failed_is_a_result_of_its_own():
-    """How many trials failed and why, not that it is too short; where some failed it is judged all the same."""
+    """How many trials failed and why, not that it is too short; where some failed it is judged all
+    the same.
+    """
     quick = sequential_campaign(noise=0.003, seed=5, **SHORT)
     told = compared(failed(quick, "exit code 1: no library"))
     count = int((quick.role == "point").sum())

@@ -35,7 +35,9 @@ def noisy():
 
 
 def test_planted_costs_and_ratios_come_back():
-    """Without noise, costs and limits are the planted ones up to rounding, whatever a block's own speed does."""
+    """Without noise, costs and limits are the planted ones up to rounding, whatever a block's own
+    speed does.
+    """
     exact = derived(blocks=3, noise=0, block_effect=0)
     for network, curve in hpl_size.curves(exact).items():
         planted = COSTS[network]
@@ -55,7 +57,9 @@ def test_planted_costs_and_ratios_come_back():
 
 @pytest.mark.long
 def test_costs_may_be_negative_in_a_block():
-    """Of many noisy campaigns, the 95 % intervals miss as few as they say; with costs cut off at 0, more."""
+    """Of many noisy campaigns, the 95 % intervals miss as few as they say; with costs cut off at 0,
+    more.
+    """
     planted = COSTS["10gige"]
     x = hpl_size.settings(noisy(), noisy().N)
     scatter = np.random.default_rng(5).normal(0, 0.03, (100 * 8, x.shape[1]))
@@ -72,7 +76,9 @@ def test_costs_may_be_negative_in_a_block():
 
 
 def test_the_statements_follow_the_data():
-    """The share at the largest order is the planted one; a network that slows every operation has its own limit."""
+    """The share at the largest order is the planted one; a network that slows every operation has
+    its own limit.
+    """
     made = notebook(size_campaign(blocks=4, noise=0.002))
     x = hpl_size.settings(made.names["hpl"], [7168])
     truth = (hpl(x, **COSTS["gige"]) / hpl(x, **COSTS["10gige"])).item()
@@ -109,7 +115,9 @@ def test_a_block_without_a_whole_curve_is_left_out():
     ],
 )
 def test_what_the_data_cannot_carry_is_refused(chance, reason):
-    """Two sizes, no valid run, or a rate that grows without end: no limit is made up, and the refusal says why."""
+    """Two sizes, no valid run, or a rate that grows without end: no limit is made up, and the
+    refusal says why.
+    """
     made = notebook(size_campaign(**chance))
     curve, limit = made.names["curves"]["gige"], stated(made, LIMIT)
     assert reason in curve.refused and curve.limits is None and reason in words(made)

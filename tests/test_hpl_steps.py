@@ -1,7 +1,8 @@
-"""HPL's steps: every rank's messages are those of HPL's own code to the byte, and the time is the simulation's.
+"""HPL's steps: every rank's messages are those of HPL's own code to the byte, and the time is the
+simulation's.
 
-`python tests/test_hpl_steps.py` simulates the cases of CASES anew, on SimGrid and with HPL's own code, and writes
-tests/certified/hpl_times.csv; it takes half a minute.
+`python tests/test_hpl_steps.py` simulates the cases of CASES anew, on SimGrid and with HPL's own
+code, and writes tests/certified/hpl_times.csv; it takes half a minute.
 """
 
 import csv
@@ -54,7 +55,9 @@ class Case(NamedTuple):
 
 
 def scaled(network: str, nodes: int, smaller: int, NB: int) -> Case:
-    """The paper's case with a matrix that is so many times smaller, at the paper's shares of bytes and messages."""
+    """The paper's case with a matrix that is so many times smaller, at the paper's shares of bytes
+    and messages.
+    """
     P, Q, order = PAPER[nodes]
     bandwidth, latency = NETWORKS[network]
     N, rate = round(order / smaller / NB) * NB, 2e8 / smaller  # so slow that HPL's time has digits
@@ -127,8 +130,8 @@ def stored() -> list[tuple[Case, float]]:
     [(96, 12, 1, 2), (250, 24, 2, 2), (480, 24, 3, 2), (1000, 24, 5, 3), (1210, 24, 4, 6), (900, 12, 6, 6), (300, 10, 13, 1)],
 )  # fmt: skip
 def test_every_ranks_messages_are_hpls_own_to_the_byte(shape, tmp_path):
-    """On grids that are powers of two and that are not, with and without a short last block; less what a run of order 1
-    sends, which is HPL's set-up."""
+    """On grids that are powers of two and that are not, with and without a short last block; less
+    what a run of order 1 sends, which is HPL's set-up."""
     there, set_up = (
         of_each_rank(quick(N, *shape[1:]), tmp_path) - sum(hpl_steps.sent(N, *shape[1:]).values())
         for N in (shape[0], 1)
@@ -152,7 +155,9 @@ def test_the_messages_of_hpl_that_computes_are_told_from_its_pivots(tmp_path):
 
 
 def test_kinds_of_messages_on_grids_that_can_be_counted_by_hand():
-    """On 1 x 2 nodes a panel is sent once, whole; on 2 x 1 every column's pivot is one exchange of two rows and a head."""
+    """On 1 x 2 nodes a panel is sent once, whole; on 2 x 1 every column's pivot is one exchange of
+    two rows and a head.
+    """
     N, NB = 96, 12
     row = hpl_steps.sent(N, NB, 1, 2)
     panels = [8 * (NB * (N - first) + NB + 1) for first in range(0, N, NB)]
@@ -190,7 +195,9 @@ def test_the_stored_times_are_simulated_again(tmp_path):
     ],
 )
 def test_a_networks_rate_is_recovered_from_hpls_times_alone(network, size, of_alpha, of_beta):
-    """Six runs on up to 36 nodes give back the bandwidth that was set, and the latency where it takes a share of the time."""
+    """Six runs on up to 36 nodes give back the bandwidth that was set, and the latency where it
+    takes a share of the time.
+    """
     runs = [one for one in stored() if one[0].network == network and one[0].rate == 2e8 / size]
     x = np.array([case[1:6] for case, _ in runs], float).T
     rates = [hpl.operations(case.N) / seconds for case, seconds in runs]
@@ -205,7 +212,9 @@ def test_a_networks_rate_is_recovered_from_hpls_times_alone(network, size, of_al
     "shape", [(1200, 24, 1, 2), (2400, 24, 2, 4), (2600, 24, 3, 4), (1, 1, 1, 1)]
 )
 def test_the_longest_path_takes_the_time(shape):
-    """Between the costs at which the paths were looked up it is at most 0.2 % short, and never longer."""
+    """Between the costs at which the paths were looked up it is at most 0.2 % short, and never
+    longer.
+    """
     random = np.random.default_rng(3)
     counts = hpl_steps.paths(*shape)
     unit = np.divide(counts[0, 2], counts.max(axis=0), out=np.ones(3), where=counts.max(axis=0) > 0)
@@ -223,7 +232,9 @@ def test_of_a_long_run_a_part_stands_for_the_whole():
 
 
 def test_paths_are_kept_and_made_again_where_the_file_is_damaged(tmp_path, monkeypatch):
-    """What is read from the disk is what was computed; a file that was cut, and a folder that cannot be, change nothing."""
+    """What is read from the disk is what was computed; a file that was cut, and a folder that
+    cannot be, change nothing.
+    """
     monkeypatch.setattr(hpl_law, "HOME", tmp_path)
     computed = hpl_steps.paths(240, 24, 2, 2)
 

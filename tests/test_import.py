@@ -1,4 +1,6 @@
-"""`falloff import`: results that somebody has become measured evidence, and nothing is made up about them."""
+"""`falloff import`: results that somebody has become measured evidence, and nothing is made up
+about them.
+"""
 
 import json
 import os
@@ -39,7 +41,9 @@ def outputs(tmp_path):
 
 @pytest.fixture
 def falloff(tmp_path, monkeypatch):
-    """The command, with everything that it makes below tmp_path: exit code, standard output and error."""
+    """The command, with everything that it makes below tmp_path: exit code, standard output and
+    error.
+    """
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
     monkeypatch.setattr(paths, "DATASETS", tmp_path / "datasets")
 
@@ -126,7 +130,9 @@ def test_outputs_without_names_are_over_ranks(outputs, tmp_path):
 
 
 def test_only_equal_settings_are_repeats(tmp_path):
-    """Runs with another NB are another point, the best of which stands; one run has no interval, and the note says so."""
+    """Runs with another NB are another point, the best of which stands; one run has no interval,
+    and the note says so.
+    """
     for NB, rates in ((96, (50.0, 51.0)), (128, (60.0, 61.0, 62.0))):
         for number, rate in enumerate(rates):
             (tmp_path / f"{NB}-{number}.out").write_text(foreign_hpl.output(rate, NB=NB))
@@ -158,8 +164,8 @@ def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):
 
 
 def test_what_is_given_must_fit_what_the_file_says(outputs, tmp_path):
-    """A given N that is not the file's makes its result invalid; a grid that does not fit ranks_per_node is named, and
-    that is not asked for again."""
+    """A given N that is not the file's makes its result invalid; a grid that does not fit
+    ranks_per_node is named, and that is not asked for again."""
     dataset = dataset_of(tmp_path, "hpl", [outputs], {"N": 12345})
     assert set(dataset.status.values) == {"invalid"} and dataset.hpl_rate.isnull().all()
     assert dataset.reason.values[0] == "N is 40000, 12345 was asked for"
@@ -170,8 +176,8 @@ def test_what_is_given_must_fit_what_the_file_says(outputs, tmp_path):
 
 
 def test_a_run_that_two_files_hold_counts_once(tmp_path):
-    """HPL.out beside the job's own output is one run; equal rows within one file are two, and so are equal runs with
-    other settings."""
+    """HPL.out beside the job's own output is one run; equal rows within one file are two, and so
+    are equal runs with other settings."""
     run_ = foreign_hpl.output(60.0)
     (tmp_path / "HPL.out").write_text(run_)
     (tmp_path / "slurm-17.out").write_text(f"Loading openmpi/4.1.6\n{run_}")
@@ -195,7 +201,9 @@ def test_other_files_are_left_out_and_named(outputs, falloff):
 
 
 def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs, tmp_path):
-    """The same files with the same settings are the same campaign, packed too; other settings are another one."""
+    """The same files with the same settings are the same campaign, packed too; other settings are
+    another one.
+    """
     found = importing.read("hpl", [outputs], KNOWN, BY_FOLDER)
     folder = importing.keep(found, tmp_path / "raw")
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
@@ -214,7 +222,9 @@ def test_importing_again_changes_nothing_and_completes_what_was_cut_off(outputs,
 
 @pytest.mark.parametrize("tool", ["hpl", "hpcc", "iperf3", "netperf", "ping", "osu"])
 def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
-    """Each recorded output of a tool, whole or not: all its readings, in their units, or the reason against it."""
+    """Each recorded output of a tool, whole or not: all its readings, in their units, or the reason
+    against it.
+    """
     files = [recorded.FOLDER / f"{case}.txt" for case in recorded.cases(tool)]
     found = importing.read(tool, files, {"interconnect": "gige"})
     dataset = store.assemble(importing.keep(found, tmp_path / "raw"))
@@ -265,7 +275,9 @@ def test_a_network_may_have_any_name(outputs, falloff):
 
 
 def test_rows_of_a_map_apply_in_order(tmp_path):
-    """A name or a pattern, from the right of the path; a later row wins, an empty cell leaves it unknown."""
+    """A name or a pattern, from the right of the path; a later row wins, an empty cell leaves it
+    unknown.
+    """
     table = tmp_path / "map.csv"
     rows = "*.out, 2,\ngige/*.out,, gige\ngige/big.out, 8, 10gige\n"
     table.write_text(f"file, nodes, interconnect\n{rows}")
@@ -294,7 +306,9 @@ def test_a_pattern_matches_as_people_expect(pattern, names):
 
 
 def test_what_was_seen_is_written_corrected_and_read_back(tmp_path, falloff):
-    """The map names every file; what the user corrects in it holds, and a block for each run pairs them."""
+    """The map names every file; what the user corrects in it holds, and a block for each run pairs
+    them.
+    """
     truth = own_results.write_hpl(tmp_path / "results", runs=2, nodes=(1, 4))
     file = tmp_path / "map.csv"
     code, out, _ = falloff("hpl", tmp_path / "results", "--write-map", file)
@@ -396,7 +410,9 @@ def test_a_file_without_results_is_named_for_what_it_is(
 
 
 def test_encodings_of_other_systems_are_read(tmp_path, falloff):
-    """PowerShell's redirection writes UTF-16, other editors a mark before UTF-8; what is not understood is noted."""
+    """PowerShell's redirection writes UTF-16, other editors a mark before UTF-8; what is not
+    understood is noted.
+    """
     latency = recorded.text("osu/5.4.3-latency").replace("2.80\n", "2,80\n", 1)
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         file = tmp_path / f"{encoding}.out"

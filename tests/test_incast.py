@@ -15,8 +15,8 @@ SENDERS = [1, 2, 4, 8, 16, 32]
 
 
 def planted_incast(per_kib=1 / 8, power=1.0, noise=0.01, short=0.95):
-    """Goodput falls from 0.95 of the link to 0.1 around a (buffer / KiB)^power senders with timeouts of 200 ms, and is
-    `short` with those of 1 ms."""
+    """Goodput falls from 0.95 of the link to 0.1 around a (buffer / KiB)^power senders with
+    timeouts of 200 ms, and is `short` with those of 1 ms."""
     plan = planning.plan_campaign("incast", "", "full", 4)
     random = np.random.default_rng(5)
 
@@ -51,8 +51,8 @@ def test_the_planted_collapse_and_its_growth_are_found():
 
 
 def test_an_onset_that_the_blocks_do_not_tell_is_open():
-    """Two blocks that collapse at 2 and at 30 senders: their mean is known, and its interval reaches beyond all that was
-    tried."""
+    """Two blocks that collapse at 2 and at 30 senders: their mean is known, and its interval
+    reaches beyond all that was tried."""
     runs = planted_incast()
     first = runs.block.values == runs.block.values.min()
     goodput = np.where(first & (runs.senders.values > 2), 0.01, runs.goodput.values)
@@ -70,7 +70,9 @@ def test_a_short_timeout_that_does_not_help_is_told(short, answer):
 
 @pytest.mark.parametrize(("later", "answer"), [(1.0, "the same"), (1.6, "no")])
 def test_another_scale_of_time_is_compared(later, answer):
-    """It collapses `later` where time is 20 instead of 10 times slower; with short timeouts it fills the link at both."""
+    """It collapses `later` where time is 20 instead of 10 times slower; with short timeouts it
+    fills the link at both.
+    """
     plan = planning.plan_campaign("incast_dilation", "", "full", 3)
     random = np.random.default_rng(6)
 

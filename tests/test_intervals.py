@@ -1,4 +1,6 @@
-"""Means and intervals over blocks: costs add up, rates are work over cost, ratios have no unit; ratios of means; repeats."""
+"""Means and intervals over blocks: costs add up, rates are work over cost, ratios have no unit;
+ratios of means; repeats.
+"""
 
 import math
 import warnings
@@ -27,8 +29,8 @@ def blocks_of(values):
 
 @pytest.mark.parametrize("values", [[1.0, 2.0, 4.0], [0.9, 1.1, 1.0, 1.02], [1e-3, 5.0, 900.0]])
 def test_each_kind_has_the_mean_of_its_name(values):
-    """As numpy and scipy have them; A over B turned round is B over A. The same blocks as flop/s and as s/flop say the
-    same; an interval of costs that holds 0 has no end as a rate."""
+    """As numpy and scipy have them; A over B turned round is B over A. The same blocks as flop/s
+    and as s/flop say the same; an interval of costs that holds 0 has no end as a rate."""
     means = [float(average(values, kind)[0]) for kind in ("cost", "ratio", "rate")]
     assert means == pytest.approx([np.mean(values), stats.gmean(values), stats.hmean(values)])
     assert float(mean_over(blocks_of(values), "block", "rate")) == pytest.approx(means[-1])
@@ -40,7 +42,9 @@ def test_each_kind_has_the_mean_of_its_name(values):
 
 
 def test_intervals_are_scipys_of_the_known_blocks():
-    """Each column has its own blocks; a lone value has no interval, none no mean, and a rate of 0 is not missing."""
+    """Each column has its own blocks; a lone value has no interval, none no mean, and a rate of 0
+    is not missing.
+    """
     table = xr.DataArray([[1.0, 5.0, NAN], [2.0, NAN, NAN], [4.0, NAN, NAN]], dims=("block", "n"))
     found = over_blocks(table, "cost")
     low, high = stats.t.interval(0.95, 2, np.mean([1, 2, 4]), stats.sem([1, 2, 4]))
@@ -53,14 +57,18 @@ def test_intervals_are_scipys_of_the_known_blocks():
 
 
 def test_the_interval_of_a_rate_covers_it():
-    """Of many campaigns of 4 blocks whose times scatter normally, 95 % of the intervals hold the true rate."""
+    """Of many campaigns of 4 blocks whose times scatter normally, 95 % of the intervals hold the
+    true rate.
+    """
     times = np.random.default_rng(5).normal(1.0, 0.1, (4, 4000))
     _, low, high = average(1 / times, "rate")
     assert 0.94 < np.mean((low <= 1) & (1 <= high)) < 0.96
 
 
 def test_fiellers_ends_are_where_the_t_test_turns():
-    """At either end the mean of numerator - r denominator is just told from 0; another unit changes nothing."""
+    """At either end the mean of numerator - r denominator is just told from 0; another unit changes
+    nothing.
+    """
     for above, below in (
         ([2.0, 3.0, 2.5, 2.2], [1.0, 1.5, 1.2, 1.1]),
         ([-4.0, 7, 1], [1.9, 1, 1.3]),

@@ -1,4 +1,6 @@
-"""iperf3: what is asked of it, which end's reports count, and that no broken report of either becomes a number."""
+"""iperf3: what is asked of it, which end's reports count, and that no broken report of either
+becomes a number.
+"""
 
 import json
 
@@ -43,7 +45,9 @@ def readings(outcome):
     ],
 )
 def test_each_setting_is_an_option_of_the_client(point, options):
-    """Nothing is added for a setting that is the tool's own choice; the warm-up lengthens the limit."""
+    """Nothing is added for a setting that is the tool's own choice; the warm-up lengthens the
+    limit.
+    """
     client = iperf3.commands({**LINK, **point})[-1]
     assert client.argv[len(iperf3.commands(LINK)[-1].argv) :] == options
     assert client.timeout_s > LINK["duration_s"] + point.get("omit_s", 0)
@@ -64,7 +68,9 @@ def test_intervals_are_those_of_the_end_that_receives(direction):
 
 
 def test_each_way_has_its_own_tests_readings():
-    """Goodput and retransmits of each, intervals and round trip of the forward one, CPU time of either end's two."""
+    """Goodput and retransmits of each, intervals and round trip of the forward one, CPU time of
+    either end's two.
+    """
     back = [("--server", "5201", "reverse-server"), ("--client", "5201", "reverse")]
     forth = [("--server", "5202", "forward-server"), ("--client", "5202", "forward")]
     found = readings(judged("both", *back, *forth))

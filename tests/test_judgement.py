@@ -1,5 +1,5 @@
-"""The one judgement: what each answer means, and the sequence and looks of a campaign. `test_calibration` has how often it
-is wrong."""
+"""The one judgement: what each answer means, and the sequence and looks of a campaign.
+`test_calibration` has how often it is wrong."""
 
 import json
 import math
@@ -66,8 +66,8 @@ def test_flat_and_falls_off_are_one_sided_tests(values):
 
 
 def test_what_has_no_interval():
-    """A single block's fall is shown, and nothing is concluded; missing blocks are left out. One block of a simulation
-    decides, which repeats itself; so do blocks without scatter."""
+    """A single block's fall is shown, and nothing is concluded; missing blocks are left out. One
+    block of a simulation decides, which repeats itself; so do blocks without scatter."""
     one, none = judge([np.nan, -0.2], MARGIN, "emulated"), judge([np.nan], MARGIN, "simulated")
     assert one.answer == none.answer == "undecided" and one.interval is None
     assert (one.blocks, none.blocks, none.fall) == (1, 0, None)
@@ -94,7 +94,9 @@ def test_the_negative_control():
 
 
 def test_statements_of_a_campaign_are_corrected_for_each_other():
-    """What was decided alone only is taken back with the reason, wherever it stands; no p costs nothing."""
+    """What was decided alone only is taken back with the reason, wherever it stands; no p costs
+    nothing.
+    """
     clear = judge(-0.2 + 0.01 * PATTERN, MARGIN, "emulated")
     narrow = judge(0.037 * PATTERN, MARGIN, "emulated")  # flat, with a p between 0.05 / 2 and 0.05
     undecided = judge(-0.05 + 0.05 * PATTERN, MARGIN, "emulated")
@@ -117,8 +119,9 @@ def follows(one):
 
 
 def test_an_answer_follows_from_its_interval():
-    """In synthetic campaigns of 1 to 12 statements, in blocks or without order, and in a planned order: none is open whose
-    interval decides, and none is decided whose interval does not. Holm's decisions are those of statsmodels."""
+    """In synthetic campaigns of 1 to 12 statements, in blocks or without order, and in a planned
+    order: none is open whose interval decides, and none is decided whose interval does not. Holm's
+    decisions are those of statsmodels."""
     random, seen = np.random.default_rng(8), []
     for _ in range(150):
         number, sd = int(random.integers(1, 13)), random.choice([0.005, 0.02, 0.05])
@@ -162,7 +165,9 @@ def answers_of(found):
 
 
 def test_the_next_counts_only_after_the_expected():
-    """Both decided; the first not as expected; and then the second is undecided, and has no interval that would decide."""
+    """Both decided; the first not as expected; and then the second is undecided, and has no
+    interval that would decide.
+    """
     assert answers_of(outcome((0.13, 0.0))) == ["falls off", "flat"]
     second = outcome((0.0, 0.0)).judgements[1]
     assert answers_of(outcome((0.0, 0.0))) == ["flat", "undecided"]
@@ -171,7 +176,9 @@ def test_the_next_counts_only_after_the_expected():
 
 
 def test_blocks_count_from_look_to_look():
-    """Before the first look nothing is said; five blocks are judged on the first four; an invalid one counts for none."""
+    """Before the first look nothing is said; five blocks are judged on the first four; an invalid
+    one counts for none.
+    """
     early = outcome((0.13, 0.0), blocks=3)
     assert answers_of(early) == ["undecided", "undecided"] and not early.is_over
     assert "after 4 valid blocks; there are 3" in early.judgements[0].reason
@@ -206,7 +213,9 @@ def test_a_planted_campaign_is_decided_in_order():
 
 
 def test_sessions_are_told_where_they_are_known():
-    """Those of the blocks that were judged; of others that are counted alone, only where any choice has as many."""
+    """Those of the blocks that were judged; of others that are counted alone, only where any choice
+    has as many.
+    """
     dataset = sequential_campaign(noise=0.004, failed={(2, "gige", 8)})
     of = {
         block: [1 + (block > 4), 3] if block == 6 else [1 + (block > 4)] for block in range(1, 10)
@@ -224,7 +233,9 @@ def test_sessions_are_told_where_they_are_known():
 
 
 def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_block():
-    """Nine blocks with a failed run are judged as eight: at the look after six. What is refused goes on."""
+    """Nine blocks with a failed run are judged as eight: at the look after six. What is refused
+    goes on.
+    """
     refused = points(sequential_campaign(alone=0.1, noise=0.004))
     found = contrasts(refused)
     assert {one.verdict.answer for one in found} == {"refused"}
@@ -236,7 +247,9 @@ def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_blo
 
 
 def test_a_campaign_without_statements_judges_its_pair():
-    """The pair of an older design, from its baseline to the most nodes, then each network against the control."""
+    """The pair of an older design, from its baseline to the most nodes, then each network against
+    the control.
+    """
     found = contrasts(points(campaign(noise=0.01)))
     pairs = [("gige", "10gige", True), ("gige", "unshaped", False), ("10gige", "unshaped", False)]
     assert [(one.network, one.reference, one.primary) for one in found] == pairs

@@ -1,4 +1,6 @@
-"""HPL and TCP over two links: planted gains come back, their growth is judged, and the blog's gains are drawn beside them."""
+"""HPL and TCP over two links: planted gains come back, their growth is judged, and the blog's gains
+are drawn beside them.
+"""
 
 from functools import cache
 
@@ -46,7 +48,9 @@ def growths(made):
 
 
 def test_planted_gains_come_back():
-    """Without noise each gain is the planted one, whatever the block's speed; with noise nearly all intervals hold it."""
+    """Without noise each gain is the planted one, whatever the block's speed; with noise nearly all
+    intervals hold it.
+    """
     exact, noisy = of(blocks=2, noise=0, block_effect=0.2).names["gains"], planted().names["gains"]
     held = []
     for way, by_nodes in GAINS.items():
@@ -60,7 +64,9 @@ def test_planted_gains_come_back():
 
 
 def test_the_largest_gain_is_primary():
-    """MPI striping gains most on 8 nodes, with either number of processes; the statement says that it was picked."""
+    """MPI striping gains most on 8 nodes, with either number of processes; the statement says that
+    it was picked.
+    """
     largest = stated(planted(), "A second link speeds up HPL on 8 nodes (best of 8 gains)")
     assert largest.primary and largest.words == "yes" and largest.n == 8
     assert largest.estimate == pytest.approx(0.3, abs=0.02)
@@ -99,7 +105,9 @@ def test_the_largest_gain_is_answered_as_it_is(campaign, answer):
 
 
 def test_connections_get_the_planted_links():
-    """Goodput in links, by way and number of connections; without that campaign nothing is said of them."""
+    """Goodput in links, by way and number of connections; without that campaign nothing is said of
+    them.
+    """
     for way, links in LINKS.items():
         for streams, truth in links.items():
             plural = "" if streams == 1 else "s"
@@ -129,7 +137,9 @@ def test_lost_trials_leave_statements_without_numbers():
 
 @pytest.mark.parametrize("preset", ["quick", "full", "bonding"])
 def test_the_campaign_is_a_whole_design(preset):
-    """The baseline and the fewest nodes are run, grids hold all processes, and a node has the same work with two."""
+    """The baseline and the fewest nodes are run, grids hold all processes, and a node has the same
+    work with two.
+    """
     plan = planning.plan_campaign("link_bonding_hpl", preset=preset)
     factors = plan.design["factors"]
     assert plan.design["baseline"] in factors["aggregation"]

@@ -1,4 +1,6 @@
-"""Two runs at once: one writes and measures, the other waits or is told who is at work; `verify` sees what two wrote."""
+"""Two runs at once: one writes and measures, the other waits or is told who is at work; `verify`
+sees what two wrote.
+"""
 
 import json
 import multiprocessing
@@ -73,7 +75,9 @@ def test_a_lock_is_gone_although_a_child_still_has_its_file(tmp_path):
 
 
 def test_a_second_run_waits_until_the_first_is_gone():
-    """It says who is at work, once; a kill -9 lets go; a cluster's hosts are no part of this machine."""
+    """It says who is at work, once; a kill -9 lets go; a cluster's hosts are no part of this
+    machine.
+    """
     messages = []
     with another_run() as first:
         with lock.measuring(
@@ -92,7 +96,9 @@ def test_a_second_run_waits_until_the_first_is_gone():
 
 
 def test_a_session_that_waited_runs_nothing_twice(tmp_path, monkeypatch):
-    """The campaign that it was to run was finished meanwhile: its listener hears that it waits, and no trial."""
+    """The campaign that it was to run was finished meanwhile: its listener hears that it waits, and
+    no trial.
+    """
     use_echo(monkeypatch)
     monkeypatch.setattr(session, "testbed_module", lambda description: pytest.fail("opened"))
     plan, folder, heard = small_plan(), Folder(tmp_path / "small"), []
@@ -157,7 +163,9 @@ def test_four_runs_at_once_write_every_result_once(tmp_path):
 
 
 def test_verify_counts_results(tmp_path, monkeypatch):
-    """Two results of a trial differ from what one run writes; a transcript that was removed is run again in order."""
+    """Two results of a trial differ from what one run writes; a transcript that was removed is run
+    again in order.
+    """
     use_echo(monkeypatch)
     monkeypatch.setattr(store, "tool_named", engine.tool_named)
     folder = Folder(tmp_path / "small")

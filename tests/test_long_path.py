@@ -1,4 +1,6 @@
-"""Long paths: planted knees and variations come back, answers follow the data, and what is not known is said."""
+"""Long paths: planted knees and variations come back, answers follow the data, and what is not
+known is said.
+"""
 
 from functools import cache
 
@@ -35,7 +37,9 @@ def repeated(blocks=30, **truth):
 
 
 def test_a_knee_that_the_blocks_do_not_tell_is_open():
-    """A known knee whose interval over the blocks reaches beyond the buffers that were tried is not found."""
+    """A known knee whose interval over the blocks reaches beyond the buffers that were tried is not
+    found.
+    """
     interval = (3e3, 4e7)
     assert unless_across("found", interval, 1e4, 1e7) == "undecided"
     assert unless_across("found", (2e4, 4e6), 1e4, 1e7) == "found"
@@ -46,7 +50,9 @@ def test_a_knee_that_the_blocks_do_not_tell_is_open():
 
 @pytest.mark.parametrize("window_share", [0.6, 1.3])
 def test_planted_knees_come_back(window_share):
-    """Without noise, the knee is the theoretical product over the part of the buffer that is under way."""
+    """Without noise, the knee is the theoretical product over the part of the buffer that is under
+    way.
+    """
     made = run(long_path_campaign(3, window_share=window_share, noise=0, block_effect=0))
     table = made.names["filling"]
     assert len(table) == 20 and table.quoted.all()
@@ -110,7 +116,9 @@ def test_congestion_controls_are_compared(slower, answer):
     [({}, "yes"), ({"slow": (0.3, 1 / 3)}, "no"), ({"blocks": 3}, "undecided")],
 )
 def test_repeats_are_judged_by_their_variation(truth, answer):
-    """Steady transfers, a state of a third of the rate in which a transfer sometimes stays, and too few to tell."""
+    """Steady transfers, a state of a third of the rate in which a transfer sometimes stays, and too
+    few to tell.
+    """
     again = repeated(**truth)
     assert len(again) == 4 and {one.answer for one in again} == {answer}
     assert [one.primary for one in again] == [

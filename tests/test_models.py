@@ -1,4 +1,6 @@
-"""Every model in the folder describes itself and is recovered from data that it made; curves that turn, to the optimum."""
+"""Every model in the folder describes itself and is recovered from data that it made; curves that
+turn, to the optimum.
+"""
 
 import inspect
 
@@ -21,7 +23,9 @@ def model(request):
 
 
 def test_a_model_describes_itself(model):
-    """Bounds and guess name the parameters of the signature; equation and source are there; curves come many at once."""
+    """Bounds and guess name the parameters of the signature; equation and source are there; curves
+    come many at once.
+    """
     x, truth = x_of(model), dict(zip(model.parameters, TRUTHS[model.name]))
     curve = model.function(x, **truth)
     guess = model.guess(x, curve)
@@ -38,7 +42,9 @@ def test_a_model_describes_itself(model):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_data_give_the_parameters_back(model, seed):
-    """Without noise the estimates are the truth; with 1 % of it they lie within five standard errors."""
+    """Without noise the estimates are the truth; with 1 % of it they lie within five standard
+    errors.
+    """
     factors = np.random.default_rng(seed).uniform(0.8, 1.2, len(model.parameters))
     truth = dict(zip(model.parameters, factors * TRUTHS[model.name]))
     x = np.repeat(x_of(model), 3, axis=-1)
@@ -53,7 +59,9 @@ def test_data_give_the_parameters_back(model, seed):
 
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
 def test_the_unit_of_y_does_not_matter(factor):
-    """Costs of a byte are billionths of a second, where absolute thresholds of a solver would bite; rates are billions."""
+    """Costs of a byte are billionths of a second, where absolute thresholds of a solver would bite;
+    rates are billions.
+    """
     law, x = find("universal_scalability"), x_of(find("amdahl"))
     y = noisy(law.function(x, *TRUTHS[law.name]), 0.01)
     here, there = fit(law, x, y).estimates, fit(law, x, factor * y).estimates
@@ -89,8 +97,8 @@ def goodputs(blocks=1, noise=0.02, seed=0, rtt=RTT):
     ("log_n0", "noise", "seed"), [(3.90625, 0.02, 1), (1.4, 0.001, 2), (2.7, 0.03, 3)]
 )
 def test_a_turn_is_the_global_optimum(log_n0, noise, seed):
-    """No breakpoint and no knee of a fine grid has a smaller sum of squares; of the first, two intervals' optima are
-    nearly the same."""
+    """No breakpoint and no knee of a fine grid has a smaller sum of squares; of the first, two
+    intervals' optima are nearly the same."""
     x = np.repeat(DOUBLINGS, 2)
     y = falling(x, 2**log_n0, noise, seed)
     smallest = segmented.lines(x, y, 2.0 ** np.linspace(0, 5, 6001))[2].min()
@@ -134,8 +142,8 @@ def test_what_cannot_carry_a_turn_is_refused_with_its_bracket(model, x, y, messa
 
 
 def test_a_turn_that_the_data_tell_is_found():
-    """Of a breakpoint two x on either side are enough. The knee is bandwidth times delay, 1.18 MB for a gigabit path of
-    10 ms, also where that is no window's."""
+    """Of a breakpoint two x on either side are enough. The knee is bandwidth times delay, 1.18 MB
+    for a gigabit path of 10 ms, also where that is no window's."""
     five = DOUBLINGS[:5]
     assert fit(SEGMENTED, five, falling(five, 3.0)).estimates["n0"] == pytest.approx(3)
     assert bandwidth_delay.knee(LIMIT, RTT) == pytest.approx(1.177e6, rel=1e-3)

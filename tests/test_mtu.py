@@ -1,4 +1,6 @@
-"""TCP and frames over cable, switch and router: planted goodputs, costs, limits and losses come back."""
+"""TCP and frames over cable, switch and router: planted goodputs, costs, limits and losses come
+back.
+"""
 
 import numpy as np
 import pytest
@@ -36,7 +38,9 @@ def over_mtu(dataset=None, cost=None):
     ],
 )
 def test_stamps_follow_the_share(share, stamp, answer, filled):
-    """A path below 99 % is host-bound, one beyond the limit is the shaper's fault; others are untouched."""
+    """A path below 99 % is host-bound, one beyond the limit is the shaper's fault; others are
+    untouched.
+    """
     run = over_mtu(planted.over_mtu(share={"switch_8996": share}))
     text = words(run)
     assert stated(run, "TCP fills links with a set rate").words == answer
@@ -55,7 +59,9 @@ def test_stamps_follow_the_share(share, stamp, answer, filled):
 
 @pytest.mark.parametrize("keep", [1, 2])
 def test_a_yes_of_every_point_needs_every_point(keep):
-    """Of four ways only one or two were read: TCP fills all that were, and the statement names some of the others."""
+    """Of four ways only one or two were read: TCP fills all that were, and the statement names some
+    of the others.
+    """
     runs = planted.over_mtu(blocks=2)
     few = (runs.path.values == "crossover") & (runs.mtu.values == 1500)
     few &= np.isin(runs.direction.values, ["forward", "reverse"][:keep])
@@ -65,7 +71,9 @@ def test_a_yes_of_every_point_needs_every_point(keep):
 
 
 def test_a_share_whose_interval_holds_both_is_open():
-    """One block at 0.9 of a full wire among three: neither the link nor the machine is named as the limit."""
+    """One block at 0.9 of a full wire among three: neither the link nor the machine is named as the
+    limit.
+    """
     runs = planted.over_mtu()
     slow = (runs.block.values == 1) & (runs.path.values == "switch_8996")
     made = over_mtu(runs.assign(goodput=runs.goodput.where(~slow, 0.9 * runs.goodput)))
@@ -78,7 +86,9 @@ def test_a_share_whose_interval_holds_both_is_open():
 
 @pytest.mark.parametrize(("nobodys", "stated"), [(0.09, True), (-0.11, False)])
 def test_planted_costs_come_back_unless_too_much_is_nobodys(nobodys, stated):
-    """CPU time over all bytes of a machine, in every direction; with over 10 % nobody's neither end is known."""
+    """CPU time over all bytes of a machine, in every direction; with over 10 % nobody's neither end
+    is known.
+    """
     laid_out = points(planted.over_mtu(blocks=1, unattributed=nobodys)).isel(block=0, path=0)
     for end in ("local", "remote"):
         expected = planted.PER_BYTE[end] + planted.PER_PACKET[end] / wire.tcp_payload(laid_out.mtu)
@@ -102,7 +112,9 @@ def test_the_cost_model_finds_the_packets_part():
 
 
 def test_a_cost_that_says_nothing_is_not_quoted():
-    """Packets of more than a page that cost twice as much: no parts. No block with both ends: a reason."""
+    """Packets of more than a page that cost twice as much: no parts. No block with both ends: a
+    reason.
+    """
     for step, follows in ((1.0, True), (2.0, False)):
         run = over_mtu(planted.over_mtu(blocks=1), planted.cost(noise=0.005, step=step))
         parts = [one for one in run.statements if "packets take most" in one.subject]
@@ -124,7 +136,9 @@ def test_lost_trials_leave_statements_without_numbers():
 
 
 def test_the_figure_shows_every_run_and_what_nemo_printed():
-    """On each path with a rate, its runs, and beside them the printed points of the devices like it."""
+    """On each path with a rate, its runs, and beside them the printed points of the devices like
+    it.
+    """
     dataset = planted.over_mtu()
     run, laid_out = over_mtu(dataset), points(dataset)
     panels = run.figures["mtu"].figure.axes

@@ -1,4 +1,6 @@
-"""What every emulated network promises, be it a star, rails, a routed or a long path, a hub or a bond: for real."""
+"""What every emulated network promises, be it a star, rails, a routed or a long path, a hub or a
+bond: for real.
+"""
 
 import json
 import os
@@ -28,7 +30,9 @@ LINE = [{"from": 1, "to": 2, "delay_s": 0.002}, {"from": 3, "to": 2}]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of network: its testbed, the table of it, and which devices what node 1 sends to node 2 passes."""
+    """A kind of network: its testbed, the table of it, and which devices what node 1 sends to node
+    2 passes.
+    """
 
     description: dict
     table: dict
@@ -100,7 +104,9 @@ def test_what_was_asked_for_is_found(testbed, kind):
 
 
 def test_nodes_of_a_star_know_each_other_for_good(testbed, kind):
-    """Whom a node has to ask for counts among the neighbours of the whole machine, which are limited."""
+    """Whom a node has to ask for counts among the neighbours of the whole machine, which are
+    limited.
+    """
     shown = Command(("ip", "neigh", "show", "nud", "permanent"))
     known = text(run(testbed, shown, **kind.point))
     is_star = testbed.use("it").graph.is_star
@@ -119,7 +125,9 @@ CHANGES = {
 
 @pytest.mark.few(2)
 def test_a_change_behind_its_back_is_named_and_mended(testbed, kind):
-    """A command that changes an end on node 2 makes its trial a mismatch that says where; the next is right again."""
+    """A command that changes an end on node 2 makes its trial a mismatch that says where; the next
+    is right again.
+    """
     net = testbed.use("it")
     end = net.graph.ends("n2")[0]
     places = {"device": net.device(end), "out": net.outlet(end), "other": address(1)}
@@ -137,8 +145,8 @@ def test_a_change_behind_its_back_is_named_and_mended(testbed, kind):
 
 @pytest.mark.few(2)
 def test_bytes_prove_the_way(testbed, kind):
-    """Twenty large echoes from node 1 to node 2: what they pass counts them, and what they do not pass does not. All that
-    are joined reach each other; in a line node 2 passes nothing on."""
+    """Twenty large echoes from node 1 to node 2: what they pass counts them, and what they do not
+    pass does not. All that are joined reach each other; in a line node 2 passes nothing on."""
     for node, other in [(2, 3)] if kind.table.get("links") == LINE else [(2, 3), (3, 1)]:
         counters = echoes(testbed, kind, node, other)
         for counter in ("bytes_sent", "bytes_received"):
@@ -194,7 +202,9 @@ def owner(kind, tmp_path):
 
 @pytest.mark.few(2)
 def test_nothing_stays_behind_kill_9(testbed, kind, owner):
-    """Processes, mounts, threads and folder of the dead owner go by themselves; a living testbed is not touched."""
+    """Processes, mounts, threads and folder of the dead owner go by themselves; a living testbed is
+    not touched.
+    """
     process, state = owner
     namespaces = inodes(state)
     assert len(netns.processes(netns.with_namespaces(state))) >= 2
@@ -249,7 +259,9 @@ def test_signals_take_the_network_down(kind, owner, number, code):
 
 
 def test_trials_that_end_their_networks_do_not_disturb_the_end(tmp_path):
-    """As on a signal while trials run side by side: a thread releases what the whole is about to release."""
+    """As on a signal while trials run side by side: a thread releases what the whole is about to
+    release.
+    """
 
     def make_and_end(state):
         with suppress(OSError, FalloffError):
@@ -280,7 +292,9 @@ def test_a_network_that_cannot_be_built_leaves_nothing(testbed, tmp_path):
 
 @pytest.mark.parametrize("mode", [0, None])
 def test_taps_that_cannot_be_had_are_one_line_with_the_remedy(tools, tmp_path, monkeypatch, mode):
-    """Before anything runs where a path needs them, and never from the program that wanted one; a star needs none."""
+    """Before anything runs where a path needs them, and never from the program that wanted one; a
+    star needs none.
+    """
     device = tmp_path / "tun"
     if mode is not None:
         device.symlink_to(device)  # cannot be opened, whoever tries
@@ -296,7 +310,9 @@ def test_taps_that_cannot_be_had_are_one_line_with_the_remedy(tools, tmp_path, m
 
 
 def test_a_campaign_on_paths_says_what_is_missing(tmp_path, monkeypatch):
-    """The one line among its obstacles, which doctor prints, too; a campaign without delay lines lacks nothing."""
+    """The one line among its obstacles, which doctor prints, too; a campaign without delay lines
+    lacks nothing.
+    """
     monkeypatch.setattr(network, "TUN", str(tmp_path / "tun"))
     lacking = {
         name: [line for line in running.obstacles(planning.plan_campaign(name)) if "tun" in line]

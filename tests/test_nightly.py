@@ -1,4 +1,6 @@
-"""A night's session sees every node, fits its minutes, and runs as the documentation's timer runs it."""
+"""A night's session sees every node, fits its minutes, and runs as the documentation's timer runs
+it.
+"""
 
 import json
 import os
@@ -36,7 +38,9 @@ def test_every_node_is_seen(nodes):
 @pytest.mark.parametrize("minutes", [2, 5, 20])
 @pytest.mark.parametrize("nodes", [4, 128])
 def test_hpl_takes_its_share_of_the_minutes(nodes, minutes):
-    """At half of the peak, from its 2/3 N^3 operations; never more than the matrix's share of the memory."""
+    """At half of the peak, from its 2/3 N^3 operations; never more than the matrix's share of the
+    memory.
+    """
     hpl = session(nodes, minutes)["nightly_hpl"]
     (order,), rate = hpl.factors["N"], 0.5 * nodes * CLUSTER.rpeak.resolved()["value"]
     assert 0.1 * minutes < 2 * (2 / 3 * order**3 / rate) / 60 < 0.3 * minutes
@@ -59,7 +63,9 @@ def test_what_no_session_fits_is_refused(testbed, minutes):
 
 @pytest.mark.long
 def test_the_timers_command_runs_twice(tmp_path):
-    """The unit's commands in the documentation, with two minutes on four emulated nodes: two sessions, one history."""
+    """The unit's commands in the documentation, with two minutes on four emulated nodes: two
+    sessions, one history.
+    """
     unit = (ROOT / "docs" / "history.md").read_text()
     commands = [
         line.replace("%%", "%").replace("--minutes 5", "--minutes 2")

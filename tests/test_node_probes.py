@@ -1,4 +1,6 @@
-"""The scripts that a node runs for the doctor, as it runs them: their text on standard input, nothing installed."""
+"""The scripts that a node runs for the doctor, as it runs them: their text on standard input,
+nothing installed.
+"""
 
 import hashlib
 import json
@@ -27,7 +29,9 @@ def answer(script, *words):
 
 
 def test_facts_of_this_machine():
-    """Python, processors and memory as they are here; the first candidate that is there, with its digest."""
+    """Python, processors and memory as they are here; the first candidate that is there, with its
+    digest.
+    """
     candidates = {
         "python": ["/nowhere/python", sys.executable],
         "absent": ["/nowhere/xhpl", "no-such-program"],
@@ -50,8 +54,8 @@ def test_an_old_python_only_tells_its_version(tmp_path, monkeypatch, capsys):
 
 
 def test_links_and_ports_are_read(tmp_path, monkeypatch):
-    """Rates in bit/s; a link that is down, a virtual one, and one that refuses an answer have none. RDMA counts words of
-    four bytes."""
+    """Rates in bit/s; a link that is down, a virtual one, and one that refuses an answer have none.
+    RDMA counts words of four bytes."""
     texts = {
         "class/net/eth0/speed": "10000\n",
         "class/net/eth1/speed": "-1\n",
@@ -72,7 +76,8 @@ def test_links_and_ports_are_read(tmp_path, monkeypatch):
     assert facts["interfaces"]["lo"]["mtu"] >= 1500
 
 
-# Nodes that try to reach each other: real namespaces on a bridge, with everything that can be in the way.
+# Nodes that try to reach each other: real namespaces on a bridge, with everything that can be in
+# the way.
 PORTS = ("5201", "50000")
 
 
@@ -117,7 +122,9 @@ def failures(met):
 
 @needs_network
 def test_who_is_not_reached_is_named(net):
-    """All meet at every port, until one refuses what comes in at one: nobody reaches it there, and at the other all do."""
+    """All meet at every port, until one refuses what comes in at one: nobody reaches it there, and
+    at the other all do.
+    """
     met = meet(net, patience_s=20)
     assert failures(met) == set() and [found["taken"] for found in met.values()] == [[], [], []]
     for node, found in met.items():
@@ -133,7 +140,9 @@ def test_who_is_not_reached_is_named(net):
 
 @needs_network
 def test_a_switch_with_a_smaller_mtu_is_found(net):
-    """Nodes that send larger frames than a port passes on connect, and then nothing arrives: that is said."""
+    """Nodes that send larger frames than a port passes on connect, and then nothing arrives: that
+    is said.
+    """
     for node in ("n1", "n2", "n3"):
         ip(net.space(node), "link", "set", *net.devices(node), "mtu", "9000")
     assert {reason for *_, reason in failures(meet(net))} == {"full frames are lost"}

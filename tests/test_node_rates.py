@@ -45,7 +45,9 @@ def test_fit_recovers_what_is_true(fastest, half):
     [([5e9, 4e9, 3e9, 2e9, 1e9], 0), ([1e6, 1e7, 1e8, 1e10, 1e13], 1024)],
 )
 def test_a_disturbed_node_has_a_finite_rate_too(measured, half):
-    """Where short loops are the faster ones, or rates grow faster than k: h is at a bound, F finite and above 0."""
+    """Where short loops are the faster ones, or rates grow faster than k: h is at a bound, F finite
+    and above 0.
+    """
     fastest, found = node_rates.half_length([16, 32, 64, 128, 256], measured)
     assert 0 < fastest < 1e15 and found == half
 
@@ -54,7 +56,8 @@ def test_a_disturbed_node_has_a_finite_rate_too(measured, half):
 def test_program_runs_and_its_rates_order_sensibly(monkeypatch):
     """DGEMM gains from longer inner dimensions, and DTRSM is no faster than DGEMM.
 
-    One core copies no faster than all cores run STREAM's triad, and is slower across rows, but for noise.
+    One core copies no faster than all cores run STREAM's triad, and is slower across rows, but for
+    noise.
     """
     monkeypatch.setattr(node_rates, "_HERE_S", 0.005)
     monkeypatch.setattr(node_rates, "array_mib", lambda: 16)
@@ -65,7 +68,9 @@ def test_program_runs_and_its_rates_order_sensibly(monkeypatch):
 
 
 def test_arrays_are_four_times_the_last_level_caches(monkeypatch, tmp_path):
-    """Two caches of 32 MiB, each shared by two processors, make 256 MiB; unknown caches the least size."""
+    """Two caches of 32 MiB, each shared by two processors, make 256 MiB; unknown caches the least
+    size.
+    """
     for processor, shared in enumerate(("0-1", "0-1", "2-3", "2-3")):
         for index, level, size, whose in (
             (2, 2, "1024K", str(processor)),
@@ -81,7 +86,9 @@ def test_arrays_are_four_times_the_last_level_caches(monkeypatch, tmp_path):
 
 
 def test_falloff_rates_measures_on_a_testbed(monkeypatch, capsys):
-    """With --testbed the node of that testbed is measured: the opened testbed runs node_rates, once."""
+    """With --testbed the node of that testbed is measured: the opened testbed runs node_rates,
+    once.
+    """
     asked = []
     testbed = SimpleNamespace(open_testbed=open_testbed)
     monkeypatch.setattr(session, "testbed_module", lambda description: testbed)

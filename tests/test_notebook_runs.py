@@ -1,4 +1,6 @@
-"""One contract for every notebook: it states what it shows, it can be read, and it makes no number up."""
+"""One contract for every notebook: it states what it shows, it can be read, and it makes no number
+up.
+"""
 
 import html
 import json
@@ -93,7 +95,9 @@ CHANGES = [
 
 @pytest.mark.parametrize(("name", "change"), CHANGES)
 def test_no_number_is_made_up(name, change):
-    """However few the data, words, captions, tables and figures are whole, and what is not known is none of them."""
+    """However few the data, words, captions, tables and figures are whole, and what is not known is
+    none of them.
+    """
     try:
         run = shown(name, change)
     except FalloffError as refused:
@@ -119,8 +123,8 @@ def test_another_tools_campaign_is_refused(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_stated_says_what_it_rests_on(name):
-    """Each figure names campaigns and files that are there; each statement its campaign, its evidence and its n. What
-    repeats itself has no interval over repeats."""
+    """Each figure names campaigns and files that are there; each statement its campaign, its
+    evidence and its n. What repeats itself has no interval over repeats."""
     run = shown(name, whole)
     for figure in run.figures.values():
         assert set(figure.campaigns) <= set(stored())
@@ -135,7 +139,9 @@ def test_what_is_stated_says_what_it_rests_on(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_figures_tables_and_code_can_be_read(name):
-    """In the report's width no word is small, hides another or leaves the figure; a table fits a page; the code is short."""
+    """In the report's width no word is small, hides another or leaves the figure; a table fits a
+    page; the code is short.
+    """
     run = shown(name, whole)
     assert all(len(table.columns) <= MOST_COLUMNS for table in run.tables)
     for figure in run.figures.values():
@@ -152,7 +158,9 @@ def test_figures_tables_and_code_can_be_read(name):
 
 
 def placed(figure):
-    """Every word of a figure with its place, without the labels of ticks beyond an axis's ends, which are not drawn."""
+    """Every word of a figure with its place, without the labels of ticks beyond an axis's ends,
+    which are not drawn.
+    """
     style.write_out(figure)
     with style.styled():
         FigureCanvasAgg(figure).draw()
@@ -171,7 +179,9 @@ PLAIN = [f"Wort{number:02}" for number in range(len(ODD))]
 
 
 def called(names):
-    """A change of a dataset: its networks, paths and nodes are called so, and its failed trials give such a reason."""
+    """A change of a dataset: its networks, paths and nodes are called so, and its failed trials
+    give such a reason.
+    """
 
     def change(dataset):
         described = json.loads(dataset.attrs["interconnects"])
@@ -194,15 +204,17 @@ AS_PLAIN, AS_ODD = called(PLAIN), called(ODD)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", FILES)
 def test_names_are_shown_as_they_are_written(name, tmp_path):
-    """Whatever the letters of a name mean to Markdown, HTML, a figure or a terminal: what is said of odd names is what is said of
-    plain ones, word for word."""
+    """Whatever the letters of a name mean to Markdown, HTML, a figure or a terminal: what is said
+    of odd names is what is said of plain ones, word for word."""
     plain, odd = (in_every_way(shown(name, change), tmp_path) for change in (AS_PLAIN, AS_ODD))
     for said, of_odd in zip(plain, odd):
         assert re.sub("|".join(PLAIN), lambda found: ODD[PLAIN.index(found[0])], said) == of_odd
 
 
 def in_every_way(run, folder):
-    """What a notebook tells, as the text of its page, the words of its figures and the lines of a terminal."""
+    """What a notebook tells, as the text of its page, the words of its figures and the lines of a
+    terminal.
+    """
     (folder / "figures").mkdir(exist_ok=True)
     drawn = []
     for label, figure in run.figures.items():
@@ -217,7 +229,9 @@ def in_every_way(run, folder):
 
 
 def test_every_figure_is_drawn_by_one_notebook():
-    """By the one whose source says so; that of a user's tables of messages only where there are any."""
+    """By the one whose source says so; that of a user's tables of messages only where there are
+    any.
+    """
     drawn = [label for name in FILES for label in shown(name, whole).figures]
     assert len(drawn) == len(set(drawn))
     named = [label for file in FILES.values() for label in notebooks._figures(file)]
@@ -233,7 +247,9 @@ def test_an_unknown_figure_is_answered_with_those_that_are():
 
 
 def test_the_lesson_shows_what_its_answers_say():
-    """A slow hour that blocks remove, three runs that mislead, flat and open, bandwidth or latency: with the numbers of the answers."""
+    """A slow hour that blocks remove, three runs that mislead, flat and open, bandwidth or latency:
+    with the numbers of the answers.
+    """
     made = notebooks.run(paths.NOTEBOOKS / "02_lesson.ipynb")
     loss, often = made.names["loss"], made.names["often"]
     error, held = loss["largest error"], loss["intervals that hold the true loss"]

@@ -1,4 +1,6 @@
-"""The notebooks as they are shipped: executed, they are the report of the stored references; README says what it says."""
+"""The notebooks as they are shipped: executed, they are the report of the stored references; README
+says what it says.
+"""
 
 import json
 import re
@@ -30,7 +32,9 @@ lacking = simulated.unavailable(testbeds.read("smith").plain())
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """The report of the stored references by its command, how that `ended`, its `folder`, and where its `notebooks` lie."""
+    """The report of the stored references by its command, how that `ended`, its `folder`, and where
+    its `notebooks` lie.
+    """
     folder, notebooks = (tmp_path_factory.mktemp(name) for name in ("stored", "notebooks"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "EXECUTED", notebooks)
@@ -40,7 +44,9 @@ def stored(tmp_path_factory):
 
 @pytest.mark.parametrize("notebook", SECTIONS, ids=lambda file: file.stem)
 def test_a_notebook_is_a_section(notebook, stored):
-    """From a clean checkout, without root or tools: every cell runs, and what it shows can be read in the report."""
+    """From a clean checkout, without root or tools: every cell runs, and what it shows can be read
+    in the report.
+    """
     assert f"left out: {notebook.stem}" not in stored.ended.stderr
     done = stored.notebooks / notebook.stem / notebook.name
     brief, whole = document.read(done), document.read(done, whole=True)
@@ -72,7 +78,9 @@ def test_the_report_is_written_without_running_anything(stored):
 
 
 def test_the_first_page_says_nothing_twice(stored):
-    """A short abstract, the main figure, and a table of at most twelve findings of which the abstract has none."""
+    """A short abstract, the main figure, and a table of at most twelve findings of which the
+    abstract has none.
+    """
     done = stored.notebooks / notebooks.SUMMARY / f"{notebooks.SUMMARY}.ipynb"
     page = document.read(done).markdown.partition("\n# Background")[0]
     abstract, figure, table = re.split(r"^(!\[.*)$", page.partition("\n")[2], flags=re.M)
@@ -90,7 +98,9 @@ def test_the_first_page_says_nothing_twice(stored):
 
 @pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
 def test_the_answer_is_on_the_first_screen_and_nothing_is_cut_off(stored):
-    """On a desk with answer and figure, and every column of every table; on a phone only tables scroll sideways."""
+    """On a desk with answer and figure, and every column of every table; on a phone only tables
+    scroll sideways.
+    """
     ends = "['.opening .summary', '.opening figure img'].map((one) => document.querySelector(one).getBoundingClientRect().bottom)"
     frames = (
         "[...document.querySelectorAll('.frame')].map((one) => one.scrollWidth - one.clientWidth)"
@@ -114,7 +124,9 @@ def test_the_answer_is_on_the_first_screen_and_nothing_is_cut_off(stored):
 
 @pytest.mark.parametrize("name", ["falloff", "supplement"])
 def test_no_markup_is_left_over(stored, name):
-    """What was meant as a heading, a label, a link or a table has become one, and no link leads nowhere."""
+    """What was meant as a heading, a label, a link or a table has become one, and no link leads
+    nowhere.
+    """
     page = (stored.folder / f"{name}.html").read_text(encoding="utf-8").partition("<body>")[2]
     body = re.sub(r"<(style|script|svg|math|code)\b.*?</\1>|data:[^\"]+", "", page, flags=re.DOTALL)
     assert re.findall(MARKUP, re.sub("<[^>]+>", " ", body)) == []
@@ -133,7 +145,9 @@ def test_every_experiment_is_in_the_summary(stored):
 
 
 def test_what_judges_a_claim_is_stated(stored):
-    """Every quantity that a claim names is made by that notebook, and every quantity judges a claim."""
+    """Every quantity that a claim names is made by that notebook, and every quantity judges a
+    claim.
+    """
     made = {
         f"{one['notebook']}/{one['name']}"
         for one in json.loads((stored.folder / "summary.json").read_text())["statements"]
@@ -159,7 +173,9 @@ def test_readme_shows_the_reports_figure_and_answer(stored):
 
 
 def test_docs_quote_error_rates_and_trust():
-    """The worst rates of wrong verdicts, and the largest difference between the simulation and HPL itself."""
+    """The worst rates of wrong verdicts, and the largest difference between the simulation and HPL
+    itself.
+    """
     method = (paths.ROOT / "docs" / "method.md").read_text(encoding="utf-8")
     rates = calibration.table("error_rates")
     cases = pd.read_csv(paths.REFERENCE / "trust.csv")
@@ -194,7 +210,9 @@ def test_a_notebook_that_is_no_section_runs(notebook, run):
 
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 def test_the_scaling_notebook_runs_with_the_simulated_testbed(run):
-    """The same notebook and campaign, simulated: the finding says so, and the dataset that is saved."""
+    """The same notebook and campaign, simulated: the finding says so, and the dataset that is
+    saved.
+    """
     out, error = run(SCALING, preset="quick", testbed="smith")
     section = document.read(out / SCALING.name)
     said = section.markdown.partition("What it does not say")[0]

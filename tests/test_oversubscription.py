@@ -60,7 +60,9 @@ def test_planted_slowdowns_come_back():
 
 
 def test_judgements_are_of_the_clusters_own_size():
-    """The geometric mean over the runs with their extremes; where nothing ran on so many nodes, the next fewer."""
+    """The geometric mean over the runs with their extremes; where nothing ran on so many nodes, the
+    next fewer.
+    """
     flows = flow_campaign(noise=0.05)
     noisy = notebook(flows).names
     is_there = (noisy["judged"].pattern == "permutation") & (
@@ -83,7 +85,9 @@ def test_judgements_are_of_the_clusters_own_size():
 
 
 def test_the_belief_is_judged_on_the_pages_own_designs():
-    """Neighbours in order and many-to-one lose nothing; a permutation loses, whatever other designs do."""
+    """Neighbours in order and many-to-one lose nothing; a permutation loses, whatever other designs
+    do.
+    """
     run = shown()
     assert set(run.names["proposals"]) == {
         "cisco_dfc_2to1",
@@ -108,7 +112,9 @@ def test_the_belief_is_judged_on_the_pages_own_designs():
 
 
 def test_at_the_break_even_price_a_budget_buys_as_much_either_way():
-    """So many nodes more, each so much slower; and a program in such traffic for its bearable part loses the margin."""
+    """So many nodes more, each so much slower; and a program in such traffic for its bearable part
+    loses the margin.
+    """
     prices = re.search(r"costs less than (\d+) to (\d+) USD", words(shown())).groups()
     for price, slower in zip(map(float, prices), (1.10, 1.05)):
         assert 1 / price == pytest.approx(1 / (slower * (price - 250)))
@@ -122,7 +128,9 @@ def test_at_the_break_even_price_a_budget_buys_as_much_either_way():
 
 
 def test_the_statements_follow_the_data():
-    """Each kind of traffic is answered by its worst slowdown; HPL's are primary, and absent where it did not run."""
+    """Each kind of traffic is answered by its worst slowdown; HPL's are primary, and absent where
+    it did not run.
+    """
     answers = {one.subject.partition(": ")[2]: one for one in shown().statements}
     assert answers["neighbours, in order, 480 nodes"].words == "yes"
     random = answers["random pairs, in order, 480 nodes"]

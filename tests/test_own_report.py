@@ -1,4 +1,6 @@
-"""The report of a user's own data: from files to a verdict, what they say, and nothing of data that are not there."""
+"""The report of a user's own data: from files to a verdict, what they say, and nothing of data that
+are not there.
+"""
 
 import json
 import re
@@ -89,7 +91,9 @@ def test_the_report_says_what_the_data_say_and_how_sure_that_is(hpl):
 
 
 def test_a_student_can_go_on_writing(hpl):
-    """The source is standard Markdown; what its user changed is kept, and the next text is put beside it."""
+    """The source is standard Markdown; what its user changed is kept, and the next text is put
+    beside it.
+    """
     source = hpl.report / "report.md"
     figures = re.findall(r"\]\((figures/\w+\.pdf)\)", source.read_text())
     assert figures and all((hpl.report / each).read_bytes().startswith(b"%PDF") for each in figures)
@@ -103,7 +107,9 @@ def test_a_student_can_go_on_writing(hpl):
 
 @pytest.mark.more
 def test_comparisons_and_fits_take_the_folder(hpl, tmp_path):
-    """`compare` knows that nothing of the machines is recorded; `fit` answers with a law, and as JSON."""
+    """`compare` knows that nothing of the machines is recorded; `fit` answers with a law, and as
+    JSON.
+    """
     laws = {**own_results.LAWS, "1gbe": lambda n: 0.8 * own_results.LAWS["1gbe"](n)}
     own_results.write_hpl(tmp_path / "results", seed=7, laws=laws)
     run("import", "hpl", str(tmp_path / "results"), "--out", str(tmp_path / "new"))
@@ -200,8 +206,9 @@ def cluster(tmp_path_factory):
 
 
 def test_a_measured_campaign_is_reported_in_its_own_words(cluster):
-    """Read as a whole: no word of emulation or simulation, each network by its own name, the machines as they told of
-    themselves; all statements are measured, and have the planted fall in their interval."""
+    """Read as a whole: no word of emulation or simulation, each network by its own name, the
+    machines as they told of themselves; all statements are measured, and have the planted fall in
+    their interval."""
     page = cluster.page.read_text()
     assert not of_emulation(cluster.page.parent)
     page = words(page)
@@ -217,7 +224,9 @@ def test_a_measured_campaign_is_reported_in_its_own_words(cluster):
 
 
 def test_only_what_is_there_is_in_the_report(cluster):
-    """Both forms, with the campaign's own provenance; what has no data has no section and is not listed."""
+    """Both forms, with the campaign's own provenance; what has no data has no section and is not
+    listed.
+    """
     page = cluster.page.read_text()
     provenance = page[page.index("Appendix: provenance</h1>") :]
     cells = re.findall(r"<td[^>]*>(.*?)</td>", provenance, re.S)
@@ -231,7 +240,9 @@ def test_only_what_is_there_is_in_the_report(cluster):
 
 
 def test_each_program_of_ones_own_has_a_section():
-    """That of emulated programs, whatever the campaign is called; an experiment has one for all its folders."""
+    """That of emulated programs, whatever the campaign is called; an experiment has one for all its
+    folders.
+    """
     ran = store.read(paths.REFERENCE / "program-program_model")
     own = {Path(name): ran.assign_attrs(campaign=f"program_{name}") for name in ("mine", "theirs")}
     found = [(section.notebook, section.folder.name) for section in execution.planned_sections(own)]

@@ -1,4 +1,6 @@
-"""Paced nodes: what ranks say is read and judged, and real programs under pace.so take the time that they should."""
+"""Paced nodes: what ranks say is read and judged, and real programs under pace.so take the time
+that they should.
+"""
 
 import math
 import os
@@ -63,15 +65,17 @@ SLOW = "pace: rank 0 calls 9 charged 1.0 computed 0.01 late {late} stretch 100 e
     ],
 )
 def test_a_late_node_is_named(job, verdict):
-    """More than half a percent of what was charged, of the whole time in slow motion, or a rank of which nobody knows, and the
-    pace was not kept."""
+    """More than half a percent of what was charged, of the whole time in slow motion, or a rank of
+    which nobody knows, and the pace was not kept."""
     assert pace.verdict([job], 4) == verdict
 
 
 # Nodes whose library is a stand-in, so that what it says can be chosen.
 @pytest.fixture(scope="module")
 def mocked(tmp_path_factory):
-    """Two paced nodes behind a shaper of a small burst; the library does nothing, and its path has a blank."""
+    """Two paced nodes behind a shaper of a small burst; the library does nothing, and its path has
+    a blank.
+    """
     library = tmp_path_factory.mktemp("a blank é") / "pace.so"
     words = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
     subprocess.run(words, input="int nothing_is_paced;\n", text=True, check=True)
@@ -101,7 +105,9 @@ SAY = "echo pace: rank $OMPI_COMM_WORLD_RANK calls 1 charged 2.0 late {} >&2"
 @needs_network
 @pytest.mark.parametrize(("network", "burst"), [("gige", 4663), ("unshaped", "unshaped")])
 def test_ranks_are_paced_and_nothing_else(mocked, network, burst):
-    """Library, rate and priority are the ranks' and not the launcher's, and the link is as described."""
+    """Library, rate and priority are the ranks' and not the launcher's, and the link is as
+    described.
+    """
     script = "echo $LD_PRELOAD $PACE_FLOP_S $PACE_SEED; echo in $PACE_REAL_TIME; " + SAY.format(
         "0.001"
     )
@@ -130,7 +136,9 @@ def test_ranks_are_paced_and_nothing_else(mocked, network, burst):
     ],
 )
 def test_a_trial_that_was_not_kept_is_invalid(mocked, script, reason):
-    """The machine held a node up, or nobody knows: the reason is in the judgement, and no number is read."""
+    """The machine held a node up, or nobody knows: the reason is in the judgement, and no number is
+    read.
+    """
     outcome = judge(run(mocked, script), lambda transcript: 1 / 0)
     assert outcome.status == "invalid" and reason in outcome.reason
 
@@ -145,7 +153,8 @@ def test_a_loop_that_keeps_awake_ends_with_its_owner():
     argv, pipe = [sys.executable, "-c", script], subprocess.PIPE
     owner = subprocess.Popen(argv, cwd=ROOT, stdout=pipe, text=True)
     loop = Path("/proc") / owner.stdout.readline().strip() / "cmdline"
-    # A program that has just begun has no command line yet, nor has one that has ended and was not collected.
+    # A program that has just begun has no command line yet, nor has one that has ended and was not
+    # collected.
     assert within(20, loop.read_bytes)
     owner.kill()
     owner.communicate()
@@ -198,7 +207,9 @@ def test_a_call_takes_as_long_as_its_operations_and_computes_for_real(program, f
 
 
 def test_a_machine_that_is_too_slow_is_late(program):
-    """At a rate that no machine has; one call may be late by the credit of 2 ms, 40 large ones are later."""
+    """At a rate that no machine has; one call may be late by the credit of 2 ms, 40 large ones are
+    later.
+    """
     *_, stderr = under_pace(program, "cblas_dgemm", 40, 600, PACE_FLOP_S="1e18")
     assert "host-bound" in pace.verdict([job((0, 0), said=stderr)], 1)
 
@@ -221,8 +232,8 @@ SCALE_MODEL = testbeds.read("scale_model").plain()
 @needs_network
 @pytest.mark.alone
 def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
-    """Two loops that take all that they get: where ranks cannot go before them the trial is host-bound, never a rate
-    that is off."""
+    """Two loops that take all that they get: where ranks cannot go before them the trial is
+    host-bound, never a rate that is off."""
     plan = planning.plan_campaign("hpl_scaling", preset="quick")
     (first, *_) = (t.point for t in plan.trials() if t.role == "point" and t.point["nodes"] == 2)
     point = {**first, "interconnect": "10gige", "N": 600}

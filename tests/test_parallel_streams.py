@@ -1,4 +1,6 @@
-"""Parallel streams: a planted fall is found, a network without one stays flat, and lost runs give no number."""
+"""Parallel streams: a planted fall is found, a network without one stays flat, and lost runs give
+no number.
+"""
 
 from functools import cache
 
@@ -34,7 +36,9 @@ def planted(lost):
 
 @pytest.mark.parametrize(("lost", "answer"), [(0.0, FLAT), (0.2, FALLS_OFF)])
 def test_a_planted_fall_is_found(lost, answer):
-    """Sixteen streams that lose a fifth fall off, and such that lose nothing stay flat; GigE does in either case."""
+    """Sixteen streams that lose a fifth fall off, and such that lose nothing stay flat; GigE does
+    in either case.
+    """
     made = run(planted(lost))
     fall = stated(made, "TCP's fall from 1 stream to 16 on 10GE")
     assert fall.words == answer and fall.primary and fall.n == 6
@@ -44,7 +48,9 @@ def test_a_planted_fall_is_found(lost, answer):
 
 
 def test_lost_runs_give_no_number():
-    """Without a single reading, and with one block: no answer, and the reason beside each lost trial."""
+    """Without a single reading, and with one block: no answer, and the reason beside each lost
+    trial.
+    """
     lost = run(failed(stored(), "exit code 1"))
     assert {one.estimate for one in lost.statements} == {None} and "exit code 1" in words(lost)
     first = run(stored().isel(trial=stored().block.values <= 1))

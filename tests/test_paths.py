@@ -1,4 +1,6 @@
-"""Paths on this machine, for real: what each carries, refuses and counts, and the programs that carry frames."""
+"""Paths on this machine, for real: what each carries, refuses and counts, and the programs that
+carry frames.
+"""
 
 import json
 import re
@@ -81,7 +83,9 @@ def ping(testbed, path, size, sender=1, receiver=2, **point):
 
 
 def answered(testbed, path, size, said, **point):
-    """Whether ping says so: of one echo, or of a later one where another machine had ours while it was waited for."""
+    """Whether ping says so: of one echo, or of a later one where another machine had ours while it
+    was waited for.
+    """
     told = repeated(lambda: ping(testbed, path, size, **point), lambda told: re.search(said, told))
     return re.search(said, told[-1])
 
@@ -93,14 +97,18 @@ CARRIED, LOST = "1 received", "0 received"
     ("path", "largest"), [("crossover", 8972), ("router", 8972), ("switch_8996", 8954)]
 )
 def test_a_path_carries_its_largest_echo_and_no_larger_one(testbed, path, largest):
-    """Both ways; ICMP has 8 bytes, IP 20: 8954 is a frame of 8996 bytes, the limit of the path so named."""
+    """Both ways; ICMP has 8 bytes, IP 20: 8954 is a frame of 8996 bytes, the limit of the path so
+    named.
+    """
     assert answered(testbed, path, largest, CARRIED, mtu=9000)
     assert answered(testbed, path, largest, CARRIED, sender=2, receiver=1, mtu=9000)
     assert LOST in ping(testbed, path, largest + 1, mtu=9000)
 
 
 def test_a_switch_drops_in_silence_a_sender_and_a_router_do_not(testbed):
-    """Nobody tells of the frame that the switch drops; the sender's own kernel and the router tell what is too large."""
+    """Nobody tells of the frame that the switch drops; the sender's own kernel and the router tell
+    what is too large.
+    """
     silent = ping(testbed, "switch_8996", 8955, mtu=9000)
     assert LOST in silent and "rror" not in silent and "oo long" not in silent
     assert "message too long" in ping(testbed, "switch_8996", 8955, mtu=8982)
@@ -121,7 +129,9 @@ def iperf3(testbed, path, sender=1, receiver=2, omit="0", **point):
 @alone
 @pytest.mark.parametrize(("mtu", "control"), [(1500, "reno"), (9000, "cubic")])
 def test_a_link_carries_what_its_wire_does(testbed, mtu, control):
-    """TCP with timestamps has 52 bytes of headers in the MTU, Ethernet 38 beyond it; each trial has its own control."""
+    """TCP with timestamps has 52 bytes of headers in the MTU, Ethernet 38 beyond it; each trial has
+    its own control.
+    """
 
     def share() -> float:
         asked = {"mtu": mtu, "congestion_control": control}
@@ -135,7 +145,9 @@ def test_a_link_carries_what_its_wire_does(testbed, mtu, control):
 
 @alone
 def test_rates_are_by_direction(testbed):
-    """What comes to node 2 passes its slow way back from the switch; what it sends itself is not slowed down."""
+    """What comes to node 2 passes its slow way back from the switch; what it sends itself is not
+    slowed down.
+    """
 
     def back() -> float:
         return iperf3(testbed, "bounded", sender=2, receiver=1)[0]
@@ -155,7 +167,9 @@ def test_a_window_beyond_the_machines_limit_is_a_mismatch(testbed):
 
 @alone
 def test_receive_work_is_the_receivers(testbed):
-    """Without a program of its own, node 2 answers pings in the threads that receive for it, and is charged."""
+    """Without a program of its own, node 2 answers pings in the threads that receive for it, and is
+    charged.
+    """
     threads = testbed.use("crossover").threads
     if not threads or not all(threads.values()):
         pytest.skip("this kernel receives in nobody's name: no threaded NAPI")
@@ -185,8 +199,9 @@ def test_a_path_that_nobody_described_or_that_is_no_graph_is_refused(testbed):
 # The programs that carry frames.
 @alone
 def test_all_on_one_wire_have_it_together(testbed):
-    """One sender, two, and two nodes to each other: never faster than the wire, nearly as fast, and in turns. A single
-    frame too and small ones, which fill 84 bytes on the wire: no burst passes in no time."""
+    """One sender, two, and two nodes to each other: never faster than the wire, nearly as fast, and
+    in turns. A single frame too and small ones, which fill 84 bytes on the wire: no burst passes in
+    no time."""
     with sockets(testbed, "one") as opened:
         for flows in ([(1, 3)], [(1, 3), (2, 3)], [(1, 2), (2, 1)]):
             wire_s = 60 * FRAME_S
@@ -200,7 +215,9 @@ def test_all_on_one_wire_have_it_together(testbed):
 @alone
 @pytest.mark.parametrize("path", ["mesh", "routed"])
 def test_what_lies_between_two_wires_stores_and_forwards(testbed, path):
-    """A frame over both takes its time twice, several overlap, and counters show which way they took."""
+    """A frame over both takes its time twice, several overlap, and counters show which way they
+    took.
+    """
     with sockets(testbed, path) as opened:
         near = best(opened, [(1, 2)], 1, below=2 * FRAME_S)
         assert near < 2 * FRAME_S <= best(opened, [(1, 3)], 1)
@@ -226,12 +243,15 @@ def test_frames_use_both_bonded_wires_alike_and_arrive_once(testbed, path):
 
 @pytest.mark.parametrize("path", ["long", "long routed"])
 def test_a_round_trip_takes_both_delays_and_little_more(testbed, path):
-    """Never less than twice the delay of one way, the best of five not half as much again; the data come back whole."""
+    """Never less than twice the delay of one way, the best of five not half as much again; the data
+    come back whole.
+    """
     output = text(run(testbed, *"ping -c 5 -i 0.05 -p c3a5 -q {node2}".split(), path=path))
     assert 40 <= float(re.search(r"= ([\d.]+)/", output)[1]) < 60 and "wrong data" not in output
 
 
-# Token exchange: two pairs whose producers share one link to the other switch, 1 and 2 with 3 and 4.
+# Token exchange: two pairs whose producers share one link to the other switch, 1 and 2 with 3 and
+# 4.
 POINT = {
     "path": "shared",
     "pairs": 2,
@@ -252,7 +272,9 @@ def exchanged(testbed, commands):
 
 @alone
 def test_the_sum_of_the_pairs_stays_within_the_wire(testbed):
-    """Of what they share; both pairs take part, and all that is counted was carried by their interfaces."""
+    """Of what they share; both pairs take part, and all that is counted was carried by their
+    interfaces.
+    """
     share = 2 * RATE / 8
 
     def takes_part(ran) -> bool:
@@ -272,7 +294,9 @@ def test_the_sum_of_the_pairs_stays_within_the_wire(testbed):
 
 @pytest.mark.parametrize("end", [0, 2], ids=["consumer", "producer"])
 def test_an_end_killed_in_mid_run_is_a_failed_trial_with_no_orphan(testbed, tools, end):
-    """The death of one end of pair 1 after half a second fails the trial, with the signal; nothing of it runs on."""
+    """The death of one end of pair 1 after half a second fails the trial, with the signal; nothing
+    of it runs on.
+    """
     commands = token_exchange.commands(POINT)
     killed = commands[end]
     mortal = ("timeout", "-s", "KILL", "0.5", tools["token"], *killed.argv[1:])

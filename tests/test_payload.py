@@ -52,7 +52,9 @@ def run(*argv, folder, **environment):
 
 @needs_built
 def test_profile_counts_every_call_exactly(tmp_path):
-    """Preloaded into a program of three ranks: messages and bytes of each call; nothing is left in the folder."""
+    """Preloaded into a program of three ranks: messages and bytes of each call; nothing is left in
+    the folder.
+    """
     program, folder = tmp_path / "every_call", tmp_path / "here"
     folder.mkdir()
     subprocess.run(["mpicc", str(PROGRAM), "-o", str(program)], check=True)
@@ -141,7 +143,9 @@ simulator: 38.123 CPU s, 65.2 MB
 
 @pytest.mark.parametrize(("tail", "expected"), [(SIMULATED.format(TABLE), 3 * 10**9 + 40), ("", 0)])
 def test_a_simulated_run_has_its_payload(tail, expected):
-    """HPL's row, the payload and what the simulator took are read from one output; without the latter two as well."""
+    """HPL's row, the payload and what the simulator took are read from one output; without the
+    latter two as well.
+    """
     output = recorded.text("hpl/2.0-one-row") + tail
     execution = Execution("xhpl", ("smpirun",), output, "", 0, 0.0, 1.0)
     trial = Trial("t", "point", "hpl", 1, 1, {})

@@ -1,4 +1,6 @@
-"""Messages over delays: a planted slope and a planted cost of the machine are found, and a wrong delay is told."""
+"""Messages over delays: a planted slope and a planted cost of the machine are found, and a wrong
+delay is told.
+"""
 
 import numpy as np
 import pytest
@@ -43,7 +45,9 @@ def test_what_the_machine_adds_is_found():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_one_delay_has_no_slope(blocks):
-    """No line is fitted, nothing is warned of, and the statements say why; also where one block alone has a second delay."""
+    """No line is fitted, nothing is warned of, and the statements say why; also where one block
+    alone has a second delay.
+    """
     runs = run(blocks=blocks).names["runs"]
     delays = runs.path.values == runs.path.values[0]
     made = executed("12", ping_pong=runs.where(xr.DataArray(delays, dims="trial"), drop=True))

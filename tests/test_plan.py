@@ -1,4 +1,6 @@
-"""Campaign descriptions become the trials they mean, the same ones every time, on what a testbed has."""
+"""Campaign descriptions become the trials they mean, the same ones every time, on what a testbed
+has.
+"""
 
 import math
 import re
@@ -19,7 +21,9 @@ from runners.records.record import FalloffError
 
 @given(seed=st.integers(0, 10**9), blocks=st.integers(1, 5))
 def test_a_block_is_one_trial_of_every_point(seed, blocks):
-    """Whatever the seed, each block holds each of the six points exactly once; grouped, levels follow each other."""
+    """Whatever the seed, each block holds each of the six points exactly once; grouped, levels
+    follow each other.
+    """
     plan = small_plan(seed=seed, stopping={"blocks": blocks})
     grouped = small_plan(seed=seed, stopping={"blocks": blocks}, grouped_by="nodes")
     assert len(plan.blocks) == blocks
@@ -52,7 +56,9 @@ SEQUENTIAL = {
 
 
 def test_what_can_end_a_campaign_is_part_of_its_digest():
-    """Without looks more blocks follow the first ones; another look, level or number of blocks is another campaign."""
+    """Without looks more blocks follow the first ones; another look, level or number of blocks is
+    another campaign.
+    """
     longer = with_blocks(small_plan(), checked(CAMPAIGN), 8)
     assert longer.digest == small_plan().digest and len(longer.blocks) == 8
     assert longer.blocks[:3] == small_plan().blocks
@@ -68,7 +74,9 @@ def test_what_can_end_a_campaign_is_part_of_its_digest():
 
 
 def test_what_changes_the_trials_changes_the_digest():
-    """Seed, settings, levels, margin, testbed and links; names and sources may be given at any time."""
+    """Seed, settings, levels, margin, testbed and links; names and sources may be given at any
+    time.
+    """
     digest, gige = small_plan().digest, INTERCONNECTS["gige"]
     for change in (
         {"seed": 8},
@@ -86,7 +94,9 @@ def test_what_changes_the_trials_changes_the_digest():
 
 
 def test_all_faults_are_named_at_once():
-    """A file with several faults, or a campaign and a testbed that do not fit, is refused with all of them."""
+    """A file with several faults, or a campaign and a testbed that do not fit, is refused with all
+    of them.
+    """
     factors = {"interconnect": ["gige", "myrinet"], "nodes": [1, 64]}
     for changes, parts in (
         ({"stopping": {"blocks": 0, "patience": 3}}, ("blocks", "patience")),
@@ -151,7 +161,9 @@ def stopped(**changes):
     ],
 )
 def test_a_slip_is_named(change, said):
-    """What would leave out points or settings without a word, or test otherwise than was meant, is refused."""
+    """What would leave out points or settings without a word, or test otherwise than was meant, is
+    refused.
+    """
     with pytest.raises(FalloffError) as refusal:
         small_plan(**change)
     assert said in str(refusal.value)
@@ -204,7 +216,9 @@ def test_no_trial_needs_what_a_cluster_lacks():
 
 
 def test_what_is_compared_is_there():
-    """The campaign's own networks up to the nodes that are there; else the slowest against the fastest."""
+    """The campaign's own networks up to the nodes that are there; else the slowest against the
+    fastest.
+    """
     own = for_testbed(checked(ON_CLUSTER), cluster()).design
     assert own.primary == ["gige", "10gige"] and own.control == "10gige"
     assert for_testbed(checked(ON_CLUSTER), cluster(OTHERS)).design.primary == ["tcp", "roce"]
@@ -226,7 +240,9 @@ def test_what_is_compared_is_there():
 
 @given(st.integers(1, 200), st.integers(1, 64), st.floats(1e6, 1e12), st.integers(16, 512))
 def test_a_problem_fits(nodes, each, filled, block):
-    """The grid has just the processes, no more rows than columns; the matrix fits, and one more block would not."""
+    """The grid has just the processes, no more rows than columns; the matrix fits, and one more
+    block would not.
+    """
     found = problem(nodes, each, filled, block)
     assert found["P"] * found["Q"] == nodes * each and found["P"] <= found["Q"]
     assert found["N"] % block == 0

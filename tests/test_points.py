@@ -1,4 +1,6 @@
-"""A point is everything that was set: no mean, interval or verdict holds runs with two values of any setting."""
+"""A point is everything that was set: no mean, interval or verdict holds runs with two values of
+any setting.
+"""
 
 import re
 
@@ -32,7 +34,9 @@ CASES = [
 
 
 def trials(tool, setting, halves, runs=4, value=1.0):
-    """A dataset of `runs` imported runs of a tool with each of two values of a setting; the second half is twice as fast."""
+    """A dataset of `runs` imported runs of a tool with each of two values of a setting; the second
+    half is twice as fast.
+    """
     rows = []
     for run in range(2 * runs):
         speed = value * (1 + run // runs) * (1 + 0.001 * (run % runs))
@@ -82,7 +86,9 @@ def shown(dataset, notebook):
 
 @pytest.mark.parametrize(("tool", "setting"), CASES, ids=lambda one: getattr(one, "name", one))
 def test_no_mean_mixes_two_values_of_a_setting(tool, setting):
-    """Of every tool and each setting that it declares: half of the runs with another one, twice as fast."""
+    """Of every tool and each setting that it declares: half of the runs with another one, twice as
+    fast.
+    """
     described = schema()["coordinates"][setting]
     halves = (
         described.get("values", ["gige", "10gige"])[:2] if described["type"] == "text" else [2, 4]
@@ -136,7 +142,9 @@ def imported(tool, folder, **common):
 
 
 def test_two_tests_in_one_file_are_no_repeats(tmp_path):
-    """A recorded file of OSU has two latencies of one table each: neither has an interval over runs."""
+    """A recorded file of OSU has two latencies of one table each: neither has an interval over
+    runs.
+    """
     found = importing.dataset_of("osu", [recorded.FOLDER / "osu" / "5.6.3-between-processes.txt"])
     lines = messages.lines(messages.tables(found))
     assert [line.runs for line in lines.values()] == [1, 1]
@@ -144,7 +152,9 @@ def test_two_tests_in_one_file_are_no_repeats(tmp_path):
 
 
 def test_a_copy_counts_once_and_is_named(tmp_path):
-    """The same HPL.out as four runs is one run, in an import as in a comparison; a run with another time is another."""
+    """The same HPL.out as four runs is one run, in an import as in a comparison; a run with another
+    time is another.
+    """
     text = recorded.text("hpl/2.0-several-rows")
     for run in range(1, 5):
         write(tmp_path / "gige" / "n02" / f"run{run}", "HPL.out", text)
@@ -155,7 +165,9 @@ def test_a_copy_counts_once_and_is_named(tmp_path):
 
 
 def test_a_copied_source_adds_no_session(tmp_path):
-    """A CSV file given twice, or under another name, and a log twice: each session counts once, and the copy is named."""
+    """A CSV file given twice, or under another name, and a log twice: each session counts once, and
+    the copy is named.
+    """
     rows = "".join(f"2026-01-{day:02d}T03:00:00,{100 + day % 3}\n" for day in range(1, 21))
     first, second = (write(tmp_path, name, "time,rate\n" + rows) for name in ("a.csv", "b.csv"))
     alone, twice = history_sessions.read([first]), history_sessions.read([first, second, first])
@@ -207,7 +219,9 @@ def test_each_figure_and_parameter_of_a_log_is_a_course(tmp_path):
 
 @pytest.mark.parametrize(("other", "factor"), [("GB/s", 1e-3), ("Gbit/s", 8e-3), ("kB/s", 1e3)])
 def test_units_of_one_log_are_converted(other, factor, tmp_path):
-    """A log that changes its unit is one course without a change, also in two files; the first unit is shown."""
+    """A log that changes its unit is one course without a change, also in two files; the first unit
+    is shown.
+    """
 
     def value(night, size, name):
         return (factor if night >= 15 else 1) * size * (1000 if name == "copy" else 300)
@@ -277,8 +291,8 @@ def test_nodes_of_collective_operations_are_read_from_paths(tmp_path):
 
 
 def test_settings_that_an_output_states_are_of_its_point(tmp_path):
-    """sockperf's test and message size above an output, several groups of IMB at once, and processes that a path,
-    a file's name or a header tells."""
+    """sockperf's test and message size above an output, several groups of IMB at once, and
+    processes that a path, a file's name or a header tells."""
     output = recorded.text("sockperf/3.7-ping-pong")
     commands = (
         "pp --tcp -m 64",
@@ -332,7 +346,9 @@ def test_processes_that_a_path_or_header_tells_are_of_the_point(name, tmp_path):
     ("words", "name"), [("NB", "NB (128 and 192)"), ("P", "processes a node (4 and 8)")]
 )
 def test_what_else_differs_is_beside_the_verdict(words, name, tmp_path):
-    """NB or the processes of a node that differ between the ends of a fall, or between networks, stand in the sentence."""
+    """NB or the processes of a node that differ between the ends of a fall, or between networks,
+    stand in the sentence.
+    """
     from foreign_hpl import output
 
     for network, nodes, run in (

@@ -1,5 +1,6 @@
-"""Any MPI program on paced nodes in slow motion: what it computes and sends takes the time that is known, a slower node is
-seen, and the campaign of a user's own program is what the command line says."""
+"""Any MPI program on paced nodes in slow motion: what it computes and sends takes the time that is
+known, a slower node is seen, and the campaign of a user's own program is what the command line
+says."""
 
 import re
 import shutil
@@ -37,8 +38,8 @@ def home(tmp_path, monkeypatch):
 
 
 def test_the_campaign_of_an_own_program_is_its_command_line(home):
-    """On 2, 4 and all nodes, with words that a shell would split, in the folder where it was started; another program of
-    that name is refused."""
+    """On 2, 4 and all nodes, with words that a shell would split, in the folder where it was
+    started; another program of that name is refused."""
     words = [*LAUNCH, "--oversubscribe", "./my program", 'it"s', "\u00e4"]
     name = program.described(words, "mine", home / "there")
     found = campaigns.read(name)
@@ -58,7 +59,9 @@ def test_the_campaign_of_an_own_program_is_its_command_line(home):
 
 
 def test_an_own_program_runs_on_the_networks_that_are_asked_for(home):
-    """Twice the rate and half the latency as networks of their own; what the testbed does not describe is refused unwritten."""
+    """Twice the rate and half the latency as networks of their own; what the testbed does not
+    describe is refused unwritten.
+    """
     asked = WhatIf(["gige"], twice="bandwidth", half="latency")
     name = program.described([*LAUNCH, "a"], "mine", home, asked)
     networks = planning.plan_campaign(name).interconnects
@@ -95,8 +98,8 @@ def test_what_cannot_run_between_emulated_nodes_is_refused(home, words, name, re
 
 
 def test_what_is_planted_in_a_campaign_is_stated():
-    """LAMMPS's trials with other times: on GigE it falls by a third from 2 nodes to 8, on 10GE it stays flat and saves 60 %;
-    the replay is off by 3 %."""
+    """LAMMPS's trials with other times: on GigE it falls by a third from 2 nodes to 8, on 10GE it
+    stays flat and saves 60 %; the replay is off by 3 %."""
     runs, replays = experiment.stored("program"), experiment.stored("program_replay")
     times = {"unshaped": (8.0, 2.0), "10gige": (8.1, 2.04), "gige": (10.0, 5.1)}
     at = [
@@ -130,7 +133,9 @@ def test_what_is_planted_in_a_campaign_is_stated():
 
 
 def test_several_programs_are_compared_with_their_replays():
-    """They fall off by a third on GigE; OpenFOAM's replay is 10 % too slow there, by its transfer alone."""
+    """They fall off by a third on GigE; OpenFOAM's replay is 10 % too slow there, by its transfer
+    alone.
+    """
 
     def seconds(point, off=1.0):
         computed = 4 / point["nodes"]
@@ -174,7 +179,9 @@ def test_several_programs_are_compared_with_their_replays():
 
 @pytest.mark.more
 def test_a_replay_computes_as_long_as_the_emulated_program():
-    """What the campaigns of replays state is the processor time in the emulated ones over that of the recordings."""
+    """What the campaigns of replays state is the processor time in the emulated ones over that of
+    the recordings.
+    """
     names = ("program", "program_others_emulated", "program_others_hpcc")
     emulated_ = [experiment.stored(name) for name in names]
     stated_ = {
@@ -203,7 +210,8 @@ def test_inputs_that_cannot_be_copied_are_refused(tmp_path, monkeypatch, inputs,
 
 
 TESTBED = testbeds.read("program_model").plain()
-# s and B on GigE, whose payload is 110 MB/s: as long again. Longer than a rank may compute in real time at once.
+# s and B on GigE, whose payload is 110 MB/s: as long again. Longer than a rank may compute in real
+# time at once.
 COMPUTED, BYTES, TIMES = 10e-3, 1_100_000, 4
 
 
@@ -225,8 +233,8 @@ def emulate(point, slow=None):
 @needs_network
 @pytest.mark.parametrize(("slow", "seconds"), [({}, 20e-3), ({"nodes": {"2": 0.5}}, 30e-3)])
 def test_an_unchanged_program_takes_the_time_that_is_known(tmp_path, slow, seconds):
-    """Two ranks compute for 10 ms and exchange what GigE carries in 10 ms, four times, in slow motion; a node of half the
-    speed holds both up. Each exchange also has latencies of its own."""
+    """Two ranks compute for 10 ms and exchange what GigE carries in 10 ms, four times, in slow
+    motion; a node of half the speed holds both up. Each exchange also has latencies of its own."""
     made = tmp_path / "exchanges"
     subprocess.run(["mpicc", "-O1", str(HERE / "exchanges.c"), "-o", str(made)], check=True)
     command = f"{made} pairs {TIMES} {COMPUTED} {BYTES}"
@@ -241,8 +249,9 @@ def test_an_unchanged_program_takes_the_time_that_is_known(tmp_path, slow, secon
 @pytest.mark.long
 @needs_network
 def test_large_messages_both_ways_share_a_connection_with_their_acknowledgements(tmp_path):
-    """At full speed, two nodes that send each other 2 MB again and again: much faster where Open MPI sends a message
-    without waiting for its receiver. The replay knows no such wait, docs/profile.md says."""
+    """At full speed, two nodes that send each other 2 MB again and again: much faster where Open
+    MPI sends a message without waiting for its receiver. The replay knows no such wait,
+    docs/profile.md says."""
     made = tmp_path / "exchanges"
     subprocess.run(["mpicc", "-O1", str(HERE / "exchanges.c"), "-o", str(made)], check=True)
     plan = planning.plan_campaign("hpl_scaling", testbed="emulated")
@@ -265,8 +274,8 @@ def test_large_messages_both_ways_share_a_connection_with_their_acknowledgements
 @needs_network
 @pytest.mark.skipif(not shutil.which("lmp"), reason="LAMMPS is not here: apt-get install lammps")
 def test_lammps_is_recorded_replayed_and_emulated(tmp_path, monkeypatch):
-    """Debian's own, on two ranks: it sends what the shipped recording says, its energies are those of its own run, and in
-    slow motion it takes as long as its replay."""
+    """Debian's own, on two ranks: it sends what the shipped recording says, its energies are those
+    of its own run, and in slow motion it takes as long as its replay."""
     library = executables.find("record.so", {})
     folder = paths.DATA / "programs" / "lammps"
     monkeypatch.chdir(tmp_path)

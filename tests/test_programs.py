@@ -1,5 +1,5 @@
-"""Recorded programs: what is recorded is what was called, a replay agrees with the direct simulation, and nothing unsound is
-carried on to more ranks."""
+"""Recorded programs: what is recorded is what was called, a replay agrees with the direct
+simulation, and nothing unsound is carried on to more ranks."""
 
 import shutil
 import subprocess
@@ -36,8 +36,9 @@ def run(bed, point, command, parse):
 
 @needs_simgrid
 def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
-    """HPL is recorded once, on 10GE. On GigE, where it takes a fifth longer, the replay is within 2 % of HPL's own code;
-    its time is that of the whole program, of which the factorisation is the most."""
+    """HPL is recorded once, on 10GE. On GigE, where it takes a fifth longer, the replay is within 2
+    % of HPL's own code; its time is that of the whole program, of which the factorisation is the
+    most."""
     plan = planning.plan_campaign("hpl_agreement", "fortinet_model_simulated", "full")
     (point, *_) = (trial.point for trial in plan.trials() if trial.point["nodes"] == 8)
     direct, replayed = {}, {}
@@ -61,8 +62,8 @@ def test_a_replay_of_hpl_agrees_with_its_direct_simulation():
 
 @needs_mpi
 def test_the_recording_is_what_was_called(tmp_path):
-    """Real MPI on two cores: processor time, partners as ranks of all behind a communicator that turns them round, the
-    source and size that came, and no time for waiting."""
+    """Real MPI on two cores: processor time, partners as ranks of all behind a communicator that
+    turns them round, the source and size that came, and no time for waiting."""
     program = str(tmp_path / "calls")
     subprocess.run(["mpicc", "-O1", str(PROGRAM), "-o", program], check=True)
     library = executables.find("record.so", {})
@@ -86,7 +87,9 @@ def test_the_recording_is_what_was_called(tmp_path):
 
 
 def ring(ranks, seconds=lambda ranks: 8 / ranks, size=lambda ranks: 64000 // ranks, is_closed=True):
-    """A recording in which each rank sends to the next; the ends have one neighbour unless the ring is closed."""
+    """A recording in which each rank sends to the next; the ends have one neighbour unless the ring
+    is closed.
+    """
     made = []
     for rank in range(ranks):
         calls = []
@@ -104,7 +107,9 @@ def some(make=ring, counts=(4, 8, 16), **how):
 
 @pytest.mark.parametrize(("is_closed", "ranks"), [(True, 6), (True, 32), (False, 40)])
 def test_what_follows_a_law_is_carried_on(is_closed, ranks):
-    """A ring and a chain, whose times and sizes fall with the ranks: what is made for others is what they would record."""
+    """A ring and a chain, whose times and sizes fall with the ranks: what is made for others is
+    what they would record.
+    """
     made = extrapolation.extrapolated("ring", some(is_closed=is_closed), ranks)
     wanted = ring(ranks, is_closed=is_closed)
     for calls, others in zip(made, wanted, strict=True):
@@ -182,7 +187,9 @@ def computed_s(ranks):
 
 
 def test_the_stored_recordings_are_carried_on():
-    """Both examples share out the same work: carried on to more ranks, these compute as much together as was recorded."""
+    """Both examples share out the same work: carried on to more ranks, these compute as much
+    together as was recorded.
+    """
     for program in ("stencil", "transpose"):
         kept = recorder.by_ranks(program)
         recorded = computed_s(kept[max(kept)])
@@ -224,7 +231,9 @@ def test_efficiency_falls_off_where_the_network_counts():
     ],
 )
 def test_waiting_for_a_processor_is_not_called_mpi(ranks, busy, said, monkeypatch):
-    """Each rank computed 1 s of 4 s. One rank waits for no other, and on a busy machine the rest may be waiting."""
+    """Each rank computed 1 s of 4 s. One rank waits for no other, and on a busy machine the rest
+    may be waiting.
+    """
     end = Call(0.0, "end", parts=(4 * 10**9, 1, 0))
     own = (Call(1.0, "bcast", size=8), end)
     monkeypatch.setattr(profiling.payload, "run", lambda *_: (0, ["a table", "a recording"]))

@@ -1,4 +1,6 @@
-"""A campaign's progress: on a terminal one line that fits and is redrawn, elsewhere a line for each trial."""
+"""A campaign's progress: on a terminal one line that fits and is redrawn, elsewhere a line for each
+trial.
+"""
 
 import os
 import pty
@@ -61,7 +63,9 @@ def terminal():
 
 
 def test_the_line_fits_and_has_a_bar(terminal):
-    """One description, and a bar as long as what is done; on a narrow terminal the description is cut off."""
+    """One description, and a bar as long as what is done; on a narrow terminal the description is
+    cut off.
+    """
     show = Bar(terminal)
     for done in (1, 10, 19):
         show(event(done))
@@ -77,7 +81,9 @@ def test_the_line_fits_and_has_a_bar(terminal):
 
 
 def test_the_bar_shows_text_and_leaves_nothing(terminal):
-    """Controls in a network's name or a message do not arrive; a closed bar is gone, as after Ctrl+C."""
+    """Controls in a network's name or a message do not arrive; a closed bar is gone, as after
+    Ctrl+C.
+    """
     show = Bar(terminal)
     plain = event(3)
     point = {**plain.trial.point, "interconnect": "\x1b]0;title\x07\x9b2J\rgige\u202e"}
@@ -90,7 +96,9 @@ def test_the_bar_shows_text_and_leaves_nothing(terminal):
 
 
 def test_on_a_terminal_only_failures_and_the_end_stay(terminal, tmp_path, monkeypatch):
-    """A campaign of which every trial of one kind fails: each stays with its reason, the bar leaves nothing."""
+    """A campaign of which every trial of one kind fails: each stays with its reason, the bar leaves
+    nothing.
+    """
     use_echo(monkeypatch)
     settings = {"say": "three and a half", "seconds": "0"}
     plan = small_plan(settings=settings, stopping={"blocks": 1})

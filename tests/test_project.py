@@ -1,4 +1,6 @@
-"""The project's own promises: packages, notebooks, the direction of imports, and pages that name what is there."""
+"""The project's own promises: packages, notebooks, the direction of imports, and pages that name
+what is there.
+"""
 
 import ast
 import doctest
@@ -97,7 +99,9 @@ def test_a_wheel_is_refused_with_the_remedy(tmp_path):
 
 
 def test_the_installation_is_found_whatever_the_locale(tmp_path):
-    """Python reads a .pth file in the locale's encoding: that of a folder with an accent and a blank must be ASCII."""
+    """Python reads a .pth file in the locale's encoding: that of a folder with an accent and a
+    blank must be ASCII.
+    """
     checkout = tmp_path / "d\u00e9p\u00f4t \u540d"
     site = checkout / "site"
     site.mkdir(parents=True)
@@ -130,7 +134,9 @@ def test_what_a_campaigns_tool_needs_is_installed():
 
 @pytest.mark.parametrize("lock", ["requirements", "requirements-uv"])
 def test_lock_is_hashed_and_names_no_host(lock):
-    """Every pinned package has hashes, and no line holds an address; nothing that pyproject.toml names is missing."""
+    """Every pinned package has hashes, and no line holds an address; nothing that pyproject.toml
+    names is missing.
+    """
     text = (ROOT / f"packaging/{lock}.lock").read_text()
     assert not re.search(r"https?://|--index-url|--find-links", text)
     blocks = re.split(r"\n(?=[a-zA-Z])", text.strip())
@@ -142,7 +148,9 @@ def test_lock_is_hashed_and_names_no_host(lock):
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda f: f.stem)
 def test_notebooks_can_be_read_and_have_no_outputs(notebook):
-    """One cell tagged `parameters`; a notebook is short, hidden cells counted, and starts no program and parses no text."""
+    """One cell tagged `parameters`; a notebook is short, hidden cells counted, and starts no
+    program and parses no text.
+    """
     cells = json.loads(notebook.read_text())["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     text = "\n".join("".join(cell["source"]) for cell in code)
@@ -160,7 +168,9 @@ def test_notebooks_can_be_read_and_have_no_outputs(notebook):
 
 
 def test_the_first_notebook_leads_to_all_others():
-    """Whoever starts there finds every experiment, with its question; from 90 on they frame the report."""
+    """Whoever starts there finds every experiment, with its question; from 90 on they frame the
+    report.
+    """
     rows, files = notebooks.contents().splitlines()[2:], [file.name for file in NOTEBOOKS[1:]]
     linked = [re.findall(r"\((\w+\.ipynb)\)", row) for row in rows]
     assert linked == [[name] for name in files if name < "90"]
@@ -199,7 +209,9 @@ def imports() -> dict[str, set[str]]:
 
 
 def test_a_notebook_owns_what_only_it_says():
-    """At most ten functions of analysis word a sentence, make a statement or draw a figure or a table for one notebook alone."""
+    """At most ten functions of analysis word a sentence, make a statement or draw a figure or a
+    table for one notebook alone.
+    """
     files = [*ROOT.glob("*.py"), *ROOT.glob("analysis/**/*.py")]
     code = Counter(word for file in files for word in re.findall(r"\w+", file.read_text()))
     cells = Counter(word for book in NOTEBOOKS for word in {*re.findall(r"\w+", book.read_text())})
@@ -284,7 +296,9 @@ def arrows() -> dict[str, set[str]]:
 
 
 def picture() -> str:
-    """The rooms and their arrows as a drawing of docs/layout.md, without an arrow that a longer way shows, too."""
+    """The rooms and their arrows as a drawing of docs/layout.md, without an arrow that a longer way
+    shows, too.
+    """
     between, below = arrows(), {}
     for room in reversed(ROOMS):
         below[room] = set().union(*(below[other] | {other} for other in between[room]))
@@ -296,7 +310,9 @@ def picture() -> str:
 
 
 def test_imports_run_downwards():
-    """No room of analysis/ imports one above it; the picture in docs/layout.md is made from the imports."""
+    """No room of analysis/ imports one above it; the picture in docs/layout.md is made from the
+    imports.
+    """
     order = list(ROOMS)
     upward = {
         (room, other)
@@ -342,7 +358,9 @@ MADE = (
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_what_is_there(page):
-    """Links, paths, commands of falloff with their options, targets of make, campaigns that are run."""
+    """Links, paths, commands of falloff with their options, targets of make, campaigns that are
+    run.
+    """
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#:]+)\)", text)
     assert not [target for target in links if not (page.parent / target).exists()]
@@ -368,13 +386,16 @@ def test_pages_name_what_is_there(page):
 
 
 def consoles(page):
-    """Each command of falloff that a page shows with what it prints, `...` for lines that are left out."""
+    """Each command of falloff that a page shows with what it prints, `...` for lines that are left
+    out.
+    """
     return re.findall(
         r"^ {4}\$ falloff (.+)\n((?:(?: {4}(?!\$|falloff ).+)?\n)+)", page.read_text("utf-8"), re.M
     )
 
 
-# What takes longer: simulations of 40 seconds, and minutes of measuring, which tests of `reproduce` stand for.
+# What takes longer: simulations of 40 seconds, and minutes of measuring, which tests of `reproduce`
+# stand for.
 SIMULATES, MEASURES = ("twin ", "reproduce ")
 
 
@@ -426,7 +447,9 @@ def test_readme_can_be_read_and_its_table_holds():
 
 
 def test_ci_runs_every_test_on_what_is_supported():
-    """`make test` as a whole with an older processor's rounding and on each Python that the package names, and no other."""
+    """`make test` as a whole with an older processor's rounding and on each Python that the package
+    names, and no other.
+    """
     asked = set(re.findall(r"\btest\S*", (ROOT / ".ci/run").read_text()))
     assert {"test", "test-all", "test-processors", "test-pythons", "test-system"} <= asked
     about = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -443,7 +466,9 @@ def test_ci_runs_every_test_on_what_is_supported():
 
 
 def test_the_paper_has_what_its_journal_asks_for():
-    """JOSS: the authors' affiliations, these sections, 750 to 1,750 words, and a source for each citation."""
+    """JOSS: the authors' affiliations, these sections, 750 to 1,750 words, and a source for each
+    citation.
+    """
     paper = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
     _, front, body = paper.split("---\n", 2)
     about = yaml.safe_load(front)

@@ -39,7 +39,9 @@ def test_every_number_has_its_unit_and_place(facts, table):
 
 
 def test_table1_is_one_process_a_node_in_hundreds_and_fits_the_memory():
-    """P x Q = nodes; N is a hundred times what is printed, as Appendix B's deck shows: most of 16 GB a node, never more."""
+    """P x Q = nodes; N is a hundred times what is printed, as Appendix B's deck shows: most of 16
+    GB a node, never more.
+    """
     table, deck = published.table("fortinet_table1"), published.facts("fortinet_appendix_b")["deck"]
     assert len(table) == 15 and (table.P * table.Q == table.nodes).all()
     assert (table.N == SMITH["table1"]["printed_n_unit"] * table.printed_n).all()

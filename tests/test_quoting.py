@@ -49,7 +49,9 @@ def test_what_is_quoted_means_nothing_and_can_be_had_back(text):
 
 @given(letters)
 def test_what_is_printed_is_text(text):
-    """Neither a control but the end of a line and a tab, nor half a letter, nor what turns the writing around."""
+    """Neither a control but the end of a line and a tab, nor half a letter, nor what turns the
+    writing around.
+    """
     said = printable(text)
     assert not re.search(
         "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", said
@@ -68,7 +70,9 @@ def test_sequences_go_as_a_whole():
 @pytest.mark.few(5)
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_name_is_shown_as_it_is_written(name, tmp_path):
-    """In words, in bold, before an apostrophe, in code and in a table; on the page, in the PDF's source and in a notebook."""
+    """In words, in bold, before an apostrophe, in code and in a table; on the page, in the PDF's
+    source and in a notebook.
+    """
     it = quoted(name)
     text = f"{it} begins. On **{it} it** is {it}'s, `{it}`.\n\n| a |\n| :-- |\n| {it} |"
     page = publish.to_html(text, {"title": "t"}, tmp_path).split("<body>")[1].split("<dialog")[0]
@@ -85,7 +89,9 @@ def test_an_honest_name_is_shown_as_it_is_written(name, tmp_path):
 
 
 def test_a_name_in_code_has_no_backslash():
-    """As in a table's caption in a notebook; what could end the code or become a link stays escaped."""
+    """As in a table's caption in a notebook; what could end the code or become a link stays
+    escaped.
+    """
     for name, shown in {
         "hpl_scaling": "hpl_scaling",
         "my-prog.x": "my-prog.x",

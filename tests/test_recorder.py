@@ -1,4 +1,6 @@
-"""The recorder sees every MPI function that the installed header declares, called from C or Fortran: nothing passes unseen."""
+"""The recorder sees every MPI function that the installed header declares, called from C or
+Fortran: nothing passes unseen.
+"""
 
 import lzma
 import os
@@ -76,7 +78,9 @@ def symbols(library, kind):
 
 @needs_fortran
 def test_every_fortran_function_calls_one_that_is_wrapped():
-    """Those of mpif.h and of the modules: each ends in a C function of its name, unless that is local."""
+    """Those of mpif.h and of the modules: each ends in a C function of its name, unless that is
+    local.
+    """
     folder = Path(subprocess.check_output(["mpicc", "-showme:libdirs"], text=True).split()[0])
     library = folder / "libmpi_mpifh.so"
     called = {name.lower() for name in symbols(library, "U")}
@@ -129,8 +133,8 @@ def test_several_threads_at_once_are_refused(refused_calls):
 @needs_mpi
 @pytest.mark.parametrize("end", ["fails", "aborts", "crashes"])
 def test_a_program_that_fails_leaves_no_recording(refused_calls, end, tmp_path, monkeypatch, capfd):
-    """It says after MPI_Finalize that its result is wrong, gives up, or is killed by the kernel: its exit code and a line,
-    in which nothing is said to be recorded."""
+    """It says after MPI_Finalize that its result is wrong, gives up, or is killed by the kernel:
+    its exit code and a line, in which nothing is said to be recorded."""
     from analysis.commands import program
 
     monkeypatch.setattr(recorder.keep, "__defaults__", (tmp_path / "programs",))
@@ -150,7 +154,9 @@ def test_a_program_that_fails_leaves_no_recording(refused_calls, end, tmp_path, 
 @needs_fortran
 @pytest.mark.parametrize("binding", ["77", "90", "8"])
 def test_a_fortran_program_is_recorded_or_refused(binding, tmp_path):
-    """By mpif.h, `use mpi` and `use mpi_f08`: messages, a collective in place, and a call that is refused."""
+    """By mpif.h, `use mpi` and `use mpi_f08`: messages, a collective in place, and a call that is
+    refused.
+    """
     program = tmp_path / "calls"
     source = str(HERE / "recorded_calls.F90")
     subprocess.run(
@@ -180,7 +186,9 @@ def monitored_calls(tmp_path_factory):
 
 @needs_mpi
 def test_the_bytes_are_those_that_open_mpi_counts_itself(monitored_calls, monkeypatch, tmp_path):
-    """Each call that moves data, of four ranks, also when it is kept; what makes communicators is on neither side."""
+    """Each call that moves data, of four ranks, also when it is kept; what makes communicators is
+    on neither side.
+    """
     code, text = recorded(monitored_calls, ranks=4)
     assert code == 0 and recorder.is_monitored(text)
     names = {call.name for call in recorder.read(text)[0]}

@@ -1,4 +1,5 @@
-"""Of which kind a refusal is: every real output is damaged in one way after another, and a false reason fails.
+"""Of which kind a refusal is: every real output is damaged in one way after another, and a false
+reason fails.
 
 Of what the whole output is refused for itself, its parts may be refused too.
 """
@@ -17,7 +18,8 @@ from runners.tools import hpcc, names, tool_named
 CASES = recorded.cases()
 CUTS, NUMBERS, LINES = 120, 200, 100  # of each output, at most so many
 NUMBER = re.compile(r"(?<![\w.^:-])\d+(?:\.\d+)?(?![\w^:.])")
-# Runs of these need moments and windows in common, and that there are none is what they say themselves.
+# Runs of these need moments and windows in common, and that there are none is what they say
+# themselves.
 TOLD_BY_THE_TOOL = {"fanout": {"failed"}, "token_exchange": {"failed"}}
 # A table of flows and datagrams by size are reports of iperf3.
 ALIKE = {("iperf3", "udp_sizes"), ("udp_sizes", "iperf3")}
@@ -34,7 +36,8 @@ def spread(items, most):
 
 
 def false_kinds(case, damaged, true_ones):
-    """The kinds of a damaged output's refusals that are none of the true ones and not the whole output's own.
+    """The kinds of a damaged output's refusals that are none of the true ones and not the whole
+    output's own.
 
     What is too short to be known for its tool's may be called foreign.
     """
@@ -59,8 +62,8 @@ def test_what_is_cut_off_is_called_cut(case):
 @pytest.mark.few(40)
 @pytest.mark.parametrize("case", CASES)
 def test_what_lacks_a_line_is_called_cut_or_contradictory(case):
-    """Whichever line is lost, or printed twice: nothing else is wrong with it. Without its heading it may be of a version that
-    is not read."""
+    """Whichever line is lost, or printed twice: nothing else is wrong with it. Without its heading
+    it may be of a version that is not read."""
     kinds = ["cut", "contradictory", "unsupported"]
     lines = recorded.text(case).splitlines(keepends=True)
     for place in spread(range(len(lines)), LINES):
@@ -115,8 +118,8 @@ INSIDE = [
 
 @pytest.mark.parametrize(("outer", "inner"), INSIDE)
 def test_an_output_inside_a_table_is_seen(outer, inner):
-    """Wherever in a table another output stands: neither gives a number that is not its own, and neither is short without a
-    word."""
+    """Wherever in a table another output stands: neither gives a number that is not its own, and
+    neither is short without a word."""
     lines, other = recorded.text(outer).splitlines(keepends=True), recorded.text(inner)
     whole = [recorded.usable(tool(outer), text)[0].readings for text in ("".join(lines), other)]
     for place in range(len(lines)):
@@ -141,7 +144,9 @@ def test_a_table_says_which_sizes_it_lacks(case):
 
 @pytest.mark.parametrize("case", recorded.cases("hpcc"))
 def test_a_summary_says_which_values_it_lacks(case):
-    """A lost value of HPCC's summary is noted by its name; without Success nothing is known of its parts, and none is read."""
+    """A lost value of HPCC's summary is noted by its name; without Success nothing is known of its
+    parts, and none is read.
+    """
     lines = recorded.text(case).splitlines(keepends=True)
     begin = lines.index("Begin of Summary section.\n")
     assert not tool_named("hpcc").results("".join(lines))[0].note
@@ -160,7 +165,9 @@ def test_a_summary_says_which_values_it_lacks(case):
 
 
 def test_a_first_interval_is_no_run_without_a_word():
-    """iperf 2.0 with -i, cut off anywhere: what is read of it is the whole run, or says that it may be an interval."""
+    """iperf 2.0 with -i, cut off anywhere: what is read of it is the whole run, or says that it may
+    be an interval.
+    """
     text = recorded.text("iperf2/2.0-intervals")
     (whole,) = recorded.usable("iperf2", text)
     shorter = 0

@@ -1,4 +1,6 @@
-"""Programs on other hosts: what ssh and srun are asked for, what becomes of hosts, and that nothing outlives its owner."""
+"""Programs on other hosts: what ssh and srun are asked for, what becomes of hosts, and that nothing
+outlives its owner.
+"""
 
 import os
 import signal
@@ -42,7 +44,9 @@ def test_ssh_never_asks_and_uses_the_configured_file():
 
 
 def test_slurm_starts_a_step_on_the_one_host():
-    """A step beside others, on that node, without a shell in between; outside an allocation there are no hosts."""
+    """A step beside others, on that node, without a shell in between; outside an allocation there
+    are no hosts.
+    """
     words = remote.argv({"launcher": "slurm"}, "b", ["echo", "two words"])
     assert words[0] == "srun" and "--nodelist=b" in words and "--overlap" in words
     assert words[-2:] == ["echo", "two words"]
@@ -67,8 +71,8 @@ def test_modules_are_loaded_before_the_program(tmp_path, monkeypatch):
 
 
 def test_every_host_is_asked(ssh, tmp_path):
-    """A script's last line is the answer, and its words arrive through a real shell; one host that is down has a reason,
-    and the others answer all the same."""
+    """A script's last line is the answer, and its words arrive through a real shell; one host that
+    is down has a reason, and the others answer all the same."""
     code = "import json, sys\nprint('welcome')\nprint(json.dumps({'said': sys.argv[1:]}))\n"
     words = ["two words", "it's", '"', "$HOME", "`id`", "$(id)", "a;b", "new\nline", "*", "~", "é"]
     ssh.lose("b")
@@ -86,7 +90,9 @@ def test_every_host_is_asked(ssh, tmp_path):
     ],
 )
 def test_what_is_no_answer_is_an_error(ssh, tmp_path, text, reason):
-    """Of a script that fails, answers something else, nothing, or not in time; and of a host that is down."""
+    """Of a script that fails, answers something else, nothing, or not in time; and of a host that
+    is down.
+    """
     ssh.lose("b")
     with remote.held(TWO, script(tmp_path, text), limit_s=1) as answers:
         assert reason in answers["a"]["error"] and "No route" in answers["b"]["error"]
@@ -104,7 +110,9 @@ def sleeping(folder):
 
 
 def test_a_folder_is_held_while_words_come(hasty, tmp_path):
-    """Longer than silence is borne; it is gone with the block, and what runs in it, but not what runs beside it."""
+    """Longer than silence is borne; it is gone with the block, and what runs in it, but not what
+    runs beside it.
+    """
     folder = tmp_path / "held"
     with remote.held(ONE, FOLDER, ["3", str(folder)]) as answers:
         assert answers == {"a": {"folder": str(folder)}}
@@ -119,7 +127,9 @@ def test_a_folder_is_held_while_words_come(hasty, tmp_path):
 
 
 def test_a_folder_is_gone_after_silence(hasty, tmp_path, monkeypatch):
-    """The node removes it by itself though the connection stands, as it seems to where a cable was cut."""
+    """The node removes it by itself though the connection stands, as it seems to where a cable was
+    cut.
+    """
     monkeypatch.setattr(remote.Heartbeat, "beat", lambda self: None)
     folder = tmp_path / "held"
     with remote.held(ONE, FOLDER, ["3", str(folder)]) as answers:
@@ -141,7 +151,9 @@ def test_of_two_holders_on_a_node_the_last_ends_what_runs(tmp_path):
 
 
 def test_who_does_not_read_keeps_nobody_waiting():
-    """A line that is full, and one whose reader is gone, are passed over; closing them is no error either."""
+    """A line that is full, and one whose reader is gone, are passed over; closing them is no error
+    either.
+    """
     full, gone, well = (os.pipe() for _ in range(3))
     lines = [os.fdopen(writer, "wb") for _, writer in (full, gone, well)]
     heart = remote.Heartbeat()
@@ -161,8 +173,9 @@ def test_who_does_not_read_keeps_nobody_waiting():
         os.close(reader)
 
 
-# The guard of programs on nodes: a shell that waits for its child, both of which have to end; one that does not end when
-# it is asked to; and a daemon, in a session of its own and an orphan at once. Each tells the number of who has to end.
+# The guard of programs on nodes: a shell that waits for its child, both of which have to end; one
+# that does not end when it is asked to; and a daemon, in a session of its own and an orphan at
+# once. Each tells the number of who has to end.
 FAMILY = "sleep 60 & echo $!; wait"
 STUBBORN = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
 DAEMON = "setsid sh -c 'sleep 60 & echo $!' >&1 & sleep 60"
@@ -187,7 +200,9 @@ def has_ended(pid):
 
 @pytest.mark.parametrize(("end", "code"), [("exit 3", 3), ("kill -9 $$", 128 + signal.SIGKILL)])
 def test_a_guarded_program_decides_on_output_and_exit_code(tmp_path, end, code):
-    """Nothing is added to standard output, the folder is the program's, and its exit code is handed on."""
+    """Nothing is added to standard output, the folder is the program's, and its exit code is handed
+    on.
+    """
     running = guarded(tmp_path, "sh", "-c", f"pwd; echo no >&2; {end}")
     said = running.stdout.read(), running.stderr.read()
     assert (*said, running.wait(15)) == (f"{tmp_path}\n", "no\n", code)
@@ -195,7 +210,9 @@ def test_a_guarded_program_decides_on_output_and_exit_code(tmp_path, end, code):
 
 @pytest.mark.parametrize("way", ["input ends", "silence", signal.SIGTERM, signal.SIGHUP])
 def test_all_end_when_whoever_started_them_is_gone(tmp_path, way):
-    """Program and children end with standard input, without a word for long, or with a signal; that is no failure."""
+    """Program and children end with standard input, without a word for long, or with a signal; that
+    is no failure.
+    """
     running = guarded(tmp_path, "sh", "-c", FAMILY, silence=1 if way == "silence" else 60)
     child = int(running.stdout.readline())
     if way == "input ends":
@@ -207,7 +224,9 @@ def test_all_end_when_whoever_started_them_is_gone(tmp_path, way):
 
 @pytest.mark.parametrize("shell", [STUBBORN, DAEMON])
 def test_who_does_not_end_is_killed(tmp_path, shell):
-    """A program that ignores being asked, and a daemon, which neither its session nor its parent's death saves."""
+    """A program that ignores being asked, and a daemon, which neither its session nor its parent's
+    death saves.
+    """
     running = guarded(tmp_path, "sh", "-c", shell, by=("-c", HASTY))
     program = int(running.stdout.readline())
     running.stdin.close()

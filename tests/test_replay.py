@@ -1,4 +1,6 @@
-"""A replay makes every call that is recorded, sends the bytes of the recording, and takes the time that is known."""
+"""A replay makes every call that is recorded, sends the bytes of the recording, and takes the time
+that is known.
+"""
 
 import os
 import subprocess
@@ -74,8 +76,8 @@ def built(tmp_path_factory):
 
 @needs_mpi
 def test_every_call_is_replayed_with_its_bytes(bed, built):
-    """Each that moves data, of all ranks and of some, blocking and not: what the replay sends is what was recorded. A head
-    that says other bytes, as for a call that is left out, is refused."""
+    """Each that moves data, of all ranks and of some, blocking and not: what the replay sends is
+    what was recorded. A head that says other bytes, as for a call that is left out, is refused."""
     found = recorded(built("monitored_calls"), ranks=4)
     names = {call.name for call in found[0]}
     assert names >= {*COLLECTIVES, *NON_BLOCKING, *POINT_TO_POINT}
@@ -99,7 +101,9 @@ def test_a_fortran_program_is_replayed(bed, built):
 
 @needs_mpi
 def test_the_same_exchange_by_another_function_is_judged_alike(bed, built):
-    """A transpose by MPI_Alltoall and by MPI_Alltoallw, whose work and data are shared out to 2 and to 4 ranks."""
+    """A transpose by MPI_Alltoall and by MPI_Alltoallw, whose work and data are shared out to 2 and
+    to 4 ranks.
+    """
     program, answers, ends = built("exchanges"), {}, {}
     for kind in ("alltoall", "alltoallw"):
         efficiency = []
@@ -117,7 +121,9 @@ def test_the_same_exchange_by_another_function_is_judged_alike(bed, built):
 
 @pytest.mark.parametrize("ranks", [2, 4, 8, 16, 32])
 def test_a_small_allreduce_doubles_as_with_open_mpi(bed, ranks):
-    """A number of eight bytes takes a message's time for each doubling of the ranks: Open MPI has no ring for so few elements."""
+    """A number of eight bytes takes a message's time for each doubling of the ranks: Open MPI has
+    no ring for so few elements.
+    """
     times = 100
     one = Call(0.0, "allreduce", size=8)
     calls = (one._replace(seconds=0.5), *[one] * (times - 1), Call(0.5, "end"))
@@ -127,7 +133,9 @@ def test_a_small_allreduce_doubles_as_with_open_mpi(bed, ranks):
 
 @needs_mpi
 def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monkeypatch):
-    """With room for twenty calls of a rank: the recording ends with a collective of all ranks, says so, and is replayed."""
+    """With room for twenty calls of a rank: the recording ends with a collective of all ranks, says
+    so, and is replayed.
+    """
     monkeypatch.setenv("FALLOFF_RECORD_CALLS", "20")
     found = recorded(built("exchanges"), "alltoall", "50", "0.001", "1000", ranks=2)
     assert recorder.is_window(found)
@@ -140,7 +148,9 @@ def test_a_program_that_makes_too_many_calls_is_cut_to_a_window(bed, built, monk
 
 
 def test_what_ifs_are_networks_of_their_own():
-    """By name: half the latency and twice the bandwidth of one network, which itself stays; and ranks that compute longer."""
+    """By name: half the latency and twice the bandwidth of one network, which itself stays; and
+    ranks that compute longer.
+    """
     asked = WhatIf(["25gige"], twice="bandwidth", half="latency")
     plan = planning.plan_replay("stencil", [8, 4], "smith", asked)
     networks, own = plan.testbed["network"], SMITH["network"]["25gige"]
@@ -165,7 +175,9 @@ def test_what_ifs_are_networks_of_their_own():
 
 
 def chain(seconds, size):
-    """A recording in which rank r computes r + 1 times as long, each after it has got the message of the one before."""
+    """A recording in which rank r computes r + 1 times as long, each after it has got the message
+    of the one before.
+    """
     ranks = 4
     for rank in range(ranks):
         calls = []
@@ -178,8 +190,8 @@ def chain(seconds, size):
 
 
 def test_pops_factors_are_those_of_a_program_whose_time_is_known(bed):
-    """One rank after the other computes 1, 2, 3 and 4 s, and hands 55 MB on: 10 s without a network. On GigE, whose payload
-    is 110 MB/s, four messages take half a second each."""
+    """One rank after the other computes 1, 2, 3 and 4 s, and hands 55 MB on: 10 s without a
+    network. On GigE, whose payload is 110 MB/s, four messages take half a second each."""
     found = tuple(chain(1.0, 55_000_000))
     networks = ("gige", "unshaped")
     got = {name: readings(bed, found, name) for name in networks}

@@ -1,5 +1,6 @@
-"""From an exhibit to the report: what a figure or table must say, an executed notebook as a section, the first page, and one
-document of all in two forms, with a supplement; the same notebooks give the same bytes."""
+"""From an exhibit to the report: what a figure or table must say, an executed notebook as a
+section, the first page, and one document of all in two forms, with a supplement; the same notebooks
+give the same bytes."""
 
 import json
 import re
@@ -108,7 +109,9 @@ def html(built):
 
 @pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
 def test_every_column_is_seen(built):
-    """On a desk and on paper no table scrolls, also not that of all campaigns with its nine columns."""
+    """On a desk and on paper no table scrolls, also not that of all campaigns with its nine
+    columns.
+    """
     hidden = (
         "[...document.querySelectorAll('.frame')].map((one) => one.scrollWidth - one.clientWidth)"
     )
@@ -122,7 +125,9 @@ def test_every_column_is_seen(built):
 
 
 def test_what_does_not_say_what_it_rests_on_is_refused():
-    """Neither an axis without a unit, nor what scatters without its n and intervals; a simulation has neither."""
+    """Neither an axis without a unit, nor what scatters without its n and intervals; a simulation
+    has neither.
+    """
     for labels in ({"y": "HPL rate"}, {"x": "buffer"}, {"x": "", "y": ""}):
         with pytest.raises(FalloffError, match="rate: .*(no unit|no axis)"):
             exhibit(**labels)
@@ -149,7 +154,9 @@ def test_captions_stand_alone():
 
 
 def test_a_section_is_its_words_and_outputs(notebooks, tmp_path):
-    """Details, and the code of what showed nothing that a reader reads, are in the supplement alone."""
+    """Details, and the code of what showed nothing that a reader reads, are in the supplement
+    alone.
+    """
     brief, whole = document.read(notebooks[1]), document.read(notebooks[1], whole=True)
     order = [brief.markdown.index(part) for part in ("# Scaling", "rate.svg", "It falls off")]
     assert order == sorted(order) and set(brief.figures) == {"rate"}
@@ -162,7 +169,9 @@ def test_a_section_is_its_words_and_outputs(notebooks, tmp_path):
 
 
 def test_statements_are_gathered_once_and_are_data_too(falls, notebooks, built):
-    """As they were made; what the summary repeats is not gathered again. Without notebooks the remedy is told."""
+    """As they were made; what the summary repeats is not gathered again. Without notebooks the
+    remedy is told.
+    """
     sections = summary.gathered(notebooks[0].parents[1])
     assert list(sections) == ["40_scaling", "95_methods"]
     gathered = [Statement.from_data(one) for one in sections["40_scaling"].statements]
@@ -175,8 +184,8 @@ def test_statements_are_gathered_once_and_are_data_too(falls, notebooks, built):
 
 
 def test_the_first_page_has_what_was_planned_and_what_today_says(falls, notebooks):
-    """Each primary statement with answer, estimate, interval, n and evidence. A run of the same truth reproduces; without
-    one, nothing was run here."""
+    """Each primary statement with answer, estimate, interval, n and evidence. A run of the same
+    truth reproduces; without one, nothing was run here."""
     sections = summary.gathered(notebooks[0].parents[1])
     rows = summary.table(sections.values()).rows
     assert [row[0] for row in rows] == ["1", "1", "1"]
@@ -196,7 +205,9 @@ def test_the_first_page_has_what_was_planned_and_what_today_says(falls, notebook
 
 
 def test_an_abstract_is_short_and_of_what_ran(falls, notebooks):
-    """As many of the statements as fit, in their order; those against what was not run are left to the section."""
+    """As many of the statements as fit, in their order; those against what was not run are left to
+    the section.
+    """
     section = summary.gathered(notebooks[0].parents[1])["40_scaling"]
     told = [replace(one, sentence="word " * 50) for one in falls[:2]]
     told += [replace(falls[0], sentence="Too " * 30), replace(falls[0], sentence="Short.")]
@@ -208,7 +219,9 @@ def test_an_abstract_is_short_and_of_what_ran(falls, notebooks):
 
 
 def test_a_section_that_states_nothing_is_left_out(falls, notebooks, tmp_path):
-    """Of an experiment; the table of the first page then has one row for each other one, with its number in the report."""
+    """Of an experiment; the table of the first page then has one row for each other one, with its
+    number in the report.
+    """
     folder = tmp_path / "notebooks"
     cells = [new_markdown_cell("# Scaling"), ran(say("It falls.", falls))]
     books = [
@@ -232,7 +245,9 @@ def test_a_section_that_states_nothing_is_left_out(falls, notebooks, tmp_path):
 
 
 def test_sections_stand_by_weight(tmp_path):
-    """The main question first, what tests the tools last; an experiment that is not named comes before the claims."""
+    """The main question first, what tests the tools last; an experiment that is not named comes
+    before the claims.
+    """
     names = "10_mtu 12_ping_pong 40_hpl_scaling 53_suspects 85_claims 90_summary 95_methods 99_mine"
     ordered = [file.stem for file in in_order(tmp_path / f"{one}.ipynb" for one in names.split())]
     assert ordered[:4] == ["90_summary", "40_hpl_scaling", "10_mtu", "99_mine"]
@@ -261,7 +276,9 @@ def test_the_answer_comes_first_and_the_methods_last(html):
 
 
 def test_the_page_needs_nothing_else_and_is_readable_everywhere(html):
-    """Figures, style and script are in the file; links leave it only where a reader clicks. Dark, phone, large figures."""
+    """Figures, style and script are in the file; links leave it only where a reader clicks. Dark,
+    phone, large figures.
+    """
     assert html.startswith("<!DOCTYPE html>")
     assert not re.search(r'(?:src|data)="(?!data:)[^"]+"', html)
     assert not re.search(r'<link[^>]+href="(?!data:)', html) and "@import" not in html
@@ -270,7 +287,9 @@ def test_the_page_needs_nothing_else_and_is_readable_everywhere(html):
 
 
 def test_code_and_evidence_lie_under_the_figure(html):
-    """With links to the trials in the explorer and to the provenance, which has digests and commands."""
+    """With links to the trials in the explorer and to the provenance, which has digests and
+    commands.
+    """
     under = html[html.index("<figure") :]
     assert '<details class="code">' in under and '<details class="evidence">' in under
     assert "falloff evidence trace rate" in under and 'href="#data:hpl_scaling-' in under
@@ -306,8 +325,8 @@ HOSTILE = (
 @pytest.mark.few(4)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_somebody_wrote_runs_and_reads_nothing(text, tmp_path):
-    """Names of networks, reasons and notes come from files that anybody may hand over: of these nothing is executed, no file
-    is embedded and nothing leads elsewhere than to the web."""
+    """Names of networks, reasons and notes come from files that anybody may hand over: of these
+    nothing is executed, no file is embedded and nothing leads elsewhere than to the web."""
     (tmp_path / "secret.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg"><!-- a secret --></svg>'
     )
@@ -319,7 +338,9 @@ def test_what_somebody_wrote_runs_and_reads_nothing(text, tmp_path):
 
 
 def _elements(page: str) -> list[tuple]:
-    """Scripts, pictures and links elsewhere than to the web in a page's body, but for the page's own script."""
+    """Scripts, pictures and links elsewhere than to the web in a page's body, but for the page's
+    own script.
+    """
     found = []
 
     class Parser(HTMLParser):

@@ -25,7 +25,9 @@ SECTIONS = {file.stem for file in notebooks.sections()}
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    """`make(preset, failing)`: which notebooks were `run` with which preset, and what the report is made of."""
+    """`make(preset, failing)`: which notebooks were `run` with which preset, and what the report is
+    made of.
+    """
 
     def made(preset, failing=()):
         run = []
@@ -98,7 +100,9 @@ def book(monkeypatch, tmp_path):
 
 
 def test_notebooks_share_a_kernel_and_nothing_else(book):
-    """Each begins with an empty namespace, also after one that failed, or that was killed; both say what happened."""
+    """Each begins with an empty namespace, also after one that failed, or that was killed; both say
+    what happened.
+    """
     plain = book("assert 'mine' not in dir()\nmine = 1")
     with execution.Kernel() as kernel:
         assert [kernel.execute(plain, preset="stored") for _ in range(2)] == ["", ""]

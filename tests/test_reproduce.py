@@ -1,4 +1,6 @@
-"""Findings run again: planted differences are found, what did not run is never called reproduced, archives are checked."""
+"""Findings run again: planted differences are found, what did not run is never called reproduced,
+archives are checked.
+"""
 
 import itertools
 import json
@@ -38,7 +40,9 @@ def finding(quantity="ratio", estimate=0.9, interval=(0.89, 0.91), n=6, **furthe
 
 
 def published(quantity, logs, **further):
-    """What an experiment publishes of blocks, log ratios of shape (blocks,): the mean with its 95 % t interval."""
+    """What an experiment publishes of blocks, log ratios of shape (blocks,): the mean with its 95 %
+    t interval.
+    """
     half = 2.5706 * np.std(logs, ddof=1) / math.sqrt(len(logs))  # Student's t, 5 degrees of freedom
     mean = np.mean(logs)
     ends = [math.exp(mean + sign * half) for sign in (-1, 0, 1)]
@@ -79,12 +83,16 @@ BARE = finding(interval=None, answer="yes")
     ],
 )  # fmt: skip
 def test_each_kind_of_verdict(published, changed, kind):
-    """By the interval of the ratio against the margin; answers that exclude each other reproduce nothing."""
+    """By the interval of the ratio against the margin; answers that exclude each other reproduce
+    nothing.
+    """
     assert reproducing.compare(published, finding(**changed), 0.05).kind == kind
 
 
 def test_the_interval_of_blocks_is_welchs():
-    """A noisy day is not taken for as calm as the reference; too few blocks have none; a simulation is exact."""
+    """A noisy day is not taken for as calm as the reference; too few blocks have none; a simulation
+    is exact.
+    """
 
     def compared(reference, today, exact=False):
         return reproduction(*(of_blocks(logs, exact) for logs in (reference, today)), 0.05)
@@ -116,8 +124,8 @@ def test_chance_among_many_findings_is_no_difference():
 
 
 def test_a_verdict_among_many_follows_from_its_interval():
-    """Of 40 findings at a time: what is reproduced lies within the margin, what is not lies beyond it, and the rest reaches
-    across its end."""
+    """Of 40 findings at a time: what is reproduced lies within the margin, what is not lies beyond
+    it, and the rest reaches across its end."""
     random, limit, seen = np.random.default_rng(6), -math.log(0.95), set()
     for _ in range(30):
         true = random.choice([0.0, 0.05, 0.1], 40)
@@ -160,7 +168,9 @@ def judged(today):
 
 
 def test_a_planted_change_is_not_reproduced():
-    """The same truth is reproduced where it ran, a lost tenth is not; what needs other nodes stays open."""
+    """The same truth is reproduced where it ran, a lost tenth is not; what needs other nodes stays
+    open.
+    """
     same = judged(planted(preset="quick", seed=2, blocks=3))
     assert same[FALL].kind == "reproduced"
     elsewhere = [one for name, one in same.items() if "to 36 nodes" in name]
@@ -174,7 +184,9 @@ def test_a_planted_change_is_not_reproduced():
 
 
 def test_what_was_not_run_says_why():
-    """Each finding of a campaign that is not there has its kind and reason; all reproduced is 0 only for all."""
+    """Each finding of a campaign that is not there has its kind and reason; all reproduced is 0
+    only for all.
+    """
     published, why = {"hpl_scaling": planted()}, ("cannot run here", "There is no mpirun.")
     told = reproducing.verdicts(published, stated(), {}, {}, {"hpl_scaling": why})
     assert told and {(one.kind, one.reason) for one in told} == {why}
@@ -183,7 +195,9 @@ def test_what_was_not_run_says_why():
 
 
 def test_the_shortest_run_first_then_whole_ones():
-    """Campaigns with a primary finding first; what time is left makes them whole; nothing exceeds it."""
+    """Campaigns with a primary finding first; what time is left makes them whole; nothing exceeds
+    it.
+    """
 
     def of(**seconds):
         return {name: rerunning.Rerun(None, None, took) for name, took in seconds.items()}
@@ -208,8 +222,8 @@ def own(tmp_path, monkeypatch):
 
 
 def packed(folder, *sources, change=lambda text: text):
-    """A zip file as `falloff evidence archive` writes it, with campaigns whose transcripts are changed and recorded so, and its
-    content."""
+    """A zip file as `falloff evidence archive` writes it, with campaigns whose transcripts are
+    changed and recorded so, and its content."""
     content = folder / "content"
     for source in sources:
         within = content / "data" / "reference" / source
@@ -268,7 +282,9 @@ def test_an_archive_never_says_what_is_executed(own, theirs, code, answer):
 
 
 def slower(text):
-    """A transcript of HPL with GigE's rates up to 8 nodes printed a fifth lower, and the times longer."""
+    """A transcript of HPL with GigE's rates up to 8 nodes printed a fifth lower, and the times
+    longer.
+    """
     transcript = json.loads(text)
     point = transcript["trial"]["point"]
     if point.get("interconnect") == "gige" and point.get("nodes") in (4, 6, 8):
@@ -284,8 +300,8 @@ def slower(text):
 
 @pytest.mark.more
 def test_a_true_archive_is_reproduced_and_a_planted_one_is_not(own):
-    """End to end: 2 to 8 nodes are simulated again, and GigE's fall comes out; an archive with other rates says
-    otherwise, of the very trials that were run."""
+    """End to end: 2 to 8 nodes are simulated again, and GigE's fall comes out; an archive with
+    other rates says otherwise, of the very trials that were run."""
     if missing := running.obstacles(planning.plan_campaign("hpl_paper_simulated")):
         pytest.skip(missing[0])
     rows, first = {}, None

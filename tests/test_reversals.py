@@ -43,7 +43,9 @@ def test_values_whose_intervals_overlap_are_alike():
 
 
 def test_a_steady_sequence_with_scatter_names_nothing():
-    """At most a tenth of sequences of ten equal means, each of four runs that scatter by 1 %, name a fall beyond 2 %."""
+    """At most a tenth of sequences of ten equal means, each of four runs that scatter by 1 %, name
+    a fall beyond 2 %.
+    """
     random, named = np.random.default_rng(4), 0
     for _ in range(300):
         runs = 100 * (1 + 0.01 * random.normal(size=(4, 10)))
@@ -93,14 +95,18 @@ def test_a_size_from_which_the_bandwidth_falls_is_named(beyond, named, tmp_path)
 
 
 def test_a_protocol_step_leaves_the_bandwidth_right(tmp_path):
-    """Eager messages of 20 µs at 900 MB/s up to 16 KiB, then 90 µs and 1170 MB/s: long messages pass at 1170 MB/s."""
+    """Eager messages of 20 µs at 900 MB/s up to 16 KiB, then 90 µs and 1170 MB/s: long messages
+    pass at 1170 MB/s.
+    """
     times = {size: 20 + size / 900 if size <= 2**14 else 90 + size / 1170 for size in SIZES}
     files = [osu(tmp_path / f"{name}.txt", "Latency", times) for name in "ab"]
     assert "long messages on 10GE (latency): 1170 MB/s" in imported(tmp_path, *files)
 
 
 def test_an_interval_of_the_line_is_not_called_one_of_the_runs(tmp_path):
-    """A single table has no scatter of runs: what its long messages' bandwidth has is the scatter of sizes about the line."""
+    """A single table has no scatter of runs: what its long messages' bandwidth has is the scatter
+    of sizes about the line.
+    """
     times = {size: 20 + size / 900 if size <= 2**14 else 90 + size / 1170 for size in SIZES}
     (tmp_path / "10gige").mkdir()
     osu(tmp_path / "10gige" / "a.txt", "Latency", times)

@@ -1,4 +1,6 @@
-"""What damage, a mistake or two runs at once must not do: end all with a traceback, hide others, or leave something behind."""
+"""What damage, a mistake or two runs at once must not do: end all with a traceback, hide others, or
+leave something behind.
+"""
 
 import json
 import re
@@ -34,7 +36,8 @@ from runners.records.record import FalloffError, judge
 from runners.tools import tool_named
 
 CAMPAIGNS = sorted(file.parent.name for file in paths.REFERENCE.glob("*/trials.json"))
-# One with a further factor, one that needs other campaigns, what no section reads, and what a twin simulated.
+# One with a further factor, one that needs other campaigns, what no section reads, and what a twin
+# simulated.
 QUICK = (
     "hpl_size-scale_model", "scale_model_dilation-fortinet_model", "twin_load-scale_model", "twin_held_out-scale_model_twin",
 )  # fmt: skip
@@ -74,7 +77,9 @@ def reported(data: Path, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", the_rest_is_long(CAMPAIGNS, QUICK))
 def test_every_shipped_campaign_alone_has_a_report(name, monkeypatch, tmp_path):
-    """Its own section, or one of its readings with the reason; no further section raises. Without either it is one line."""
+    """Its own section, or one of its readings with the reason; no further section raises. Without
+    either it is one line.
+    """
     dataset = store.read(paths.REFERENCE / name)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / name).symlink_to(paths.REFERENCE / name)
@@ -173,7 +178,9 @@ def test_a_setting_that_is_missing_or_of_another_type_is_the_trials_own_fault(tr
 
 @pytest.fixture
 def loose(transcripts, tmp_path):
-    """`loose(change)`: the folder of a campaign of one incast trial, whose transcript's table was changed."""
+    """`loose(change)`: the folder of a campaign of one incast trial, whose transcript's table was
+    changed.
+    """
 
     def of(change):
         transcript, source = transcripts["incast"]

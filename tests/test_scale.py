@@ -17,7 +17,9 @@ def points(preset, campaign="hpl_scaling", testbed=""):
 
 
 def share_of_a_message(point):
-    """By how much more of a run a message takes than on the paper's cluster, from the two runs' lengths."""
+    """By how much more of a run a message takes than on the paper's cluster, from the two runs'
+    lengths.
+    """
     rule, node = MODEL["scale"], MODEL["node"]
     flop_s = node["flop_s"] * node["dilation"] / point["dilation"]
     paper_n = rule["smaller"] * point["N"]

@@ -1,4 +1,6 @@
-"""What the scale model keeps of the paper's cases, at every scale of time, and beside a simulation at the same rates."""
+"""What the scale model keeps of the paper's cases, at every scale of time, and beside a simulation
+at the same rates.
+"""
 
 from functools import cache
 
@@ -61,7 +63,9 @@ def chain(missing=()):
 
 
 def probed(message=30e-6, carried=1.01):
-    """A campaign before whose runs tokens were exchanged: the time of a short message [s], and what long ones got [1]."""
+    """A campaign before whose runs tokens were exchanged: the time of a short message [s], and what
+    long ones got [1].
+    """
     ran = scaling_campaign(blocks=2)
     paper_links = ran.interconnect.isin(["gige", "10gige"]) & (ran.nodes > 1)
     return ran.assign(
@@ -71,7 +75,9 @@ def probed(message=30e-6, carried=1.01):
 
 
 def test_both_shares_of_every_case_are_those_of_the_rates_and_tokens():
-    """By hand for the smallest and the largest case; bytes cost what they cost in the paper within 3 %, messages no more."""
+    """By hand for the smallest and the largest case; bytes cost what they cost in the paper within
+    3 %, messages no more.
+    """
     found = scale_model.shares(probed())
     assert len(found) == 12 and found.index.unique(1).tolist() == [2, 4, 8, 16, 24, 36]
     model = testbeds.read("fortinet_model").plain()["node"]["flop_s"] * 1000
@@ -99,7 +105,9 @@ def test_what_tokens_did_not_measure_is_not_said():
 
 
 def test_the_descriptions_agree_with_each_other():
-    """Emulated and simulated scale model have one F, and each link's payload is that of its rate in frames of 1538 bytes."""
+    """Emulated and simulated scale model have one F, and each link's payload is that of its rate in
+    frames of 1538 bytes.
+    """
     emulated, simulation = (
         testbeds.read(name).plain() for name in ("fortinet_model", "fortinet_model_simulated")
     )
@@ -132,7 +140,9 @@ def test_a_campaign_of_one_level_is_refused():
 
 
 def test_planted_ratios_to_the_simulation_come_back():
-    """Each point's ratio is the planted one, and is judged at the goal; those that are farther off are named."""
+    """Each point's ratio is the planted one, and is judged at the goal; those that are farther off
+    are named.
+    """
     run = agreement(scaling_campaign(off=OFF, blocks=4, noise=0.001))
     found = run.statements
     names = {"gige": "GigE", "10gige": "10GE", "unshaped": "unlimited links"}
@@ -150,7 +160,9 @@ def test_planted_ratios_to_the_simulation_come_back():
 
 
 def test_other_rates_and_several_simulated_blocks_are_refused():
-    """A simulation of nodes of another speed agrees with nothing; one that repeats itself has one block."""
+    """A simulation of nodes of another speed agrees with nothing; one that repeats itself has one
+    block.
+    """
     settings = simulated_once().attrs["testbed_settings"].replace("663200.0", "700000.0")
     faster = simulated_once().assign_attrs(testbed_settings=settings)
     with pytest.raises(FalloffError, match="0.0006632 Gflop/s.*0.0007: give the simulated testbed"):
@@ -188,7 +200,9 @@ def test_a_chain_with_a_case_missing_says_so():
 
 
 def test_the_notebooks_show_every_check():
-    """Nothing that was planted is off: all agree, and the chain and the agreement have their figures."""
+    """Nothing that was planted is off: all agree, and the chain and the agreement have their
+    figures.
+    """
     answers = {one.answer for one in shown().statements if one.campaign != "scale_model_chain"}
     assert answers == {"same"} and set(shown().figures) == {"chain"}
     beside = agreement(scaling_campaign(blocks=2))

@@ -1,4 +1,6 @@
-"""Laws of an efficiency over nodes: the planted one is told from the others, judged, and foretells what it did not see."""
+"""Laws of an efficiency over nodes: the planted one is told from the others, judged, and foretells
+what it did not see.
+"""
 
 import numpy as np
 import pytest
@@ -40,7 +42,9 @@ def laws():
 
 
 def test_the_planted_law_is_told_from_the_others(laws):
-    """It has the most weight, follows, and gives its parameters back inside their intervals; laws that miss say so."""
+    """It has the most weight, follows, and gives its parameters back inside their intervals; laws
+    that miss say so.
+    """
     truths = {
         "gige": ("hpl_messages", PLANTED),
         "flat": ("constant", {"c": 0.93}),
@@ -86,7 +90,9 @@ def test_a_curve_has_a_band_and_goes_on_where_its_settings_are_known(laws):
 
 
 def test_what_was_held_out_is_foretold():
-    """From up to 16 nodes the planted law foretells 36 within 1 %; the others are off by as much as they say."""
+    """From up to 16 nodes the planted law foretells 36 within 1 %; the others are off by as much as
+    they say.
+    """
     found = held_out(planted(), 16, 36).set_index(["interconnect", "law"])
     for planted_law in (("gige", "hpl_messages"), ("flat", "constant"), ("serial", "amdahl")):
         row = found.loc[planted_law]
@@ -119,7 +125,9 @@ def test_simulated_runs_up_to_16_nodes_foretell_36():
 
 
 def test_lost_runs_and_missing_settings_cost_what_they_carry():
-    """A node count without a run is left out; a lost run costs its block; without settings one law is refused, by name."""
+    """A node count without a run is left out; a lost run costs its block; without settings one law
+    is refused, by name.
+    """
     lost = planted().where(lambda runs: (runs.nodes != 24) | (runs.interconnect != "gige"))
     lost = lost.where((lost.block != 2) | (lost.nodes != 8)).drop_vars("Q")
     laws = fit_each(lost, models=["power_law", "hpl_messages"])

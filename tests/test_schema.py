@@ -35,7 +35,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_transcripts_become_a_dataset_that_survives_its_file(folder, tmp_path):
-    """Every trial is a row in the order of the run; packed, or as netCDF-4 and back, it is the same."""
+    """Every trial is a row in the order of the run; packed, or as netCDF-4 and back, it is the
+    same.
+    """
     dataset = store.assemble(folder.path)
     assert schema.faults(dataset) == []
     assert dataset.trial_id.values.tolist() == [trial.id for trial in small_plan().trials()]
@@ -55,7 +57,9 @@ def test_transcripts_become_a_dataset_that_survives_its_file(folder, tmp_path):
 
 
 def test_a_damaged_file_is_listed_with_its_fault(tmp_path):
-    """Wherever its bytes are changed, the explorer lists it, with what is wrong if it cannot be read."""
+    """Wherever its bytes are changed, the explorer lists it, with what is wrong if it cannot be
+    read.
+    """
     store.save(campaign(blocks=2), tmp_path / "whole.nc")
     raw, random = (tmp_path / "whole.nc").read_bytes(), np.random.default_rng(1)
     faults = 0
@@ -70,7 +74,9 @@ def test_a_damaged_file_is_listed_with_its_fault(tmp_path):
 
 
 def test_files_keep_the_cf_conventions(tmp_path):
-    """UDUNITS parses every unit, a byte is a byte and no bel, a time has its epoch; read back, units are as they are shown."""
+    """UDUNITS parses every unit, a byte is a byte and no bel, a time has its epoch; read back,
+    units are as they are shown.
+    """
     dataset = campaign(blocks=2)
     store.save(dataset, tmp_path / "own.nc")
     with netCDF4.Dataset(tmp_path / "own.nc") as raw:
@@ -134,7 +140,9 @@ def test_each_trial_has_as_many_intervals_as_it_measured(folder, monkeypatch):
 
 
 def test_threads_write_and_read_datasets_side_by_side(folder, tmp_path):
-    """The explorer's server is a thread beside the notebook's; netCDF's library by itself dies of that."""
+    """The explorer's server is a thread beside the notebook's; netCDF's library by itself dies of
+    that.
+    """
     store.save(store.assemble(folder.path), tmp_path / "read.nc")
     script = (
         "import sys, xarray; from concurrent.futures import ThreadPoolExecutor; from pathlib import Path\n"
@@ -182,7 +190,9 @@ def test_what_is_no_dataset_or_campaign_is_refused(tmp_path):
     "level", ["*x*", "_y_", "a _b_", "[z](u)", "<b>", "a -- b", "-a", "# h", "$x$", "a`b", "1. x\n"]
 )
 def test_levels_are_words(level):
-    """They stand in sentences as they are; networks and paths, which are called by their short names, may say anything."""
+    """They stand in sentences as they are; networks and paths, which are called by their short
+    names, may say anything.
+    """
     dataset = campaign(blocks=2)
     for name in ("program", "interconnect"):
         held = dataset[name].copy(data=np.full(dataset.sizes["trial"], level))

@@ -31,7 +31,9 @@ def test_elasticities_are_slopes_from_end_to_end_of_a_range(parameter, width):
 
 
 def test_the_fall_is_claimed_with_its_range_over_the_models():
-    """A slower link makes the fall larger: its upper end is the fall with the bandwidth at its low end."""
+    """A slower link makes the fall larger: its upper end is the fall with the bandwidth at its low
+    end.
+    """
     (fall,) = (value for value in made().quantities if value.name == "slow_over_nodes")
     ratios = [
         planted("gige", 36, level) / planted("gige", 2, level)

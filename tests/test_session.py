@@ -1,4 +1,6 @@
-"""Sessions for real, with user namespaces, Open MPI and HPL: of an ordinary user, and killed; nothing is left of them."""
+"""Sessions for real, with user namespaces, Open MPI and HPL: of an ordinary user, and killed;
+nothing is left of them.
+"""
 
 import json
 import os
@@ -80,7 +82,9 @@ def outcomes(folder: Folder) -> dict[str, Transcript]:
 
 
 def test_ordinary_user_runs_a_campaign(home, campaign):
-    """Every trial is valid over the shaped links, its files are the user's, events are heard, and nothing is left."""
+    """Every trial is valid over the shaped links, its files are the user's, events are heard, and
+    nothing is left.
+    """
     wanted = plan()
     child = users.start(home, wanted)
     said, complaint = child.communicate(timeout=60)
@@ -147,7 +151,9 @@ def looks(folder: Folder) -> bool:
 
 @pytest.mark.more
 def test_a_thread_may_have_a_session_that_looks_at_its_data(not_root, tmp_path):
-    """A notebook is a program of many threads; whether all is decided is asked inside, and what ended it is heard."""
+    """A notebook is a program of many threads; whether all is decided is asked inside, and what
+    ended it is heard.
+    """
     dgemm, _ = plan().blocks[0]
     blocks = (dgemm,), (replace(dgemm, id="b002-001-dgemm", block=2),)
     wanted = replace(plan(), blocks=blocks, stopping=Stopping(2, looks=(1, 2)))
@@ -166,7 +172,9 @@ def test_a_thread_may_have_a_session_that_looks_at_its_data(not_root, tmp_path):
 
 
 def test_a_fault_inside_is_the_owners(not_root, tmp_path):
-    """What the session cannot do is raised here in its words, and so is what the owner's listener raises."""
+    """What the session cannot do is raised here in its words, and so is what the owner's listener
+    raises.
+    """
     broken = replace(
         plan(), testbed={**MACHINE, "tcp": {**MACHINE["tcp"], "congestion_control": "vegas"}}
     )
@@ -177,7 +185,9 @@ def test_a_fault_inside_is_the_owners(not_root, tmp_path):
 
 
 def traces(folder: Path) -> list[str]:
-    """What testbeds have below a folder: processes that work there or name it, mounts, and state folders."""
+    """What testbeds have below a folder: processes that work there or name it, mounts, and state
+    folders.
+    """
     mounts = Path("/proc/self/mounts").read_text().splitlines()
     found = [line.split()[1] for line in mounts if str(folder) in line]
     found += map(str, folder.glob("states/*/"))
@@ -190,7 +200,9 @@ def traces(folder: Path) -> list[str]:
 
 
 def test_kill_9_at_random_moments_then_resume(tmp_path):
-    """Killed six times, or FALLOFF_KILLS, with nothing left soon afterwards, then left alone: every trial once, valid."""
+    """Killed six times, or FALLOFF_KILLS, with nothing left soon afterwards, then left alone: every
+    trial once, valid.
+    """
     chance, told, states = random.Random(11), [], []
     kills = int(os.environ.get("FALLOFF_KILLS", "6"))
     Folder(tmp_path / "c").create_or_check(small_hpl.plan())

@@ -1,4 +1,6 @@
-"""The simulated testbed: real HPL code on a modelled cluster, the same every time, as its model says; two-level networks."""
+"""The simulated testbed: real HPL code on a modelled cluster, the same every time, as its model
+says; two-level networks.
+"""
 
 import math
 import random
@@ -78,7 +80,9 @@ def simulate(testbed, runner="hpl", **point):
 
 @needs_simgrid
 def test_a_simulation_repeats_itself_with_all_messages(testbed):
-    """Every panel crosses the network, and but for what the simulation itself took nothing of this machine shows."""
+    """Every panel crosses the network, and but for what the simulation itself took nothing of this
+    machine shows.
+    """
     once, transcript = simulate(testbed)
     assert transcript.evidence == "simulated" and "hpl_residual" not in once
     sent = [sent for sent in transcript.counters["bytes_sent"] if sent == sent]
@@ -151,7 +155,9 @@ def test_dgemm_is_the_models_own(testbed):
 
 @needs_simgrid
 def test_messages_are_the_same_and_the_network_decides_their_time(testbed):
-    """Every node sends the same bytes; without oversubscription in the same time as over one switch."""
+    """Every node sends the same bytes; without oversubscription in the same time as over one
+    switch.
+    """
     runs = {name: simulate(testbed, interconnect=name, **GRID) for name in TREES}
     sent = {name: transcript.counters["bytes_sent"][:8] for name, (_, transcript) in runs.items()}
     assert min(sent["one_switch"]) > 0 and set(map(tuple, sent.values())) == {tuple(sent["wide"])}
@@ -162,7 +168,9 @@ def test_messages_are_the_same_and_the_network_decides_their_time(testbed):
 
 @needs_simgrid
 def test_a_placement_moves_ranks_to_other_nodes(testbed):
-    """The same ranks send the same, now from other nodes; over one switch in the same time, on a tree in another."""
+    """The same ranks send the same, now from other nodes; over one switch in the same time, on a
+    tree in another.
+    """
 
     def placed(network, order):
         readings, transcript = simulate(testbed, interconnect=network, placement=order, **GRID)
@@ -178,8 +186,8 @@ def test_a_placement_moves_ranks_to_other_nodes(testbed):
 
 @needs_simgrid
 def test_ranks_of_a_node_share_its_rate_and_leave_its_link_alone(testbed):
-    """On a network without cost 4 ranks on 2 nodes compute like 4 nodes of half the rate; on one node no network matters;
-    every node's bytes are counted together."""
+    """On a network without cost 4 ranks on 2 nodes compute like 4 nodes of half the rate; on one
+    node no network matters; every node's bytes are counted together."""
     half = {"vary": "dgemm_flop_s=19.835e9,node_byte_s=5e9"}
     free = {"interconnect": "unshaped"}
     shared, transcript = simulate(testbed, nodes=2, ranks_per_node=2, **free)
@@ -258,7 +266,9 @@ TWO_LEVELS = TwoLevel(
     ],
 )
 def test_two_levels_by_hand(changes, edge, core, bisection):
-    """With all switches and cards full, what bisection lacks is the oversubscription of the edge times the core's."""
+    """With all switches and cards full, what bisection lacks is the oversubscription of the edge
+    times the core's.
+    """
     network = replace(TWO_LEVELS, **changes)
     assert (network.edge_oversubscription, network.core_oversubscription) == (edge, core)
     assert network.bisection == pytest.approx(bisection)
@@ -267,8 +277,9 @@ def test_two_levels_by_hand(changes, edge, core, bisection):
 
 
 def test_a_table_of_two_levels():
-    """Edge switches are spread over the cards that are there, or more: five take sixty as twelve each, a sixth is needed
-    for 280. A field that is missing or unknown is named; what bounds the core may be left out."""
+    """Edge switches are spread over the cards that are there, or more: five take sixty as twelve
+    each, a sixth is needed for 280. A field that is missing or unknown is named; what bounds the
+    core may be left out."""
     table = {**vars(TWO_LEVELS), "edges_per_card": 48, "cards": 5}
     few, many = (from_table({**table, "nodes": 3 * edges}) for edges in (60, 280))
     assert [(made.edges_per_card, made.cards) for made in (few, many)] == [(12, 5), (47, 6)]
@@ -282,8 +293,8 @@ def test_a_table_of_two_levels():
 
 @needs_simgrid
 def test_a_simulation_beyond_its_limit_is_ended(testbed):
-    """It is of processor time, which a busy machine does not change. The simulator itself is gone, not only the script that
-    started it."""
+    """It is of processor time, which a busy machine does not change. The simulator itself is gone,
+    not only the script that started it."""
     asked = trial(N=400000)
     commands = tool_named("hpl").commands(asked.point)
     commands = [replace(command, timeout_s=0.3) for command in commands]
@@ -292,7 +303,8 @@ def test_a_simulation_beyond_its_limit_is_ended(testbed):
     assert not simulated.working_in(testbed.folder)
 
 
-# Runs the plan that lies in a folder, several trials at once. It imports no analysis, to be there soon.
+# Runs the plan that lies in a folder, several trials at once. It imports no analysis, to be there
+# soon.
 OWNER = """
 import signal, sys
 from pathlib import Path
@@ -358,7 +370,9 @@ def test_what_lacks_is_named(monkeypatch):
 
 
 def test_every_rate_has_a_source_and_a_range():
-    """Nothing of the model is unsaid: value inside its range, unit, and where it is from or that it is assumed."""
+    """Nothing of the model is unsaid: value inside its range, unit, and where it is from or that it
+    is assumed.
+    """
     described = [*SMITH["rates"].values()]
     described += [entry for network in SMITH["network"].values() for entry in network.values()]
     assert len(described) > 10
@@ -369,7 +383,9 @@ def test_every_rate_has_a_source_and_a_range():
 
 @needs_simgrid
 def test_the_stored_runs_are_the_present_models(testbed):
-    """The paper's smallest case, simulated again, has the rate that the shipped campaign has, to the digit."""
+    """The paper's smallest case, simulated again, has the rate that the shipped campaign has, to
+    the digit.
+    """
     stored = experiment.stored("hpl_paper_simulated", "smith")
     asked = (stored.nodes == 2) & (stored.interconnect == "10gige") & (stored.runner == "hpl")
     (wanted,) = stored.hpl_rate.values[asked]

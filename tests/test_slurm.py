@@ -1,4 +1,6 @@
-"""A campaign as one job of Slurm's: what sbatch is told, what the job does, what `falloff status` says of it."""
+"""A campaign as one job of Slurm's: what sbatch is told, what the job does, what `falloff status`
+says of it.
+"""
 
 import copy
 import json
@@ -39,9 +41,11 @@ JOB = slurm.__file__.replace("slurm.py", "job.sh")
 
 @pytest.fixture
 def slurms(tmp_path, monkeypatch):
-    """`slurms(command, prints, ...)` puts a command on PATH before all else that prints what the real one of 22.05.8 does.
+    """`slurms(command, prints, ...)` puts a command on PATH before all else that prints what the
+    real one of 22.05.8 does.
 
-    It gives the file with the time format and the words that the command was last called with. sbatch accepts.
+    It gives the file with the time format and the words that the command was last called with.
+    sbatch accepts.
     """
     folder = tmp_path / "commands"
     folder.mkdir()
@@ -70,7 +74,9 @@ ACTIVE = ("PENDING", "RUNNING", "COMPLETING", "REQUEUE_HOLD")
 
 @pytest.mark.parametrize("state", [*ACTIVE, "CANCELLED", "COMPLETED", "NODE_FAIL", "TIMEOUT"])
 def test_a_job_in_the_queue(slurms, state):
-    """Its state, why, and its times; whatever has not ended may still write to the campaign's folder."""
+    """Its state, why, and its times; whatever has not ended may still write to the campaign's
+    folder.
+    """
     called = slurms("squeue", queued(state, "Resources"))
     found = slurm.job("12")
     assert found == slurm.Job("12", state, "Resources", "0:12", "5:00")
@@ -79,7 +85,9 @@ def test_a_job_in_the_queue(slurms, state):
 
 @pytest.mark.parametrize(("printed", "end"), [("1795308615\n", 1795308615.0), ("N/A\n", None)])
 def test_an_allocation(slurms, monkeypatch, printed, end):
-    """Its hosts in Slurm's order; time to put things back before its end, in the format asked for, if it has one."""
+    """Its hosts in Slurm's order; time to put things back before its end, in the format asked for,
+    if it has one.
+    """
     squeue, scontrol = slurms("squeue", printed), slurms("scontrol", "n1\nn2\n")
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
@@ -112,7 +120,9 @@ def plan(**changes):
 
 
 def test_sbatch_is_asked_for_whole_nodes_in_one_job(tmp_path):
-    """As many nodes as the testbed has, alone on them, with time to stop; the data follow the script as arguments."""
+    """As many nodes as the testbed has, alone on them, with time to stop; the data follow the
+    script as arguments.
+    """
     argv = slurm.sbatch(plan(), tmp_path)
     asked = {"--parsable", "--exclusive", "--nodes=4", "--time=90:00", "--partition=all"}
     assert argv[0] == "sbatch" and asked | {"--dependency=singleton"} <= set(argv)
@@ -137,7 +147,9 @@ def test_sbatch_is_asked_for_whole_nodes_in_one_job(tmp_path):
     ],
 )
 def test_options_cannot_make_another_job_of_it(tmp_path, option):
-    """What the campaign depends on is refused, also abbreviated (sbatch takes --arr), and so are what runs further programs or as somebody else, and what is no option."""
+    """What the campaign depends on is refused, also abbreviated (sbatch takes --arr), and so are
+    what runs further programs or as somebody else, and what is no option.
+    """
     with pytest.raises(FalloffError, match="slurm.options"):
         slurm.sbatch(plan(options=[option]), tmp_path)
 
@@ -159,7 +171,9 @@ def test_the_folder_has_all_that_the_job_needs(tmp_path, slurms):
 
 
 def test_one_job_at_a_time(tmp_path, slurms):
-    """As long as a job waits or runs there is no other, and its folder stays as it is; afterwards there may be."""
+    """As long as a job waits or runs there is no other, and its folder stays as it is; afterwards
+    there may be.
+    """
     folder = Folder(tmp_path / "c")
     slurm.submit(plan(), folder)
 
@@ -186,7 +200,9 @@ def test_one_job_at_a_time(tmp_path, slurms):
     ],
 )  # fmt: skip
 def test_the_jobs_script(tmp_path, python_ok, modules, code, said):
-    """Modules are loaded first; the exit code is the program's, which finds the copied code; else it says why not."""
+    """Modules are loaded first; the exit code is the program's, which finds the copied code; else
+    it says why not.
+    """
     (tmp_path / ".bash_profile").write_text(
         'module() { [ "$2" != missing ] && echo "modules: $*"; }\n'
     )
@@ -204,7 +220,9 @@ def test_the_jobs_script(tmp_path, python_ok, modules, code, said):
 
 @pytest.fixture
 def opened(monkeypatch, slurms):
-    """The descriptions with which a testbed was opened, whose trials run on this machine; Slurm says RUNNING."""
+    """The descriptions with which a testbed was opened, whose trials run on this machine; Slurm
+    says RUNNING.
+    """
     descriptions = []
 
     @contextmanager
@@ -228,7 +246,9 @@ def campaign(path: Path, **changes) -> Folder:
 
 
 def test_a_job_runs_the_campaign_on_the_hosts_that_slurm_gave(tmp_path, opened, capsys):
-    """Near its end it begins nothing, and its exit code says so; else all is there, with a line for each trial."""
+    """Near its end it begins nothing, and its exit code says so; else all is there, with a line for
+    each trial.
+    """
     folder = campaign(tmp_path / "c")
     near = replace(ALLOCATION, deadline=time.time() - 1)
     assert job.run(folder, near) == job.TIME_IS_UP and not folder.finished()
@@ -242,7 +262,9 @@ def test_a_job_runs_the_campaign_on_the_hosts_that_slurm_gave(tmp_path, opened, 
 
 @pytest.mark.parametrize(("state", "kept"), [("RUNNING", 18), ("COMPLETING", 0)])
 def test_a_trial_that_slurm_ended_is_no_result(tmp_path, slurms, opened, state, kept):
-    """Where the job is being ended, a program that fails may have been killed: it is not kept as failed."""
+    """Where the job is being ended, a program that fails may have been killed: it is not kept as
+    failed.
+    """
     slurms("squeue", queued(state))
     folder = campaign(tmp_path / "c", settings={"say": "1", "seconds": "soon"}, warm_up=[])
     if kept:
@@ -254,7 +276,9 @@ def test_a_trial_that_slurm_ended_is_no_result(tmp_path, slurms, opened, state, 
 
 
 def test_told_to_stop_it_keeps_what_is_finished(tmp_path, opened, monkeypatch, capsys):
-    """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run again."""
+    """SIGTERM in the middle of a trial, as scancel and the time limit send it: that trial is run
+    again.
+    """
 
     class Stopped(LocalTestbed):
         def run(self, trial, commands):
@@ -288,7 +312,9 @@ def interrupted(tmp_path, monkeypatch):
 
 
 def test_status_tells_what_every_block_has(interrupted):
-    """Kept of all, by kind of trial; blocks that are alike share a line; at the end which rule ended it."""
+    """Kept of all, by kind of trial; blocks that are alike share a line; at the end which rule
+    ended it.
+    """
     assert status.text(interrupted).splitlines() == [
         "small-local-12345678: 4 of 19 trials kept, 15 missing",
         "  block 0: echo 1 of 1",
@@ -316,7 +342,9 @@ def test_status_tells_what_every_block_has(interrupted):
     ],
 )  # fmt: skip
 def test_status_tells_what_the_last_job_does(interrupted, slurms, squeue, said):
-    """While it waits or runs its state, then its last words; nothing is made up where Slurm does not answer."""
+    """While it waits or runs its state, then its last words; nothing is made up where Slurm does
+    not answer.
+    """
     (interrupted.path / "jobs.json").write_text(json.dumps([{"id": "11"}, {"id": "12"}]))
     words = "[4/19] b001-003-echo: ok\n*** JOB 12 CANCELLED DUE TO TIME LIMIT ***\n"
     (interrupted.path / "job-12.out").write_text(words)

@@ -1,7 +1,8 @@
-"""What the references say, held fast while the code is rebuilt: every statement and quantity of the notebooks, every claim's
-verdict, every command with its options, every variable with its unit.
+"""What the references say, held fast while the code is rebuilt: every statement and quantity of the
+notebooks, every claim's verdict, every command with its options, every variable with its unit.
 
-`python tests/test_snapshot.py` writes tests/snapshot.json again; each difference belongs into the note of the change.
+`python tests/test_snapshot.py` writes tests/snapshot.json again; each difference belongs into the
+note of the change.
 """
 
 import json
@@ -29,7 +30,9 @@ def executed(name):
 
 
 def statements(name):
-    """[subject or name, answer, estimate and interval as far as known] of each statement and quantity of a notebook."""
+    """[subject or name, answer, estimate and interval as far as known] of each statement and
+    quantity of a notebook.
+    """
     run = executed(name)
     return [
         [statement.name or statement.subject, statement.answer, numbers(statement)]

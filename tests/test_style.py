@@ -11,7 +11,9 @@ from analysis.statements import style
 
 
 def test_networks_differ_without_colour_and_for_the_colour_blind():
-    """Marker and line tell them apart; no two colours come close when red and green are one channel (as in deuteranopia)."""
+    """Marker and line tell them apart; no two colours come close when red and green are one channel
+    (as in deuteranopia).
+    """
     looks = [style.look(name) for name in INTERCONNECTS]
     assert len({look.marker for look in looks}) == len({look.line for look in looks}) == len(looks)
     colours = [to_rgb(look.color) for look in looks]
@@ -20,7 +22,9 @@ def test_networks_differ_without_colour_and_for_the_colour_blind():
 
 
 def test_interconnects_of_the_users_own_have_looks():
-    """Each name keeps its own, which no network that the project knows has, whatever was drawn before."""
+    """Each name keeps its own, which no network that the project knows has, whatever was drawn
+    before.
+    """
     own = {name: style.look(name) for name in ("pigeon", "drum", "smoke", "flag")}
     assert len(set(own.values())) == 4 and own == {name: style.look(name) for name in own}
     known = ("gige", "10gige", "unshaped", "gige_bonded", "25gige", "100gige", "ddr_infiniband")
@@ -35,8 +39,8 @@ def test_longer_pauses_are_darker():
 
 
 def test_no_name_in_a_figure_depends_on_a_last_digit():
-    """Clip paths, marks, areas, hatches and images have the same names whatever the processor rounds to, and each name
-    that is referred to is there once."""
+    """Clip paths, marks, areas, hatches and images have the same names whatever the processor
+    rounds to, and each name that is referred to is there once."""
 
     def names(further: float) -> tuple[list, list]:
         figure, x = Figure(), np.linspace(0, 1, 7)

@@ -1,4 +1,6 @@
-"""Suspects: planted slow nodes, ports and paths are named and nobody else, in synthetic and in emulated campaigns."""
+"""Suspects: planted slow nodes, ports and paths are named and nobody else, in synthetic and in
+emulated campaigns.
+"""
 
 import json
 import re
@@ -27,7 +29,9 @@ LEVEL, TOLERANCE, SMALLEST = 0.05, 0.01, 0.03
 
 
 def campaign(blocks=5, noise=0.002, seed=1, nodes=(), ports=(), paths=(), hosts=None, loss=LOSS):
-    """A campaign of 16 nodes whose `nodes` (DGEMM), `ports` (sending) and `paths` (numbers from 0) are slower."""
+    """A campaign of 16 nodes whose `nodes` (DGEMM), `ports` (sending) and `paths` (numbers from 0)
+    are slower.
+    """
     random = np.random.default_rng(seed)
     plan = planning.plan_campaign("suspects", preset="full", blocks=blocks)
     names = ",".join(f"n{number}" for number in range(1, 17))
@@ -67,7 +71,9 @@ def accused(study):
 
 
 def test_each_fault_is_told_from_the_others():
-    """A slow node, a slow port and a slow path: each is named for what it is, and nobody for another's fault."""
+    """A slow node, a slow port and a slow path: each is named for what it is, and nobody for
+    another's fault.
+    """
     made = run(campaign(nodes=[10], ports=[4], paths=[(6, 9)]))
     study = made.names["compared"]
     assert accused(study) == {(COMPUTE, "n11"), (SEND, "n5"), (PATH, "n7", "n10")}
@@ -96,7 +102,9 @@ def test_each_fault_is_told_from_the_others():
 
 
 def test_healthy_nodes_are_cleared_or_open():
-    """With little scatter a loss of 3 % is excluded for all; with much it is open, and said from where on it is found."""
+    """With little scatter a loss of 3 % is excluded for all; with much it is open, and said from
+    where on it is found.
+    """
     made = run(campaign(noise=0.002))
     text = words(made)
     assert "**No node, port or path is named**" in text
@@ -128,7 +136,9 @@ def test_the_figure_shows_every_pair():
 
 
 def draw(random, kind, nodes=8, blocks=5, sd=0.004):
-    """Log speeds of healthy nodes (blocks, nodes) and pairs (blocks, nodes, nodes), disturbed in ways that name nobody."""
+    """Log speeds of healthy nodes (blocks, nodes) and pairs (blocks, nodes, nodes), disturbed in
+    ways that name nobody.
+    """
     of_nodes, of_pairs = (random.normal(0, sd, (blocks, *[nodes] * dims)) for dims in (1, 2))
     if kind == "heavy tails":
         of_nodes, of_pairs = (
@@ -149,7 +159,9 @@ def draw(random, kind, nodes=8, blocks=5, sd=0.004):
 
 
 def judged(of_nodes, of_pairs):
-    """The families of DGEMM, sending, receiving and paths, each member with its share of the campaign's level."""
+    """The families of DGEMM, sending, receiving and paths, each member with its share of the
+    campaign's level.
+    """
     blocks, nodes, _ = of_pairs.shape
     sending, receiving, rest = outliers.of_pairs(of_pairs)
     alone = [(node,) for node in range(nodes)]
@@ -179,7 +191,9 @@ def test_a_healthy_cluster_is_rarely_accused(kind, sd):
 @pytest.mark.parametrize("nodes", [16, 64, 128, 1000])
 @pytest.mark.parametrize("spread", [0.003, 0.01, 0.02])
 def test_nodes_that_differ_accuse_nobody(nodes, spread):
-    """Of 100 healthy campaigns at most 5 accuse (11 by chance); a node that loses 5 sd of the spread, or 5 %, is found."""
+    """Of 100 healthy campaigns at most 5 accuse (11 by chance); a node that loses 5 sd of the
+    spread, or 5 %, is found.
+    """
     random = np.random.default_rng(nodes)
     alone, wrong, named = [(node,) for node in range(nodes)], 0, 0
     loss = np.log1p(-max(0.05, 5 * spread))
@@ -209,7 +223,9 @@ def test_several_slow_nodes_do_not_hide_each_other():
 
 
 def test_the_paths_of_a_node_are_told_together_and_named_on_the_terminal():
-    """Four slow paths of one node are one line; the statement names it, and is printed though no path was planned for."""
+    """Four slow paths of one node are one line; the statement names it, and is printed though no
+    path was planned for.
+    """
     made = run(campaign(paths=[(6, 1), (6, 9), (6, 12), (14, 6)], loss=np.log1p(-0.06)))
     text = words(made)
     assert "**4 paths of node n7 are slow**: " in text and "The path from" not in text
@@ -222,7 +238,9 @@ def test_the_paths_of_a_node_are_told_together_and_named_on_the_terminal():
 
 @pytest.mark.parametrize("fault", [COMPUTE, SEND, RECEIVE, PATH])
 def test_a_loss_of_3_percent_is_found(fault):
-    """In at least 90 of 100 campaigns with a scatter of 0.4 %, and the loss that 'found from' names in most."""
+    """In at least 90 of 100 campaigns with a scatter of 0.4 %, and the loss that 'found from' names
+    in most.
+    """
     random, named, at_limit = np.random.default_rng(5), 0, 0
     place = {COMPUTE: 0, SEND: 1, RECEIVE: 2, PATH: 3}[fault]
     where = {
@@ -246,7 +264,9 @@ def test_a_loss_of_3_percent_is_found(fault):
 
 
 def test_nodes_are_known_by_their_names():
-    """A job on other nodes in another order is the same cluster; who is not in every block is left out and said."""
+    """A job on other nodes in another order is the same cluster; who is not in every block is left
+    out and said.
+    """
 
     def moved(block):
         numbers = list(range(1, 17)) if block < 3 else [*range(2, 16), 1, 17]
@@ -271,7 +291,9 @@ def test_nodes_are_known_by_their_names():
 
 
 def test_a_slow_link_between_switches_is_named():
-    """Of four switches, all paths from the first to the third are slower; what lies between any two is slower anyhow."""
+    """Of four switches, all paths from the first to the third are slower; what lies between any two
+    is slower anyhow.
+    """
     leaf = np.arange(16) // 4
     slow = [(a, b) for a in range(4) for b in range(8, 12)]
     dataset = campaign(paths=slow)
@@ -285,7 +307,9 @@ def test_a_slow_link_between_switches_is_named():
 
 
 def test_losses_planted_in_the_emulated_campaign_are_found():
-    """In the stored transcripts, whose scatter is real: the testbed's own faults, and a node and a path made 3 % slower."""
+    """In the stored transcripts, whose scatter is real: the testbed's own faults, and a node and a
+    path made 3 % slower.
+    """
     dataset = experiment.stored("suspects", "suspect_model")
     own = accused(compare(dataset))
     assert own >= {(COMPUTE, "n11"), (SEND, "n5"), (RECEIVE, "n5")}
@@ -300,7 +324,9 @@ def test_losses_planted_in_the_emulated_campaign_are_found():
 
 @pytest.mark.long
 def test_the_emulated_cluster_is_found_out(tmp_path, monkeypatch):
-    """Real MPI between 6 paced nodes: the node and the link that the testbed's description makes slower are named."""
+    """Real MPI between 6 paced nodes: the node and the link that the testbed's description makes
+    slower are named.
+    """
     smaller = testbeds.read("suspect_model").changed(
         nodes=6,
         slow=testbeds.Slow(links={"2": 0.95}, nodes={"5": 0.95}),
@@ -339,7 +365,9 @@ def test_what_cannot_be_compared_is_refused():
 
 @pytest.mark.more
 def test_a_thousand_nodes_with_four_faults():
-    """A slow processor, memory and two links among 1,000 nodes that meet 20 others a block: exactly these are named."""
+    """A slow processor, memory and two links among 1,000 nodes that meet 20 others a block: exactly
+    these are named.
+    """
     random, nodes, blocks = np.random.default_rng(11), 1000, 5
     slow = [17, 230]
     rates = tournaments.campaign(random, nodes, 20, blocks, 0.004, slow, 0.03)
@@ -369,7 +397,9 @@ def test_a_thousand_nodes_with_four_faults():
 
 
 def test_the_tournament_keeps_its_goals():
-    """At most 5 % of campaigns accuse a healthy node, 99 % of the slow links are found; one cell is computed again."""
+    """At most 5 % of campaigns accuse a healthy node, 99 % of the slow links are found; one cell is
+    computed again.
+    """
     rates = table("tournament")
     assert set(rates.nodes) == {16, 128, 1000}
     assert (rates.false_alarms <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / rates.campaigns)).all()

@@ -9,7 +9,9 @@ from analysis import planning
 
 
 def planted_hpl(cost, noise=0.002):
-    """HPL at three quarters of the nodes' rate, less the cost [1] of each setup on 36 nodes of GigE."""
+    """HPL at three quarters of the nodes' rate, less the cost [1] of each setup on 36 nodes of
+    GigE.
+    """
     plan = planning.plan_campaign("switch_buffers_hpl", "", "full", 3)
     random = np.random.default_rng(6)
     node = plan.testbed["node"]
@@ -32,7 +34,9 @@ def planted_hpl(cost, noise=0.002):
 
 
 def test_only_a_buffer_that_costs_more_than_the_margin_is_named():
-    """A tenth through two frames of GigE, nothing elsewhere; without an effect, and with much scatter."""
+    """A tenth through two frames of GigE, nothing elsewhere; without an effect, and with much
+    scatter.
+    """
     made = executed("57", switch_buffers_hpl=planted_hpl({"2 frames": 0.10}))
     named = [one for one in made.statements if one.words == "yes"]
     assert [one.primary for one in named] == [True] and "a buffer of 2 frames" in named[0].subject
@@ -48,7 +52,9 @@ def test_only_a_buffer_that_costs_more_than_the_margin_is_named():
 
 
 def planted_programs(cost, noise=0.002):
-    """A transpose that takes longer by the cost [1] of each setup on GigE, and a stencil that does not."""
+    """A transpose that takes longer by the cost [1] of each setup on GigE, and a stencil that does
+    not.
+    """
     plan = planning.plan_campaign("switch_buffers_programs", "", "full", 3)
     random = np.random.default_rng(7)
 

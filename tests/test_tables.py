@@ -1,4 +1,6 @@
-"""Tables of other people's tools are read as they stand: CSV, semicolons, and what `jube result` prints."""
+"""Tables of other people's tools are read as they stand: CSV, semicolons, and what `jube result`
+prints.
+"""
 
 import pandas as pd
 import pytest
@@ -8,7 +10,8 @@ from analysis.subjects import fit_answers
 from analysis.watch import history_sessions, samples
 from runners.records.record import FalloffError
 
-# From the JUPITER benchmark suite of Forschungszentrum Jülich: OSU in Markdown, IOR as JUBE prints it.
+# From the JUPITER benchmark suite of Forschungszentrum Jülich: OSU in Markdown, IOR as JUBE prints
+# it.
 OSU = """\
 | nodes |Tasks / Node| cuda_vis |       osu_exe | msg_size | runtime[sec] |     size |    result |
 |-------|------------|----------|---------------|----------|--------------|----------|-----------|

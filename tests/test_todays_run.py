@@ -1,4 +1,6 @@
-"""Today's run is of today, of this commit and of this machine; another is called old, and is run again."""
+"""Today's run is of today, of this commit and of this machine; another is called old, and is run
+again.
+"""
 
 import json
 from datetime import date, datetime
@@ -74,7 +76,9 @@ def test_another_day_commit_or_machine_is_not_today(tmp_path, monkeypatch, sessi
 
 @pytest.mark.parametrize("is_old", [False, True])
 def test_an_old_run_is_moved_aside_and_run_again(tmp_path, monkeypatch, is_old):
-    """Where it is asked for by the preset quick; nothing of it is lost. The preset stored runs nothing."""
+    """Where it is asked for by the preset quick; nothing of it is lost. The preset stored runs
+    nothing.
+    """
     asked = []
 
     def run_campaign(plan, fresh=False):
@@ -103,7 +107,9 @@ def run_of(started: str, **host):
     ],
 )
 def test_the_page_says_when_and_where_it_ran(started, called):
-    """Date, commit, processor, cores, kernel and load; an old one is called old, in the section and on the first page."""
+    """Date, commit, processor, cores, kernel and load; an old one is called old, in the section and
+    on the first page.
+    """
     run = failed(run_of(started, git_dirty=True), "machine-busy: it waited")
     facts = ("2026", "commit 3dbaedb with changes", "Xeon", "2 processors", "kernel 6.18.1")
     told = todays_run.TodaysRun(run, (), without_reading(run))

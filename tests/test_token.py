@@ -1,4 +1,6 @@
-"""The token programs: pairs of processes that exchange tokens, and what happens to all when one of them ends."""
+"""The token programs: pairs of processes that exchange tokens, and what happens to all when one of
+them ends.
+"""
 
 import os
 import re
@@ -23,7 +25,9 @@ def program(tmp_path_factory):
 
 
 def undisturbed(measure):
-    """Settings and rows of the table that it gives, measured again where another program had the processor at a window's begin or end."""
+    """Settings and rows of the table that it gives, measured again where another program had the
+    processor at a window's begin or end.
+    """
 
     def attempt():
         try:
@@ -51,7 +55,9 @@ def run(program, pairs, size, runs, warm_up_s=0.02, window_s=0.1):
 
 @alone
 def test_all_pairs_are_counted_over_one_window(program):
-    """A row for each pair and run; the windows of a run overlap but for a tenth, no two runs do, and all are full."""
+    """A row for each pair and run; the windows of a run overlap but for a tenth, no two runs do,
+    and all are full.
+    """
     settings, rows = undisturbed(lambda: run(program, pairs=3, size=64, runs=2))
     assert settings == {
         "pairs": 3, "token_bytes": 64, "runs": 2, "warm_up_s": 0.02, "window_s": 0.1, "transport": "tcp",
@@ -63,7 +69,9 @@ def test_all_pairs_are_counted_over_one_window(program):
 
 
 def assert_filled(rows):
-    """Round trips follow each other, so that those counted fill the window; on a busy machine most of it."""
+    """Round trips follow each other, so that those counted fill the window; on a busy machine most
+    of it.
+    """
     for row in rows:
         assert 0.05 < row.exchanges * row.mean < 0.1 + row.round_trips[-1]
 
@@ -96,7 +104,9 @@ def test_a_window_without_an_exchange_has_no_throughput(program):
 
 @pytest.mark.parametrize("victim", ["consumer", "producer", "coordinator"])
 def test_the_death_of_one_ends_all(program, victim):
-    """Killed in mid-window, of which a minute is left: the others end within seconds, each saying whom it lost."""
+    """Killed in mid-window, of which a minute is left: the others end within seconds, each saying
+    whom it lost.
+    """
     with exchange(program, 2) as started:
         started.coordinate(8192, 1, 0, 60)
         time.sleep(0.3)

@@ -1,4 +1,6 @@
-"""Token exchange as a runner: who is started where, what is read from the table, and what is refused."""
+"""Token exchange as a runner: who is started where, what is read from the table, and what is
+refused.
+"""
 
 import pytest
 import recorded
@@ -20,7 +22,9 @@ TCP = recorded.text("token_exchange/1-tcp")
 
 
 def test_ends_listen_before_the_coordinator_calls():
-    """Consumers and producers of the pairs asked for, on their nodes; last the coordinator, beside a producer."""
+    """Consumers and producers of the pairs asked for, on their nodes; last the coordinator, beside
+    a producer.
+    """
     *servers, coordinator = token_exchange.commands(POINT)
     assert [(server.argv[1], server.node) for server in servers] == [
         ("consume", 8), ("consume", 9), ("produce", 1), ("produce", 2),

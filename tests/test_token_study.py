@@ -1,4 +1,6 @@
-"""Token exchanges: what wires carry together is known; planted ratios come back, and answers and figures follow the data."""
+"""Token exchanges: what wires carry together is known; planted ratios come back, and answers and
+figures follow the data.
+"""
 
 from functools import cache
 
@@ -61,7 +63,9 @@ def test_more_than_the_wire_is_left_out():
 
 
 def test_tokens_that_went_astray_are_left_out():
-    """The places' counters tell it for every trial of a path; the described way of all others is confirmed."""
+    """The places' counters tell it for every trial of a path; the described way of all others is
+    confirmed.
+    """
     made = run(token_campaign(only=TWO[:1], astray=TWO[:1]))
     assert (made.names["strays"] == 1).all() and made.names["points"].throughput.isnull().all()
     assert {one.estimate for one in made.statements} == {None} and words(made)
@@ -91,7 +95,9 @@ def test_planted_ratios_have_their_answers():
     [(0.5, 5.8, "refused"), (0.5, 3.0, "no"), (0.95, 5.8, "yes")],
 )
 def test_a_busy_machine_is_no_limit_of_wires(use, busy_s, answer):
-    """Of two processors for three seconds nearly all taken, and half of what wires can: that says nothing of them."""
+    """Of two processors for three seconds nearly all taken, and half of what wires can: that says
+    nothing of them.
+    """
     dataset = token_campaign(only=TWO, use={"local_wire": use})
     busy = xr.full_like(dataset.host_cpu_time, busy_s)
     made = run(dataset.assign(host_cpu_time=busy))

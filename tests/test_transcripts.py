@@ -1,6 +1,8 @@
-"""The contract of every tool: its real outputs are read, or refused, as the files beside them say; a new pair tests itself.
+"""The contract of every tool: its real outputs are read, or refused, as the files beside them say;
+a new pair tests itself.
 
-Cut, damaged, with other line ends or of another tool, none of them gives a number that it should not.
+Cut, damaged, with other line ends or of another tool, none of them gives a number that it should
+not.
 """
 
 import re
@@ -46,7 +48,9 @@ def test_a_trials_output_is_read_as_expected(case):
 
 @pytest.mark.parametrize("case", LISTED)
 def test_every_result_of_a_foreign_output_is_listed(case):
-    """Whatever else is in the file: each result with its run, or the reason against it, with any line ends."""
+    """Whatever else is in the file: each result with its run, or the reason against it, with any
+    line ends.
+    """
     expected, text = EXPECTED[case], recorded.text(case)
     for ends in ("\n", "\r\n") if tool(case) in FOREIGN else ("\n",):
         dressed = text.replace("\n", ends)
@@ -63,9 +67,11 @@ def test_every_result_of_a_foreign_output_is_listed(case):
 @pytest.mark.few(60)
 @pytest.mark.parametrize("case", CASES)
 def test_a_cut_output_gives_no_other_number(case):
-    """Cut after any line, or at every eleventh byte: no trial is ok, and a foreign output has only rows of the whole.
+    """Cut after any line, or at every eleventh byte: no trial is ok, and a foreign output has only
+    rows of the whole.
 
-    `complete_at` is the text with which a measurement is complete; without it that is the output's end.
+    `complete_at` is the text with which a measurement is complete; without it that is the output's
+    end.
     """
     expected, whole = EXPECTED[case], recorded.text(case).rstrip()
     complete = expected.get("complete_at", whole)
@@ -100,7 +106,8 @@ def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
         assert outcome.status == "invalid" and name in outcome.reason
 
 
-# Case, what stands in it, what stands there instead, of which kind the refusal is, and what it says.
+# Case, what stands in it, what stands there instead, of which kind the refusal is, and what it
+# says.
 DAMAGED = [
     ("ping/20221126-ok", "20 packets transmitted, 20", "0 packets transmitted, 0", "contradictory", "20 are printed"),
     ("ping/20221126-ok", "20 packets transmitted", "19 packets transmitted", "contradictory", "20 replies to 19"),
@@ -124,7 +131,8 @@ DAMAGED = [
     ("ping/20221126-ok", "= 0.038/", "= 0.030/", "contradictory", "ping's min is 0.030 ms, that of its lines 0.038"),
     ("hpcc/1.5.0-two-processes", "HPL_nprow=1", "HPL_nprow=0", "contradictory", "P = 0"),
     ("iperf3/3.12-both", "91829646.26", "81829646.26", "contradictory", "end.sum_received_bidir_reverse contradicts itself"),
-    ("iperf3/3.12-both", "_bidir_reverse", "", "unsupported", "gives both ways one name"),  # as 3.7 to 3.10 wrote it
+    # as 3.7 to 3.10 wrote it
+    ("iperf3/3.12-both", "_bidir_reverse", "", "unsupported", "gives both ways one name"),
     ("hpl/2.0-one-row", "0.0034875 ...... PASSED", "-nan ...... PASSED", "failed", "scaled residual nan"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "0.00", "failed", "no data"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "nan", "contradictory", "not of its headings"),
@@ -209,7 +217,8 @@ def test_long_lines_and_numbers_end_in_words(name, nothing):
     assert recorded.refusals(name, NOTHING[nothing])
 
 
-# Repeated without end by a broken disk, by a program that loops, or by somebody who wants to hold us up.
+# Repeated without end by a broken disk, by a program that loops, or by somebody who wants to hold
+# us up.
 NOISE = [*' \t\n\r\0x7[{"=-.:#W', "\x1b[", " \n", "7 ", "{}\n"]
 
 
@@ -258,7 +267,9 @@ def test_an_unknown_tool_gets_a_suggestion():
 
 
 def test_two_runs_of_ping_are_two_results():
-    """Each with its own loss and times; without the second's first line they are mixed, and refused."""
+    """Each with its own loss and times; without the second's first line they are mixed, and
+    refused.
+    """
     whole, loss = recorded.text("ping/20221126-ok"), recorded.text("ping/20221126-loss")
     assert recorded.values("ping", whole + loss, "ping_loss") == [0, 0.55]
     times = [recorded.values("ping", text, "round_trip_time")[0] for text in (whole, loss)]
@@ -355,7 +366,9 @@ def test_settings_of_a_script_are_no_fields_of_netperf():
 
 
 def test_transactions_in_bits_are_transactions():
-    """With -f netperf counts the bits of request and response: 2.24 Mbit/s are 10 000 exchanges of 28 bytes."""
+    """With -f netperf counts the bits of request and response: 2.24 Mbit/s are 10 000 exchanges of
+    28 bytes.
+    """
     row = "16384  131072 4        24      1.00     2.24   "
     table = re.sub(r"^16384  131072 1 .*$", row, recorded.text("netperf/2.7.0-rr"), flags=re.M)
     table = table.replace("per sec   ", "10^6bits/s")
@@ -505,7 +518,8 @@ def test_an_unknown_form_is_not_called_cut(case, pattern, other):
     assert set(recorded.kinds(tool(case), changed)) <= {"unsupported", "foreign"}
 
 
-# A later part of a file, without its first lines: case, where that part begins, and what it must not take over.
+# A later part of a file, without its first lines: case, where that part begins, and what it must
+# not take over.
 LATER = [
     ("nccl_tests/8-gpus", "nccl_tests/old-two-gpus", r"(?s)^", {"test", "version", "processes"}),
     ("osu/5.4.3-latency", "osu/5.4.3-bandwidth", r"(?s)^.*?(?=# Size)", {"test", "version"}),

@@ -1,8 +1,9 @@
 """The simulation takes the time that HPL's messages take, and sends what HPL sends.
 
-HPL itself, with a real BLAS, runs under SMPI with its computation not simulated: it solves its system and passes its own
-check. Then the simulation runs the same problem on the same network with computing for free and with the pivots that HPL
-found. `python tests/test_trust.py` does so for all settings and writes data/reference/trust.csv.
+HPL itself, with a real BLAS, runs under SMPI with its computation not simulated: it solves its
+system and passes its own check. Then the simulation runs the same problem on the same network with
+computing for free and with the pivots that HPL found. `python tests/test_trust.py` does so for all
+settings and writes data/reference/trust.csv.
 """
 
 import csv
@@ -27,7 +28,8 @@ from runners.tools import hpl
 
 TRUST = paths.REFERENCE / "trust.csv"
 AGREE = 0.01
-# Bandwidth [B/s] and latency [s], about those of the paper's networks: both programs run on the same one.
+# Bandwidth [B/s] and latency [s], about those of the paper's networks: both programs run on the
+# same one.
 NETWORKS = {
     "gige": {"bandwidth": 110e6, "latency": 40e-6},
     "10gige": {"bandwidth": 1210e6, "latency": 6e-6},
@@ -74,7 +76,8 @@ CASES = [
 
 
 def run(program: str, case: Case, folder: Path, check: bool = False) -> str:
-    """The output of `xhpl_unmocked`, which leaves its pivots in the folder, or of `xhpl_simulated`, which takes them.
+    """The output of `xhpl_unmocked`, which leaves its pivots in the folder, or of `xhpl_simulated`,
+    which takes them.
 
     With `check` HPL computes the residual afterwards, which takes further messages.
     """
@@ -100,7 +103,9 @@ def run(program: str, case: Case, folder: Path, check: bool = False) -> str:
 
 
 def seconds(output: str) -> float:
-    """The time [s] of the one result in an output, by its rate, which has more digits than the time printed."""
+    """The time [s] of the one result in an output, by its rate, which has more digits than the time
+    printed.
+    """
     (row,) = hpl.rows(output)
     assert row.check != "FAILED", "HPL's residual check failed: is the BLAS sound?"
     return hpl.operations(row.sizes["N"]) / (1e9 * float(row.rate_text))
@@ -124,8 +129,8 @@ def test_without_computation_the_simulation_takes_hpls_own_time(case):
 
 @needs_both
 def test_every_message_has_its_size_and_the_comparison_can_fail(tmp_path):
-    """Messages and bytes of every call and class of sizes are HPL's; with drawn pivots they are not, and on a network that
-    is 5 % slower they take so much longer."""
+    """Messages and bytes of every call and class of sizes are HPL's; with drawn pivots they are
+    not, and on a network that is 5 % slower they take so much longer."""
     case = CASES[3]._replace(N=1024)  # eight panels, which is enough of them
     real, simulated = (
         run(program, case, tmp_path) for program in ("xhpl_unmocked", "xhpl_simulated")

@@ -1,4 +1,6 @@
-"""A twin: planted breaks and the paced cluster's known numbers are found, HPL is predicted, and what cannot be fitted is refused."""
+"""A twin: planted breaks and the paced cluster's known numbers are found, HPL is predicted, and
+what cannot be fitted is refused.
+"""
 
 import json
 import shutil
@@ -37,8 +39,8 @@ def eager(size):
 
 
 def test_a_planted_break_is_found_and_no_other():
-    """Latency, bandwidth and the place of the break come out; a straight line has none. About 95 of 100 intervals hold the
-    truth: 87 or fewer would be rarer than 1 in 500."""
+    """Latency, bandwidth and the place of the break come out; a straight line has none. About 95 of
+    100 intervals hold the truth: 87 or fewer would be rarer than 1 in 500."""
     link = twin._link(messages(eager), {})
     assert link.latency.value == pytest.approx(20e-6, rel=0.03)
     assert link.bandwidth.value == pytest.approx(110e6, rel=0.02)
@@ -63,7 +65,9 @@ def test_a_planted_break_is_found_and_no_other():
     ],
 )
 def test_what_is_no_description_is_refused(times, reason):
-    """Too few sizes, no long message, scatter, and times that no line follows: each with its reason."""
+    """Too few sizes, no long message, scatter, and times that no line follows: each with its
+    reason.
+    """
     with pytest.raises(FalloffError, match=reason):
         twin._link(times, {})
 
@@ -85,7 +89,9 @@ def test_the_paced_clusters_numbers_are_found(found):
 
 
 def test_what_does_not_belong_together_is_refused():
-    """Several kinds of evidence, several clusters, no compute rate, no messages, HPL that varies something else."""
+    """Several kinds of evidence, several clusters, no compute rate, no messages, HPL that varies
+    something else.
+    """
     named = experiment.named
     for names, reason in (
         (("twin_tokens-scale_model", "hpl_paper_simulated-smith"), "mix evidence"),
@@ -103,7 +109,9 @@ def test_what_does_not_belong_together_is_refused():
 
 
 def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path):
-    """A real PingPong of IMB within a node, whose rate still rises at the longest message, is refused for that."""
+    """A real PingPong of IMB within a node, whose rate still rises at the longest message, is
+    refused for that.
+    """
     file = paths.ROOT / "tests/transcripts/imb/2021.3-pingpong.txt"
     read = importing.read("imb", [file], {"interconnect": "gige"}, [])
     messages = store.read(importing.keep(read, tmp_path))
@@ -118,7 +126,9 @@ def test_imported_messages_are_read_and_hpl_on_one_node_serves_as_rate(tmp_path)
 
 
 def test_hpl_is_predicted_and_what_if_is_asked():
-    """All of the stored points that the fit never saw are within 3 %; a change of the network does what it should."""
+    """All of the stored points that the fit never saw are within 3 %; a change of the network does
+    what it should.
+    """
     made = executed("55", **{name: experiment.stored(name) for name in READ})
     study = made.names["study"]
     held_out = study.held_out
@@ -139,7 +149,9 @@ def test_hpl_is_predicted_and_what_if_is_asked():
 
 @pytest.mark.more
 def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
-    """The twin as written and read back is within 3 % of HPL on 2 nodes; another of its name is kept."""
+    """The twin as written and read back is within 3 % of HPL on 2 nodes; another of its name is
+    kept.
+    """
     if reasons := simulated.unavailable({}):
         pytest.skip(reasons[0])
     shutil.copytree(paths.TESTBEDS, tmp_path / "testbeds")
@@ -165,8 +177,8 @@ def test_a_twin_is_written_and_simulated(found, tmp_path, monkeypatch):
 
 
 def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
-    """With the processes a node and the grids of the files, also in campaigns that are run on the twin later; a network that
-    is not there brings the ideal one."""
+    """With the processes a node and the grids of the files, also in campaigns that are run on the
+    twin later; a network that is not there brings the ideal one."""
     laws = {name: own_results.LAWS[name] for name in ("1gbe", "10gbe")}
     own_results.write_hpl(tmp_path / "results", laws=laws, nodes=(1, 2, 4))
     kept = importing.keep(importing.read("hpl", [tmp_path / "results"], {}), tmp_path / "mine")
@@ -196,8 +208,9 @@ def test_hpl_is_simulated_as_its_outputs_say_it_ran(found, tmp_path):
 
 @pytest.mark.long
 def test_files_alone_say_what_a_faster_network_would_bring(tmp_path, monkeypatch):
-    """From outputs of OSU and HPL on one network: the twin is right where HPL was run, and what it says of a network of ten
-    times the rate is what real HPL reached on such a one. Then the report has it as a section."""
+    """From outputs of OSU and HPL on one network: the twin is right where HPL was run, and what it
+    says of a network of ten times the rate is what real HPL reached on such a one. Then the report
+    has it as a section."""
     if reasons := simulated.unavailable({}):
         pytest.skip(reasons[0])
     shutil.copytree(paths.TESTBEDS, tmp_path / "testbeds")
@@ -222,7 +235,9 @@ def test_files_alone_say_what_a_faster_network_would_bring(tmp_path, monkeypatch
 
 
 def test_the_simulator_is_told_sizes_and_load():
-    """Factors by size are SMPI's options; the latency's factor is linear between node counts and constant beyond."""
+    """Factors by size are SMPI's options; the latency's factor is linear between node counts and
+    constant beyond.
+    """
     argv = smpi.smpirun(2, ["x"], paths.ROOT, [[0, 1.0, 0.5], [8192, 4.5, 1.0]])
     assert "--cfg=smpi/lat-factor:0:1.0;8192:4.5" in argv
     assert "--cfg=smpi/bw-factor:0:0.5;8192:1.0" in argv

@@ -1,4 +1,6 @@
-"""Two real users on one machine, the second hostile: made and removed here, so only as root and with FALLOFF_USERS=1."""
+"""Two real users on one machine, the second hostile: made and removed here, so only as root and
+with FALLOFF_USERS=1.
+"""
 
 import os
 import pwd
@@ -22,7 +24,8 @@ pytestmark = pytest.mark.skipif(
 
 NAMES = ("falloff-test-a", "falloff-test-b")
 
-# Plants what was ever used as a lock or a state folder, then tries to end all that the first user runs.
+# Plants what was ever used as a lock or a state folder, then tries to end all that the first user
+# runs.
 HOSTILE = """
 import os, sys, time
 from pathlib import Path
@@ -85,7 +88,9 @@ def as_user(user: int, script: str, *words: str) -> subprocess.Popen:
 
 
 def test_the_second_user_cannot_stop_a_run(pair, monkeypatch):
-    """Whatever they plant, and though they send SIGKILL to every process: the first user's campaign ends as ever."""
+    """Whatever they plant, and though they send SIGKILL to every process: the first user's campaign
+    ends as ever.
+    """
     first, second = pair
     monkeypatch.setattr(users, "USER", first)
     hostile = as_user(second, HOSTILE, str(first))
@@ -142,7 +147,9 @@ def test_runs_of_two_users_measure_one_after_the_other(pair, monkeypatch):
 
 
 def test_the_second_user_reads_no_key(pair, tmp_path_factory):
-    """Of an explorer with its browser: neither in command lines and environments, nor in files of open folders."""
+    """Of an explorer with its browser: neither in command lines and environments, nor in files of
+    open folders.
+    """
     _, second = pair
     open_to_all = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
     open_to_all.chmod(0o755)

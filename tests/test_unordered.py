@@ -1,4 +1,6 @@
-"""Verdicts on repeats without order: seldom wrong on planted truths, and as Welch's test where others can tell."""
+"""Verdicts on repeats without order: seldom wrong on planted truths, and as Welch's test where
+others can tell.
+"""
 
 import numpy as np
 import pytest
@@ -30,7 +32,9 @@ def test_a_single_run_decides_nothing():
 
 @pytest.mark.parametrize(("fall", "wrong"), [(0.05, FALLS_OFF), (0.05, FLAT)])
 def test_at_the_margin_wrong_answers_stay_rare(fall, wrong):
-    """A fall of just the margin is neither; three runs a point, one of them scattering thrice as much."""
+    """A fall of just the margin is neither; three runs a point, one of them scattering thrice as
+    much.
+    """
     rng, margin = np.random.default_rng(1), 0.05
     answers = []
     for _ in range(1500):
@@ -41,8 +45,8 @@ def test_at_the_margin_wrong_answers_stay_rare(fall, wrong):
 
 @pytest.mark.parametrize(("runs", "covered"), [(3, 0.70), (5, 0.53), (10, 0.40)])
 def test_sessions_that_differ_are_the_condition(runs, covered):
-    """Where each point has a session of its own, and sessions differ as much as runs, an interval covers as seldom as the
-    module says; so every judgement names the condition."""
+    """Where each point has a session of its own, and sessions differ as much as runs, an interval
+    covers as seldom as the module says; so every judgement names the condition."""
     rng, hits = np.random.default_rng(2), []
     for _ in range(1500):
         before, after = rng.normal(0, 0.01, (2, runs)) + rng.normal(0, 0.01, (2, 1))

@@ -1,4 +1,6 @@
-"""Whatever is changed in a campaign's folder after it was recorded is found and named; an untouched one is ok."""
+"""Whatever is changed in a campaign's folder after it was recorded is found and named; an untouched
+one is ok.
+"""
 
 import json
 import lzma
@@ -45,7 +47,9 @@ def loose(packed, tmp_path):
 
 
 def repacked(folder, change):
-    """Write the archive anew with the transcripts that `change(name, text)` gives; those of None are left out."""
+    """Write the archive anew with the transcripts that `change(name, text)` gives; those of None
+    are left out.
+    """
     texts = {name: change(name, text) for name, text in archive.read(folder / archive.NAME)}
     files = folder.parent / "files"
     files.mkdir()
@@ -69,8 +73,8 @@ def test_what_nobody_touched_is_ok(kind, request):
 
 
 def test_a_manipulated_number_and_a_lost_trial_are_named(packed):
-    """The transcript that it is in, and the value that it changed; a rate that HPL's own times contradict is none; what
-    is lost is missed by the record, by the journal, and in the dataset."""
+    """The transcript that it is in, and the value that it changed; a rate that HPL's own times
+    contradict is none; what is lost is missed by the record, by the journal, and in the dataset."""
     dataset = store.assemble(packed)
     sent, rate = int(dataset.bytes_sent.values[1, 0]), f"{dataset.hpl_rate.values[0]:.3e}"
 
@@ -132,7 +136,9 @@ def test_what_is_damaged_is_named_in_a_line(packed, name):
 
 
 def test_a_campaign_records_itself(tmp_path, monkeypatch):
-    """What a session leaves is ok, also continued and packed; one that was never recorded is `unknown`."""
+    """What a session leaves is ok, also continued and packed; one that was never recorded is
+    `unknown`.
+    """
     use_echo(monkeypatch)
     monkeypatch.setattr(store, "tool_named", runners.engine.campaign.tool_named)
     folder = Folder(tmp_path / "small")
@@ -164,7 +170,9 @@ def test_a_schema_that_grows_changes_nothing_and_any_value_does(packed):
 
 @pytest.mark.more
 def test_all_references_are_what_they_were():
-    """Every stored campaign has its record, and neither differs; else `falloff evidence verify --renew FOLDER` after a review."""
+    """Every stored campaign has its record, and neither differs; else `falloff evidence verify
+    --renew FOLDER` after a review.
+    """
     references = verify.folders([paths.REFERENCE])
     done = run("evidence", "verify", *map(str, references))
     assert done.returncode == 0, done.stdout
@@ -172,7 +180,9 @@ def test_all_references_are_what_they_were():
 
 
 def test_what_cannot_be_read_is_not_recorded_anew(packed, loose):
-    """`--renew` says how many it recorded; one whose record is damaged stays, and the exit code says so."""
+    """`--renew` says how many it recorded; one whose record is damaged stays, and the exit code
+    says so.
+    """
     (packed / manifest.NAME).write_text("no digest\n", encoding="utf-8")
     done = run("evidence", "verify", str(packed), str(loose), "--renew")
     assert done.returncode == 1
@@ -201,7 +211,9 @@ def test_an_archive_of_the_same_transcripts_has_the_same_bytes(tmp_path):
 
 
 def test_a_damaged_archive_is_refused(packed):
-    """Cut anywhere, a bit changed anywhere, or something else: its name and what to do, and never less data."""
+    """Cut anywhere, a bit changed anywhere, or something else: its name and what to do, and never
+    less data.
+    """
     file = packed / archive.NAME
     whole = file.read_bytes()
     damaged = [b"PK\x03\x04" + whole]

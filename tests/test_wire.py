@@ -14,7 +14,9 @@ KNOWN_PATHS = plain(network_paths())
 
 
 def test_what_ethernet_leaves():
-    """TCP with timestamps, the usual number of the smallest packets, and messages in full frames and a rest."""
+    """TCP with timestamps, the usual number of the smallest packets, and messages in full frames
+    and a rest.
+    """
     assert tcp_payload(1500) == 1448
     assert wire_limit(1e9, 1500) == pytest.approx(941.5e6, rel=1e-4)
     assert wire_limit(1e9, 9000) == pytest.approx(990.0e6, rel=1e-3)
@@ -37,7 +39,9 @@ def test_the_way_is_the_slowest_link_and_all_delays():
 
 
 def test_what_lies_between_nodes_is_on_any_of_the_shortest_ways():
-    """One wire, two with what joins them, and both of two bonded ones; nothing between nodes on one cable."""
+    """One wire, two with what joins them, and both of two bonded ones; nothing between nodes on one
+    cable.
+    """
     assert between(KNOWN_PATHS["local_wire_10m"], 1, 8) == {"wire_1"}
     assert between(KNOWN_PATHS["remote_router_10m"], 1, 8) == {"wire_1", "core", "wire_7"}
     assert between(KNOWN_PATHS["bonded_10m"], 2, 9) == {"wire_2a", "wire_2b"}
@@ -50,7 +54,9 @@ def test_what_lies_between_nodes_is_on_any_of_the_shortest_ways():
 
 
 def test_a_network_is_link_bound_when_all_of_its_links_are():
-    """One slow link makes it host-bound, one that was not measured says nothing; no limit is the host's."""
+    """One slow link makes it host-bound, one that was not measured says nothing; no limit is the
+    host's.
+    """
     dataset = campaign(blocks=1)
     table = networks(dataset)
     assert table.limit.to_dict() == {

@@ -1,4 +1,6 @@
-"""What a section says is said of the evidence that it shows: no word of another kind, and no Markdown that stays unrendered."""
+"""What a section says is said of the evidence that it shows: no word of another kind, and no
+Markdown that stays unrendered.
+"""
 
 import json
 import re
@@ -38,7 +40,9 @@ def reference(campaign):
 
 
 def of_kind(dataset, kind):
-    """A reference as if it had come about on a testbed of this kind, where all trials gave a result."""
+    """A reference as if it had come about on a testbed of this kind, where all trials gave a
+    result.
+    """
     if dataset.evidence.values[0] == kind:
         return dataset
     here = testbeds.read(TESTBEDS[kind]).plain()
@@ -88,7 +92,9 @@ def glued_lists(text):
 
 
 def sections():
-    """Each notebook with the kinds of evidence that it may show: of a campaign that runs on a testbed of that kind."""
+    """Each notebook with the kinds of evidence that it may show: of a campaign that runs on a
+    testbed of that kind.
+    """
     for file in notebooks.of_experiments():
         campaign = notebooks.campaign_of(file)
         for kind, testbed in TESTBEDS.items() if campaign else ():
@@ -103,7 +109,9 @@ def sections():
 
 @pytest.mark.parametrize(("file", "campaign", "kind"), [*sections()])
 def test_a_section_has_no_word_of_another_kind(file, campaign, kind):
-    """Of a campaign that nothing lies beside, as a user has it. What needs several campaigns is of several kinds."""
+    """Of a campaign that nothing lies beside, as a user has it. What needs several campaigns is of
+    several kinds.
+    """
     try:
         made = notebooks.run(file, {campaign: reference_of_kind(campaign, kind)})
     except (*notebooks.INSUFFICIENT, ZeroDivisionError) as lacks:
@@ -167,7 +175,9 @@ def test_every_reading_that_is_compared_has_a_section_or_an_experiment():
 
 
 def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path):
-    """OSU's allreduce on 2 and 8 nodes, three times slower there, beside another operation: the planted loss of speed."""
+    """OSU's allreduce on 2 and 8 nodes, three times slower there, beside another operation: the
+    planted loss of speed.
+    """
     random, rows = np.random.default_rng(1), []
     for test, factor in (("Allreduce", 1.0), ("Allgather", 5.0)):
         for nodes, times in ((2, 1.0), (8, 3.0)):
@@ -197,7 +207,9 @@ def test_operations_on_more_nodes_and_other_tests_are_never_pooled(tmp_path):
 
 
 def test_a_campaign_of_another_kind_is_shown_as_ones_own_data():
-    """The paper's cases on a cluster: no section on simulations and planted changes, but HPL over nodes."""
+    """The paper's cases on a cluster: no section on simulations and planted changes, but HPL over
+    nodes.
+    """
     for campaign, kind, shown in (
         ("hpl_paper_emulated", "measured", ["40_hpl_scaling"]),
         ("program", "measured", ["13_collectives"]),

@@ -1,4 +1,6 @@
-"""The token programs for tests: built from their sources with all warnings as errors, and started on this machine."""
+"""The token programs for tests: built from their sources with all warnings as errors, and started
+on this machine.
+"""
 
 import shutil
 import socket
@@ -15,7 +17,9 @@ _LISTENING = "0A"
 
 
 def compiled(name: str, compiler: str, folder: Path) -> Path:
-    """The program `token` or `token_mpi`, built into a folder; skips the test where there is no such compiler."""
+    """The program `token` or `token_mpi`, built into a folder; skips the test where there is no
+    such compiler.
+    """
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}: run `make setup`")
     warnings = "LEAN=-O2 -Wall -Wextra -Werror"
@@ -51,7 +55,9 @@ class Exchange:
         return [*self.consumers, *self.producers, *([self.coordinator] if self.coordinator else [])]
 
     def ended(self, limit_s: float) -> list[tuple[int, str, str]]:
-        """Exit code, output and complaint of each, of which the last ends at most `limit_s` from now."""
+        """Exit code, output and complaint of each, of which the last ends at most `limit_s` from
+        now.
+        """
         deadline = time.monotonic() + limit_s
         said = [
             process.communicate(timeout=max(deadline - time.monotonic(), 0.01))

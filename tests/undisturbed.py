@@ -1,4 +1,6 @@
-"""Measurements that other work can only spoil, never make better: alone on the machine, and until one is good; waiting."""
+"""Measurements that other work can only spoil, never make better: alone on the machine, and until
+one is good; waiting.
+"""
 
 import time
 from collections.abc import Callable
@@ -16,7 +18,8 @@ alone = pytest.mark.alone  # no other test runs meanwhile: conftest.py
 def repeated(measure: Callable[[], T], good: Callable[[T], bool], at_least: int = 1) -> list[T]:
     """What it gives in one measurement after another, until one is good or a minute is over.
 
-    Skips when none was and the hypervisor gave others more than a tenth of our time: that shows nothing.
+    Skips when none was and the hypervisor gave others more than a tenth of our time: that shows
+    nothing.
     """
     begun, before, values = time.monotonic(), _wanted_and_stolen(), []
     while len(values) < at_least or not any(map(good, values)):

@@ -33,7 +33,9 @@ session.run(folder.plan(), folder, lambda e: e.kind == "finished" and print(e.tr
 
 
 def lacking(description: dict) -> list[str]:
-    """Why a test cannot have an emulated testbed in its own process: the testbed's reasons, or that it is not root."""
+    """Why a test cannot have an emulated testbed in its own process: the testbed's reasons, or that
+    it is not root.
+    """
     return emulated.unavailable(description) + (
         [] if IS_ROOT else ["network namespaces need root: run it with sudo"]
     )
@@ -116,7 +118,9 @@ def processes() -> list[str]:
 
 
 def left_over() -> list[str]:
-    """The user's processes that are still there after some seconds; without any there is no namespace either."""
+    """The user's processes that are still there after some seconds; without any there is no
+    namespace either.
+    """
     deadline = time.monotonic() + 10
     while processes() and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,6 @@
-"""Emulated networks for tests: what they need, the programs that carry frames, trials, and datagrams that are timed."""
+"""Emulated networks for tests: what they need, the programs that carry frames, trials, and
+datagrams that are timed.
+"""
 
 import os
 import shutil
@@ -62,7 +64,9 @@ def text(transcript) -> str:
 
 @contextmanager
 def sockets(testbed, path):
-    """A UDP socket on each node of a path, by number, every one of which knows where the others are."""
+    """A UDP socket on each node of a path, by number, every one of which knows where the others
+    are.
+    """
     run(testbed, "true", path=path)  # it configures the path
     with ExitStack() as stack:
         opened = {}
@@ -77,10 +81,11 @@ def sockets(testbed, path):
 
 
 def passed(opened, flows, count, payload=PAYLOAD) -> tuple[float, list[int]]:
-    """Send `count` datagrams over each of `flows` (from, to) at once: seconds until all are there, and their senders.
+    """Send `count` datagrams over each of `flows` (from, to) at once: seconds until all are there,
+    and their senders.
 
-    The senders are in the order of arrival, each flow's receiver asked for all of its own in turn. What arrives is
-    what was sent.
+    The senders are in the order of arrival, each flow's receiver asked for all of its own in turn.
+    What arrives is what was sent.
     """
     data, begun = os.urandom(payload), time.monotonic()
     for _ in range(count):
@@ -94,7 +99,9 @@ def passed(opened, flows, count, payload=PAYLOAD) -> tuple[float, list[int]]:
 
 
 def best(opened, flows, count, payload=PAYLOAD, below=float("inf")) -> float:
-    """The shortest of three such times or more, until one is `below` that [s]: nothing else can make it shorter."""
+    """The shortest of three such times or more, until one is `below` that [s]: nothing else can
+    make it shorter.
+    """
     return min(
         repeated(
             lambda: passed(opened, flows, count, payload)[0],

@@ -15,7 +15,8 @@ from runners.records.record import FalloffError, Unreadable
 from runners.tools import names as tool_names
 from runners.tools import tool_named
 
-# Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a byte, TCP's goodput.
+# Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a
+# byte, TCP's goodput.
 _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 
 
@@ -73,12 +74,13 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 def import_results(tool, files, out, words, table, seen, blocks, printed) -> None:
     """Import outputs of tools that you already have.
 
-    The outputs of one tool become a campaign of measured evidence, and its findings are printed. The
-    tool is recognised from each file; name the tool to read only its outputs. The tools are hpl,
-    hpcc, iperf3, iperf2, netperf, ping, sockperf, osu, imb, nccl_tests and reframe. Networks,
+    The outputs of one tool become a campaign of measured evidence, and its findings are printed.
+    The tool is recognised from each file; name the tool to read only its outputs. The tools are
+    hpl, hpcc, iperf3, iperf2, netperf, ping, sockperf, osu, imb, nccl_tests and reframe. Networks,
     numbers of nodes and of repeats are read from paths such as results/1gbe/n02/run1/HPL.out or
     hpl_10g_8nodes_rep3.txt, and from headers. --write-map writes the detected settings, with the
-    columns file, network, nodes, block, ranks_per_node and date; edit them and pass the file to --map.
+    columns file, network, nodes, block, ranks_per_node and date; edit them and pass the file to
+    --map.
     --set gives the settings of all files: interconnect, nodes or ranks_per_node, rpeak (one node's
     theoretical peak in flop/s, also as a product such as 16*2.5e9*16) and more.
 
@@ -175,9 +177,9 @@ def one_or_two(
 def fit_table(source, x, y, block, figure, as_json) -> None:
     """Fit models to a CSV file, or scaling laws to a campaign.
 
-    The answer is a sentence, a table and a figure. With a model's name that model is fitted; a model
-    of several quantities takes their columns with commas between. Without a name all models are
-    compared, which needs blocks.
+    The answer is a sentence, a table and a figure. With a model's name that model is fitted; a
+    model of several quantities takes their columns with commas between. Without a name all models
+    are compared, which needs blocks.
 
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.

@@ -121,7 +121,8 @@ def asks_what_if(function: Callable) -> Callable:
     return with_what_if
 
 
-# What is not there or cannot be read is refused by whoever reads it, in the same words as elsewhere.
+# What is not there or cannot be read is refused by whoever reads it, in the same words as
+# elsewhere.
 PATH = click.Path(path_type=Path, readable=False)
 COUNT = click.IntRange(1, 10**6)
 

@@ -62,8 +62,9 @@ def show_history(sources, margin, better, since, as_json) -> int:
 
     Read all sessions of campaigns (folders, or a folder of folders), ReFrame's logs, or CSV files
     with the columns time (ISO 8601) and rate, and perhaps block, node and switch. On an unchanged
-    cluster at most one false alarm in a year of nights is expected (two if neighbouring nights
-    are alike). The exit code is 0 for no change or faster, 1 for slower, 2 for undecided, 3 for a mistake.
+    cluster at most one false alarm in a year of nights is expected (two if neighbouring nights are
+    alike). The exit code is 0 for no change or faster, 1 for slower, 2 for undecided, 3 for a
+    mistake.
     """
     from analysis.watch import history_changes, history_report, history_sessions
 

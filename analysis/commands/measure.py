@@ -92,15 +92,16 @@ def run(
 ) -> int:
     """Run a campaign, or its missing trials.
 
-    Keep the transcripts and the dataset, and print its notebook's statements. You may interrupt a run
-    at any time; the same command continues it.
+    Keep the transcripts and the dataset, and print its notebook's statements. You may interrupt a
+    run at any time; the same command continues it.
 
-    `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on 2, 4
-    and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on GigE, does
-    it stay flat on 10GE? It alone takes what-ifs: --network gige, --twice bandwidth, --half latency.
+    `falloff run program --keep NAME -- mpirun -np 8 ./program` runs any MPI program, unchanged, on
+    2, 4 and 8 emulated nodes in slow motion, as the campaign program_NAME: does it fall off on
+    GigE, does it stay flat on 10GE? It alone takes what-ifs: --network gige, --twice bandwidth,
+    --half latency.
 
-    `falloff run nightly` is a short session for every night: suspects in part, tokens of one size and
-    HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
+    `falloff run nightly` is a short session for every night: suspects in part, tokens of one size
+    and HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
     """
     if listed:
         print("\n".join(campaign_lines()))
@@ -164,8 +165,8 @@ def run(
 
 
 def _statements(campaign: str, dataset: Any, others: Mapping[str, Any]) -> list[str]:
-    """The primary statements that notebooks make of a campaign's dataset, as lines of plain text; of a program's, all, with
-    its tables.
+    """The primary statements that notebooks make of a campaign's dataset, as lines of plain text;
+    of a program's, all, with its tables.
 
     Notebooks read the `others` that they need. Raises FalloffError if no notebook states
     anything on the campaign, or the dataset is not sufficient.

@@ -26,8 +26,8 @@ UNSEEN = "it ended before MPI_Finalize, or is no MPI program that can be seen (-
 
 
 def count(argv: Sequence[str]) -> tuple[int, str]:
-    """Run a program and count its messages: its exit code, and the table of its calls with the share of
-    time in MPI; empty if nothing was seen.
+    """Run a program and count its messages: its exit code, and the table of its calls with the
+    share of time in MPI; empty if nothing was seen.
 
     The table is payload.so's, which knows the functions by their names; where it sees none, as in a
     Fortran program, it is made from the recording.
@@ -92,7 +92,8 @@ def _is_busy(ranks: int) -> bool:
 
 
 def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:
-    """Run a program, and keep the recording of its calls under `name`: its exit code, and what to tell.
+    """Run a program, and keep the recording of its calls under `name`: its exit code, and what to
+    tell.
 
     Raises FalloffError if the program fails, or nothing of it is seen.
     """
@@ -146,7 +147,8 @@ def replay_report(
     nodes: Sequence[int],
     asked: WhatIf,
 ) -> list[str]:
-    """Replay a recorded program on described networks: the table of times and POP's factors, and sentences.
+    """Replay a recorded program on described networks: the table of times and POP's factors, and
+    sentences.
 
     Raises FalloffError if there is no recording, none can be extrapolated, or the testbed does not
     describe a network.

@@ -60,11 +60,11 @@ from runners.records.record import FalloffError
 def profile(argv, program, replayed, testbed, asked, nodes) -> int:
     """Count an MPI program's messages, or replay it on other networks.
 
-    Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The answer ends
-    with the share of the time in MPI. The program needs no change, but it must use the MPI that `make setup` found and must reach MPI_Finalize. With Open
-    MPI's mpirun, ranks on other hosts are counted too; under srun and MPICH's mpiexec they inherit
-    LD_PRELOAD and what else is needed from here. Rank 0 writes below the working folder, which all
-    hosts must share.
+    Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The answer
+    ends with the share of the time in MPI. The program needs no change, but it must use the MPI
+    that `make setup` found and must reach MPI_Finalize. With Open MPI's mpirun, ranks on other
+    hosts are counted too; under srun and MPICH's mpiexec they inherit LD_PRELOAD and what else is
+    needed from here. Rank 0 writes below the working folder, which all hosts must share.
 
     --keep records the calls in their order instead, including those of Fortran programs. --replay
     lets SimGrid replay them on a described network, also on more nodes, and says where the time

@@ -76,7 +76,8 @@ class Bar:
 def shown() -> Iterator[Listener]:
     """A listener that shows the progress of campaigns on standard output."""
     if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-        # Past the filter of falloff.py, which takes out what moves the cursor; the bar filters its own texts.
+        # Past the filter of falloff.py, which takes out what moves the cursor; the bar filters its
+        # own texts.
         with closing(Bar(sys.__stdout__)) as bar:
             yield bar
     else:

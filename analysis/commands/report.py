@@ -85,8 +85,9 @@ def report(preset, data, claims, design, out) -> int:
 
 
 def make_report(preset: str, data: Path | None, out: Path) -> int:
-    """Run every notebook with the preset and write the report, or with `data` that of the imports and campaigns in this folder,
-    which never goes where the project's own is. Returns 1 if a run of today gave no result, else 0."""
+    """Run every notebook with the preset and write the report, or with `data` that of the imports
+    and campaigns in this folder, which never goes where the project's own is. Returns 1 if a run of
+    today gave no result, else 0."""
     from analysis.explorer import static
     from analysis.report import execution
 
@@ -179,8 +180,8 @@ def explore(folder, static, port, no_browser) -> None:
 def reproduce(archive, minutes, fresh) -> int:
     """Run an archive again, and say which statements are reproduced.
 
-    Run as many of the archive's campaigns as the time allows. Each statement is then reproduced, not
-    reproduced, too short to tell, or cannot run here. Only campaigns and testbeds that are
+    Run as many of the archive's campaigns as the time allows. Each statement is then reproduced,
+    not reproduced, too short to tell, or cannot run here. Only campaigns and testbeds that are
     described here are run. Exit code: 0 all reproduced, 1 at least one not reproduced, 2 none
     failed but some could not be judged, 3 nothing was judged because of a mistake.
     """

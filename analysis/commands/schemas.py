@@ -1,7 +1,7 @@
 """JSON schemas of the description files, for editors: `python -m analysis.commands.schemas FOLDER`.
 
-They are made from the classes that read the files, so that an editor completes the keys that falloff reads,
-and underlines what it would refuse.
+They are made from the classes that read the files, so that an editor completes the keys that
+falloff reads, and underlines what it would refuse.
 """
 
 import ast
@@ -95,7 +95,9 @@ def _without_null(schema: Any) -> Any:
 
 
 def _is_no_default(key: str, value: Any) -> bool:
-    """Whether this is a default that JSON does not have: none, an infinite number, or an unknown one."""
+    """Whether this is a default that JSON does not have: none, an infinite number, or an unknown
+    one.
+    """
     return key == "default" and (
         value is None or isinstance(value, float) and not math.isfinite(value)
     )
@@ -114,8 +116,8 @@ def _settings() -> dict[str, Any]:
 
 
 def _comments() -> Iterator[tuple[tuple[str, str], str]]:
-    """What stands below each field of a class, by the names of both; pydantic's own way reads the source
-    of every class whenever one is imported."""
+    """What stands below each field of a class, by the names of both; pydantic's own way reads the
+    source of every class whenever one is imported."""
     for module in (campaigns, networks, switch_designs, testbed_tables, testbeds, ledger):
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ClassDef):

@@ -1,1 +1,3 @@
-"""From transcripts to datasets: their variables and units, what makes a point of them, published numbers."""
+"""From transcripts to datasets: their variables and units, what makes a point of them, published
+numbers.
+"""

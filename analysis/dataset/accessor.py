@@ -1,7 +1,9 @@
-"""What a dataset says of itself: `dataset.falloff.design`, `.testbed`, `.networks`, `.evidence` and others.
+"""What a dataset says of itself: `dataset.falloff.design`, `.testbed`, `.networks`, `.evidence` and
+others.
 
-No other module parses the JSON in a dataset's attributes. It also works for what is derived from a dataset and has its
-attributes. Text that is only displayed, and may contain anything, is passed through `quoting.quoted`.
+No other module parses the JSON in a dataset's attributes. It also works for what is derived from a
+dataset and has its attributes. Text that is only displayed, and may contain anything, is passed
+through `quoting.quoted`.
 """
 
 import json
@@ -26,8 +28,8 @@ _WORDS = ("short", "source", "switch")  # no program reads what these say
 
 @dataclass(frozen=True)
 class RecordedTestbed:
-    """The testbed, or the modelled cluster, that a dataset is from, as far as the analysis asks. What was not recorded is
-    empty; `table` is the whole description."""
+    """The testbed, or the modelled cluster, that a dataset is from, as far as the analysis asks.
+    What was not recorded is empty; `table` is the whole description."""
 
     table: Mapping[str, Any]
     name: str = ""
@@ -46,8 +48,8 @@ class RecordedTestbed:
 
 @dataclass(frozen=True)
 class RecordedNetwork:
-    """An interconnect or a path, as it was described; `table` is the whole description. The rate of its links and its MTU [B] are
-    NaN where they are not stated."""
+    """An interconnect or a path, as it was described; `table` is the whole description. The rate of
+    its links and its MTU [B] are NaN where they are not stated."""
 
     table: Mapping[str, Any]
     short: str
@@ -68,7 +70,9 @@ class DatasetAccessor:
 
     @property
     def design(self) -> Design:
-        """What was fixed before the run: the factors with their levels, the margin, and which levels are compared."""
+        """What was fixed before the run: the factors with their levels, the margin, and which
+        levels are compared.
+        """
         return design_from(self.table("design"))
 
     @property
@@ -90,8 +94,8 @@ class DatasetAccessor:
 
     @property
     def names(self) -> dict[str, str]:
-        """The quoted short name of each network, by name. If the design also compares with HPL without messages, that has a
-        name, too."""
+        """The quoted short name of each network, by name. If the design also compares with HPL
+        without messages, that has a name, too."""
         names = {name: network.short for name, network in self.networks.items()}
         if WITHOUT_MESSAGES in self.table("design"):
             names[WITHOUT_MESSAGES] = NOT_RUN
@@ -153,14 +157,17 @@ class DatasetAccessor:
 
     @property
     def switches(self) -> dict[str, str]:
-        """The nearest switch of each node in the last session, by the first part of the node's name; empty if not recorded."""
+        """The nearest switch of each node in the last session, by the first part of the node's
+        name; empty if not recorded.
+        """
         above = (self.sessions or [{}])[-1].get("slurm", {}).get("switches", {})
         return {host.split(".")[0]: names[0] for host, names in above.items() if names}
 
     @property
     def differing_sessions(self) -> str:
-        """The commit of the code, the kernel and the processor of the machine or of its nodes, each in turn, as far as the
-        campaign's sessions differ in them; empty where they do not, and of simulations."""
+        """The commit of the code, the kernel and the processor of the machine or of its nodes, each
+        in turn, as far as the campaign's sessions differ in them; empty where they do not, and of
+        simulations."""
         if "simulated" in self._dataset.evidence.values:
             return ""
         differing = []

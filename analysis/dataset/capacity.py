@@ -70,7 +70,9 @@ def between(path: Mapping[str, Any], start: int, end: int) -> set[str]:
 
 
 def carriers(path: Mapping[str, Any]) -> list[str]:
-    """The hubs, then the switches, then the routers of a path's table: the order of `bytes_through`."""
+    """The hubs, then the switches, then the routers of a path's table: the order of
+    `bytes_through`.
+    """
     return [place for kind in ("hubs", "switches", "routers") for place in path.get(kind, {})]
 
 

@@ -135,8 +135,8 @@ def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect"
 
 
 def differences(log_ratio: xr.DataArray, start: int, end: int | None = None) -> xr.DataArray:
-    """D, dims (block): the log-ratio at `end` nodes (None: the most) minus the one at `start`; NaN if these are the same
-    nodes, which show no fall."""
+    """D, dims (block): the log-ratio at `end` nodes (None: the most) minus the one at `start`; NaN
+    if these are the same nodes, which show no fall."""
     last = int(log_ratio.nodes.max()) if end is None else end
     change = log_ratio.sel(nodes=last, drop=True) - log_ratio.sel(nodes=start, drop=True)
     return change.where(last != start)

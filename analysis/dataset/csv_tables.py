@@ -1,4 +1,6 @@
-"""A user's own numbers: columns of a CSV file or of a JUBE table; unusable columns are refused with the reason."""
+"""A user's own numbers: columns of a CSV file or of a JUBE table; unusable columns are refused with
+the reason.
+"""
 
 import csv
 import io
@@ -20,8 +22,9 @@ _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+")
 
 
 def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
-    """The columns of a CSV file (with commas, semicolons or tabs) or of a table that `jube result` printed, with `whole`
-    also all others; raises FalloffError if the file cannot be read, lacks a column, or a column is named twice.
+    """The columns of a CSV file (with commas, semicolons or tabs) or of a table that `jube result`
+    printed, with `whole` also all others; raises FalloffError if the file cannot be read, lacks a
+    column, or a column is named twice.
 
     A row's number is that of its line, less 2.
     """
@@ -42,8 +45,9 @@ def read(file: Path, *columns: str, whole: bool = False) -> pd.DataFrame:
 def rows(file: Path) -> tuple[list[str], dict[int, list[str]]]:
     """The headings of a table, and the cells of each line by its number, one for each heading.
 
-    Blank lines and comments are left out; a comment begins with # and is no row. Raises FalloffError if the file cannot be read or a line has
-    more or fewer cells; empty ones at its end do not count.
+    Blank lines and comments are left out; a comment begins with # and is no row. Raises
+    FalloffError if the file cannot be read or a line has more or fewer cells; empty ones at its end
+    do not count.
     """
     text = outputs.read(file)
     if re.search("[\0\ufffd]", text):

@@ -21,7 +21,8 @@ ONE_NODE = "n times the rate on one node"
 def by_trial(dataset: xr.Dataset) -> pd.DataFrame:
     """A row for each trial, with every variable that has one value a trial.
 
-    What has several, such as a time for each size of message, is in the dataset, where it has a dim of its own.
+    What has several, such as a time for each size of message, is in the dataset, where it has a dim
+    of its own.
     """
     return dataset.drop_dims({*dataset.dims} - {"trial"}).to_dataframe()
 
@@ -71,15 +72,16 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
 def known_rate(
     testbed: RecordedTestbed, rate: xr.DataArray, peak: xr.DataArray | None = None
 ) -> xr.DataArray:
-    """The rate that the n nodes are known to compute at together [Gflop/s], over nodes and block or interconnect; its
-    attribute `of` says how it is known.
+    """The rate that the n nodes are known to compute at together [Gflop/s], over nodes and block or
+    interconnect; its attribute `of` says how it is known.
 
     It is the first of these that a testbed's description has: the rate at which its nodes are paced
-    (`PACED`), that of the modelled node (`MODELLED`), the theoretical peak (`PEAK`). Next is the `peak` [flop/s] of a node,
-    over the dims of `rate`, that results which were run elsewhere came with. Otherwise it is n times the harmonic mean of
-    `rate` on one node (`ONE_NODE`), in the same block where a campaign was run in blocks, else of the network. Where none ran
-    on one node, it is n times the rate per node on the fewest, of the network. A network that lacks these runs has the mean
-    of the others.
+    (`PACED`), that of the modelled node (`MODELLED`), the theoretical peak (`PEAK`). Next is the
+    `peak` [flop/s] of a node, over the dims of `rate`, that results which were run elsewhere came
+    with. Otherwise it is n times the harmonic mean of `rate` on one node (`ONE_NODE`), in the same
+    block where a campaign was run in blocks, else of the network. Where none ran on one node, it is
+    n times the rate per node on the fewest, of the network. A network that lacks these runs has the
+    mean of the others.
     """
     described = {
         PACED: testbed.node.get("flop_s"),
@@ -112,14 +114,15 @@ def counted_in(points: xr.Dataset | xr.DataArray) -> str:
 
 
 def means(values: xr.DataArray) -> xr.Dataset:
-    """Geometric means of shares or rates over blocks, with a 95 % t interval: `ratio`, `low`, `high`, `blocks`. Runs of an
-    unknown network (""), which may be of several, have no interval."""
+    """Geometric means of shares or rates over blocks, with a 95 % t interval: `ratio`, `low`,
+    `high`, `blocks`. Runs of an unknown network (""), which may be of several, have no interval."""
     result = ratios(np.log(values))
     return result.assign(result[["low", "high"]].where(result.interconnect != ""))
 
 
 def slowed(dataset: xr.Dataset) -> xr.DataArray:
-    """How many times slower than its testbed describes each trial ran [1], over (trial): its dilation over the described.
+    """How many times slower than its testbed describes each trial ran [1], over (trial): its
+    dilation over the described.
 
     Raises FalloffError if what was kept of the testbed is damaged.
     """

@@ -29,7 +29,8 @@ _NO_SETTINGS = ("rpeak", "in_quota")  # a scale for the efficiency, and how a tr
 def of_trials(dataset: xr.Dataset) -> list[dict[str, Any]]:
     """The known settings of each trial, by name.
 
-    Trials that differ in any of it are of different points: no mean, interval or verdict holds both.
+    Trials that differ in any of it are of different points: no mean, interval or verdict holds
+    both.
     """
     columns = {
         name: map(plain, dataset[name].values.tolist())
@@ -62,8 +63,8 @@ def setting_columns(table: pd.DataFrame, *used: str) -> list[str]:
 
 
 def in_base(unit: str) -> tuple[float, str]:
-    """The size of a rate's unit in its base, and the base: that of bytes, of bits or of operations in a second. Any other
-    unit is its own base."""
+    """The size of a rate's unit in its base, and the base: that of bytes, of bits or of operations
+    in a second. Any other unit is its own base."""
     match = _RATE.fullmatch(unit)
     if not match:
         return 1.0, unit
@@ -87,7 +88,9 @@ def varying(points: Sequence[Point] | Sequence[Mapping[str, Any]]) -> list[str]:
 def distinguishing(
     points: Sequence[Point] | Sequence[Mapping[str, Any]], first: Sequence[str] = ()
 ) -> list[str]:
-    """The settings `first` and the fewest others that distinguish all points, in the schema's order."""
+    """The settings `first` and the fewest others that distinguish all points, in the schema's
+    order.
+    """
     levels = [dict(point) for point in points]
     chosen = list(first)
 
@@ -137,8 +140,8 @@ def plain(value: Any) -> Any:
 def readings(dataset: xr.Dataset, names: Collection[str]) -> pd.DataFrame:
     """Every value of these readings in the trials of the design, a row each.
 
-    Columns: `trial`, its place in the dataset; `quantity`, the name of the reading; `what` and `unit` of it; `size` [B] of the
-    messages, NaN without any; `value`.
+    Columns: `trial`, its place in the dataset; `quantity`, the name of the reading; `what` and
+    `unit` of it; `size` [B] of the messages, NaN without any; `value`.
     """
     runs, parts = dataset.reset_coords(), []
     for name in names:
@@ -161,8 +164,10 @@ def by_series(
 ) -> pd.DataFrame:
     """The `readings` with their settings; rows of one series differ only in the settings `but`.
 
-    Further columns: `network`; `series`, it and the other settings that tell its trials from others, in words; `link` [bit/s], the network's rate, and `wire` [bit/s], the most TCP payload that it carries in full frames,
-    both NaN where they are not known. Slower networks come first, unknown ones last.
+    Further columns: `network`; `series`, it and the other settings that tell its trials from
+    others, in words; `link` [bit/s], the network's rate, and `wire` [bit/s], the most TCP payload
+    that it carries in full frames, both NaN where they are not known. Slower networks come first,
+    unknown ones last.
     """
     table = readings(dataset, names)
     trials = table.trial.unique()
@@ -190,10 +195,11 @@ def by_series(
 
 
 def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The `mean` of each group of rows with its 95 % t interval, `low` to `high`, and the number of `runs`.
+    """The `mean` of each group of rows with its 95 % t interval, `low` to `high`, and the number of
+    `runs`.
 
-    It is arithmetic for times and harmonic for rates, so that `by` has the column `unit`. Where it has `network`, means of
-    an unknown one have no interval: the runs may be of several networks.
+    It is arithmetic for times and harmonic for rates, so that `by` has the column `unit`. Where it
+    has `network`, means of an unknown one have no interval: the runs may be of several networks.
     """
     rows = []
     for key, group in table.groupby([*by], dropna=False, sort=False):

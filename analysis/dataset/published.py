@@ -29,10 +29,11 @@ def facts(name: str) -> dict[str, Any]:
 def table(name: str) -> pd.DataFrame:
     """A printed table, a row each with its source.
 
-    `fortinet_table1` has P, Q, nodes, printed_n (hundreds) and N of the 15 cases; `bonding` nodes, links_per_node,
-    rate_gflop_s and efficiency_percent; `nemo_netperf` path, driver, mtu [B], direction, flow, goodput_kib_s in 2^10 bytes/s,
-    and cpu_local_percent and cpu_remote_percent of all of a machine's processors. A test of both ways has two rows there.
-    `top500_families` has the efficiency of each family of interconnects in TOP500's lists, computed from the lists.
+    `fortinet_table1` has P, Q, nodes, printed_n (hundreds) and N of the 15 cases; `bonding` nodes,
+    links_per_node, rate_gflop_s and efficiency_percent; `nemo_netperf` path, driver, mtu [B],
+    direction, flow, goodput_kib_s in 2^10 bytes/s, and cpu_local_percent and cpu_remote_percent of
+    all of a machine's processors. A test of both ways has two rows there. `top500_families` has the
+    efficiency of each family of interconnects in TOP500's lists, computed from the lists.
     """
     return pd.read_csv(PUBLISHED / f"{name}.csv")
 

@@ -1,6 +1,7 @@
 """The one dataset schema, and the check that lists all faults at once.
 
-What every trial has, and what testbeds count, is in data/schema.toml; what a tool reads and is told is in the tool's own file.
+What every trial has, and what testbeds count, is in data/schema.toml; what a tool reads and is told
+is in the tool's own file.
 """
 
 import json
@@ -18,8 +19,8 @@ from runners.records.record import FalloffError, Quantity
 from runners.tools import all_tools
 
 IDENTITY = "trial_id role runner block order evidence testbed file version".split()
-# Other text levels are shown unchanged, as they contain no markup. Networks and paths are shown by their display names,
-# which may contain anything; variants are HPL's own, units a log's.
+# Other text levels are shown unchanged, as they contain no markup. Networks and paths are shown by
+# their display names, which may contain anything; variants are HPL's own, units a log's.
 NAMED = ("interconnect", "path", "variant", "unit")
 WORDS = re.compile(r"(?!.*(?:_ | _|--|\.[. ]))(?:[^\W_](?:[\w %.,=+-]*[^\W_%])?)?")
 # Counts, which have no unit.

@@ -45,7 +45,8 @@ UDUNITS = {
 _LEAST_COMPRESSED = 4000  # B
 EPOCH = "seconds since 1970-01-01 00:00:00"
 _SHOWN = "shown_units"  # the attribute that keeps a unit as it is shown
-# The netCDF library is not thread-safe, and the explorer's server runs in a thread beside the notebook's.
+# The netCDF library is not thread-safe, and the explorer's server runs in a thread beside the
+# notebook's.
 _NETCDF = threading.RLock()
 
 
@@ -113,8 +114,8 @@ def _state(folder: Path) -> tuple:
 
 
 def save(dataset: xr.Dataset, file: Path) -> None:
-    """Write a dataset as netCDF-4 by the CF conventions, without the variables and settings that no trial has: `load` adds them again.
-    The file is replaced in one step and never left half-written.
+    """Write a dataset as netCDF-4 by the CF conventions, without the variables and settings that no
+    trial has: `load` adds them again. The file is replaced in one step and never left half-written.
 
     Raises FalloffError if it cannot be written there.
     """
@@ -131,8 +132,8 @@ def save(dataset: xr.Dataset, file: Path) -> None:
 
 
 def _encoding(array: xr.Variable) -> dict[str, Any]:
-    """How a variable is written. netCDF compresses no strings, but their letters; and what is compressed takes some kilobytes
-    of its own."""
+    """How a variable is written. netCDF compresses no strings, but their letters; and what is
+    compressed takes some kilobytes of its own."""
     letters = {"dtype": "S1"} if array.dtype.kind in "OU" else {}
     is_long = array.ndim and array.nbytes > _LEAST_COMPRESSED
     return {**letters, **({"zlib": True, "complevel": 9} if is_long else {})}
@@ -149,7 +150,9 @@ def opened(file: Path) -> Iterator[xr.Dataset]:
 
 
 def attributes(file: Path) -> dict[str, Any]:
-    """The attributes of a netCDF-4 file, read without its variables; raises OSError if it is not one."""
+    """The attributes of a netCDF-4 file, read without its variables; raises OSError if it is not
+    one.
+    """
     try:
         with _NETCDF, netCDF4.Dataset(file) as netcdf:
             attributes = {name: netcdf.getncattr(name) for name in netcdf.ncattrs()}
@@ -166,7 +169,9 @@ def _present(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_conventions(dataset: xr.Dataset) -> xr.Dataset:
-    """The dataset with units that UDUNITS parses, times with their epoch, and the name of the conventions."""
+    """The dataset with units that UDUNITS parses, times with their epoch, and the name of the
+    conventions.
+    """
     converted = dataset.copy().assign_attrs(Conventions=CONVENTIONS)
     for name, array in converted.variables.items():
         unit = array.attrs.get("units")

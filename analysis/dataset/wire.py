@@ -39,7 +39,9 @@ def wire_limit_both_ways(rate_bit_s, mtu):
 
 
 def packet_limit(rate_bit_s, frame_bytes):
-    """The most frames per second on Ethernet of this rate [bit/s]; `frame_bytes` is a frame without its FCS."""
+    """The most frames per second on Ethernet of this rate [bit/s]; `frame_bytes` is a frame without
+    its FCS.
+    """
     return rate_bit_s / (8 * (frame_bytes + PREAMBLE + GAP + CHECK_SEQUENCE))
 
 

@@ -16,9 +16,9 @@ _POINTS = "interconnect nodes"  # the levels of both factors together
 
 
 def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
-    """A campaign with a testbed's own `settings`, on its `interconnects` alone, without surveys by tools
-    that are not among its `runners`, without a dilation where it slows nothing down, and with no more
-    than its `blocks`.
+    """A campaign with a testbed's own `settings`, on its `interconnects` alone, without surveys by
+    tools that are not among its `runners`, without a dilation where it slows nothing down, and with
+    no more than its `blocks`.
 
     The level "all" of `nodes` becomes the testbed's number of nodes. What a testbed does not name
     stays, and so do interconnects that it lacks, which the plan then refuses. For a cluster see
@@ -138,8 +138,8 @@ def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
 
 
 def _filled(campaign: Campaign, testbed: SimulatedTestbed) -> Campaign:
-    """The campaign of HPL on a simulated cluster, on no more nodes than it has and with matrices that
-    fill `matrix_bytes` of each."""
+    """The campaign of HPL on a simulated cluster, on no more nodes than it has and with matrices
+    that fill `matrix_bytes` of each."""
     factors, ranks_per_node = dict(campaign.factors), testbed.ranks_per_node
     if "nodes" in factors:
         factors["nodes"] = [n for n in factors["nodes"] if n <= testbed.nodes] or factors["nodes"]
@@ -230,8 +230,8 @@ def _sized(
     ranks_per_node: int,
     filled: float,
 ) -> dict[str, dict[str, Any]]:
-    """The table of `levels`, with HPL's order and grid for each node count: `ranks_per_node` processes
-    and a matrix of `filled` bytes on every node."""
+    """The table of `levels`, with HPL's order and grid for each node count: `ranks_per_node`
+    processes and a matrix of `filled` bytes on every node."""
     block = settings["NB"]
     entailed = dict(levels)
     for nodes in factors.get("nodes", []):

@@ -3,14 +3,10 @@
 The design is decided before a campaign runs: primary statements in their order, margin and negative
 control.
 
-    [design]
-    margin = 0.05
-    negative_control = 1            # nodes at which no network is used
-    [[design.primary]]              # tested in this order: the next counts only if this one is as expected
-    networks = ["gige", "10gige"]   # the rate on the first against that on the second
-    from = 2                        # nodes
-    to = 8
-    expected = "falls off"
+    [design] margin = 0.05 negative_control = 1            # nodes at which no network is used
+    [[design.primary]]              # tested in this order: the next counts only if this one is as
+    expected networks = ["gige", "10gige"]   # the rate on the first against that on the second from
+    = 2                        # nodes to = 8 expected = "falls off"
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -167,8 +163,8 @@ class PlannedDesign(TomlTable):
 
 
 class Rules(TomlTable):
-    """Rules that end a campaign, as far as a table states them; `runners.plan.Stopping` says what they
-    mean."""
+    """Rules that end a campaign, as far as a table states them; `runners.plan.Stopping` says what
+    they mean."""
 
     blocks: Blocks | None = None
     """the largest number of blocks"""
@@ -301,7 +297,9 @@ def _stated(table: TomlTable) -> dict[str, Any]:
 def _misfits(
     design: PlannedDesign, rules: Rules, place: tuple[str, ...], levels: Mapping[str, list]
 ) -> Iterator[Any]:
-    """The faults of a design and its rules; `levels` are those of each factor, in the campaign or a preset."""
+    """The faults of a design and its rules; `levels` are those of each factor, in the campaign or a
+    preset.
+    """
     if rules.blocks is None:
         yield fault((*place, "stopping", "blocks"), None, "is missing")
     elif rules.looks and rules.looks[-1] > rules.blocks:
@@ -333,20 +331,22 @@ def _misfits(
 
 
 def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] = ()) -> Campaign:
-    """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the known
-    tools; without them any name is accepted."""
+    """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the
+    known tools; without them any name is accepted."""
     what = f"campaign {file or table.get('name', '?')}{extending(table)}"
     return parse(Campaign, table, what, runners=runners)
 
 
 def read(name: str) -> Campaign:
-    """The campaign of a file in data/campaigns, with what it extends; raises FalloffError naming every
-    fault in it."""
+    """The campaign of a file in data/campaigns, with what it extends; raises FalloffError naming
+    every fault in it."""
     return checked(extended(paths.CAMPAIGNS, name, "campaign", joined), name, tool_names())
 
 
 def joined(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The file `base` with the changes of a file that extends it: some tables key by key, all else as a whole."""
+    """The file `base` with the changes of a file that extends it: some tables key by key, all else
+    as a whole.
+    """
     both = {
         key: {**base[key], **changes[key]}
         for key in MERGED
@@ -356,8 +356,8 @@ def joined(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def for_preset(campaign: Campaign, preset: str) -> Campaign:
-    """A campaign with a preset's stopping rules, and with its levels, settings and design if the preset
-    has some.
+    """A campaign with a preset's stopping rules, and with its levels, settings and design if the
+    preset has some.
 
     An empty preset name leaves the campaign as it is. Raises FalloffError for an unknown preset.
     """

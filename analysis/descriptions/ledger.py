@@ -45,8 +45,8 @@ class Claim(TomlTable):
     how it follows from the printed text; `aggregate` names it in top500.toml. `at_least` and
     `at_most` bound the values that support the claim (infinite: no bound), and `why` says how the
     bounds follow from the source's words. `not_testable` has the reason for each kind of evidence
-    that can never decide it. `judged_by` names the quantities that judge it, each by its notebook and its name there, such as
-    `40_hpl_scaling/gap_grows`.
+    that can never decide it. `judged_by` names the quantities that judge it, each by its notebook
+    and its name there, such as `40_hpl_scaling/gap_grows`.
     """
 
     id: Name

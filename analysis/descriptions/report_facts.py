@@ -16,8 +16,9 @@ Facts = Annotated[
 
 
 class ReportFacts(TomlTable):
-    """The title matter of a report; facts about the `cluster`; the campaigns that are its `sections`, in this order (none given:
-    all); and whether its `numbers` have a decimal point (en) or a decimal comma (de)."""
+    """The title matter of a report; facts about the `cluster`; the campaigns that are its
+    `sections`, in this order (none given: all); and whether its `numbers` have a decimal point (en)
+    or a decimal comma (de)."""
 
     title: Annotated[str, Field(min_length=1), must_be("a text in quotes")] = (
         "Does this cluster's efficiency fall off with its interconnect?"

@@ -25,8 +25,8 @@ _UNPHYSICAL = ("name", "short", "source")
 
 
 def resolve(campaign: Campaign, testbed: Testbed, networks: Networks) -> Plan:
-    """Resolve a campaign, as a testbed can run it, to its trials. `networks` are the plain tables of all
-    interconnects and paths by name.
+    """Resolve a campaign, as a testbed can run it, to its trials. `networks` are the plain tables
+    of all interconnects and paths by name.
 
     Raises FalloffError naming every reason why it cannot be.
     """
@@ -84,8 +84,8 @@ def _planned(
 
 
 def design_of(campaign: Campaign, stopping: Stopping) -> dict[str, Any]:
-    """What the analysis needs to know, as a plan has it: the parts of the design for which the campaign
-    has levels, factors, looks."""
+    """What the analysis needs to know, as a plan has it: the parts of the design for which the
+    campaign has levels, factors, looks."""
     factors, design = campaign.factors, campaign.design
     nodes, described = factors.get("nodes", []), {**design.plain(), "factors": factors}
     if design.statements:
@@ -105,8 +105,8 @@ def design_of(campaign: Campaign, stopping: Stopping) -> dict[str, Any]:
 def points_of(campaign: Campaign) -> list[dict[str, Any]]:
     """Every combination of levels, each with the settings that its levels entail.
 
-    `levels` has a table for each factor that entails settings, or for several factors together; then
-    the table's name and its keys join theirs with a space.
+    `levels` has a table for each factor that entails settings, or for several factors together;
+    then the table's name and its keys join theirs with a space.
     """
     points = []
     for levels in itertools.product(*campaign.factors.values()):
@@ -163,8 +163,8 @@ def _numbered(sequence: list[tuple[str, str, dict]], block: int) -> tuple[Trial,
 
 
 def faults(campaign: Campaign, testbed: Testbed, networks: Collection[str]) -> list[str]:
-    """Every reason why a campaign cannot be resolved for a testbed, one sentence each; `networks` are the
-    described ones."""
+    """Every reason why a campaign cannot be resolved for a testbed, one sentence each; `networks`
+    are the described ones."""
     misfits = _faulty_levels(campaign) + _unlike_testbed(campaign, testbed, networks)
     return misfits or _unread(campaign, testbed)
 

@@ -1,5 +1,5 @@
-"""Designs of two-level networks, as a file of data/designs describes them: parts, prices, and how they are
-put together."""
+"""Designs of two-level networks, as a file of data/designs describes them: parts, prices, and how
+they are put together."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

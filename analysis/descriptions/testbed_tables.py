@@ -26,8 +26,9 @@ from runners.records.description_rules import Rule, one_of
 
 UNKNOWN = "unknown"
 
-# Texts become parts of command lines on other machines, some in lists separated by commas or blanks.
-# Open MPI passes them to a shell on every node, so they must not contain letters with a meaning there.
+# Texts become parts of command lines on other machines, some in lists separated by commas or
+# blanks. Open MPI passes them to a shell on every node, so they must not contain letters with a
+# meaning there.
 Argument = text(r"[A-Za-z0-9_./,:=+@%^-]+", "words of letters, digits and _./,:=+@%^-")
 FilePath = text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks")
 Host = text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name of letters, digits and _.@+-")
@@ -88,8 +89,8 @@ class Peak(TomlTable):
         return self
 
     def resolved(self) -> dict[str, Any] | None:
-        """Rpeak as {value [flop/s], unit, source}: the stated one, or that of its parts; None if one of
-        these is unknown."""
+        """Rpeak as {value [flop/s], unit, source}: the stated one, or that of its parts; None if
+        one of these is unknown."""
         if self.value not in (None, UNKNOWN):
             return {"value": self.value, "unit": self.unit, "source": self.source}
         parts = (self.cores, self.flop_per_cycle, self.clock_hz, self.clock)
@@ -156,8 +157,8 @@ class Tcp(TomlTable):
 
 
 class Node(TomlTable):
-    """A node that is paced: it computes, then sleeps until a node of this rate would have finished, or as
-    many times as long as `dilation` says."""
+    """A node that is paced: it computes, then sleeps until a node of this rate would have finished,
+    or as many times as long as `dilation` says."""
 
     flop_s: Positive | None = None
     stretched: YesOrNo = False

@@ -253,8 +253,8 @@ def checked(table: Mapping[str, Any], file: str = "") -> Testbed:
 def read(name: str) -> Testbed:
     """The testbed of a file in data/testbeds, with what it extends and what follows from that.
 
-    One with `designs` has the networks of these and no others. Raises FalloffError naming every fault
-    in the file or in the designs.
+    One with `designs` has the networks of these and no others. Raises FalloffError naming every
+    fault in the file or in the designs.
     """
     table = extended(paths.TESTBEDS, name, "testbed", lambda base, changes: {**base, **changes})
     chosen = table.get("designs")

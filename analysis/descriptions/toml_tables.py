@@ -1,5 +1,5 @@
-"""What all descriptions share: how a table becomes a class, the kinds of its values, and the faults of
-one, each in words."""
+"""What all descriptions share: how a table becomes a class, the kinds of its values, and the faults
+of one, each in words."""
 
 import json
 import math
@@ -165,8 +165,8 @@ def _sentences(kind: type[TomlTable], error: ValidationError, *within: str) -> l
 
 
 def _sentence(kind: type[TomlTable], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
-    """A fault of pydantic's in our words: its place, what is there, and what should be. The table itself
-    is `within` others."""
+    """A fault of pydantic's in our words: its place, what is there, and what should be. The table
+    itself is `within` others."""
     parts = [part for part in error["loc"] if part not in (*MEMBERS, _KEY)]
     place, key = _dotted([*within, *parts[:-1]]), str(parts[-1]) if parts else ""
     whole = _dotted([*within, *parts])
@@ -266,7 +266,9 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
 
 
 def extending(table: Mapping[str, Any]) -> str:
-    """What a fault's line says beside a file's name: the file that it extends, where the fault may be."""
+    """What a fault's line says beside a file's name: the file that it extends, where the fault may
+    be.
+    """
     return f" (extends {table['extends']})" if "extends" in table else ""
 
 
@@ -293,7 +295,9 @@ def extended(
 
 
 def write_own(folder: Path, name: str, text: str, option: str) -> Path:
-    """Write a description of the user's own; raises FalloffError if one of that name, which `option` gave, says something else."""
+    """Write a description of the user's own; raises FalloffError if one of that name, which
+    `option` gave, says something else.
+    """
     file = executables.users_folder(folder) / f"{name}.toml"
     for there in (folder / file.name, file):
         if there.exists() and there.read_text(encoding="utf-8") != text:

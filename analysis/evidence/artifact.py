@@ -33,7 +33,8 @@ from runners.records.record import FalloffError, is_name
 DESCRIPTION = "ARTIFACT-DESCRIPTION.md"
 # The earliest time that zip can store, so that the archive's bytes depend only on its content.
 UNDATED = (1980, 1, 1, 0, 0, 0)
-# Left out of a copy without git: what `make clean` removes, and what Python and editors leave behind.
+# Left out of a copy without git: what `make clean` removes, and what Python and editors leave
+# behind.
 MADE_HERE = {".venv", "build", ".git", "__pycache__", ".pytest_cache", ".hypothesis"}
 # What zipfile raises for a file that is not a zip file, or is damaged in part.
 _UNREADABLE = (
@@ -62,7 +63,8 @@ OWN = (
 def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], list[str]]:
     """Write the archive; returns the names of the packed files, and notes on what is not described.
 
-    The same content gives the same bytes. Raises FalloffError if the report rests on a campaign that is not packed.
+    The same content gives the same bytes. Raises FalloffError if the report rests on a campaign
+    that is not packed.
     """
     files = _files()
     private = [name for name, file in files.items() if _names_a_cluster(name, file)]

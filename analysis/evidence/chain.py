@@ -63,7 +63,9 @@ def command(dataset: xr.Dataset) -> str:
 
 
 def folders(campaign: str, testbed: str) -> list[Path]:
-    """The folders that hold a campaign on a testbed: the stored reference, then the user's own runs."""
+    """The folders that hold a campaign on a testbed: the stored reference, then the user's own
+    runs.
+    """
     runs: set[Path] = set()
     for name in renamed.names(campaign):
         runs |= set(paths.RAW.glob(f"{name}-{testbed}-*"))
@@ -77,8 +79,8 @@ def text(
     chains: Mapping[str, Sequence[Chain]],
     plans: Mapping[str, Plan],
 ) -> str:
-    """The whole chain of a figure that a notebook draws. `chains` has those of each campaign, the stored reference's
-    first; `plans` has the campaigns as described today."""
+    """The whole chain of a figure that a notebook draws. `chains` has those of each campaign, the
+    stored reference's first; `plans` has the campaigns as described today."""
     lines = [f"Figure {figure.label}", f"  drawn by   {shown(notebook)}"]
     for name in figure.files:
         sha256 = manifest.digest((paths.DATA / name).read_bytes())

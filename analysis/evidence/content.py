@@ -1,6 +1,7 @@
 """A dataset's content, compared value by value with what is kept of it beside the transcripts.
 
-Variables without any known value are left out, with the dims that only they have, so that a schema that grows changes nothing.
+Variables without any known value are left out, with the dims that only they have, so that a schema
+that grows changes nothing.
 """
 
 import json
@@ -30,7 +31,9 @@ def of(dataset: xr.Dataset) -> Content:
 
 
 def stored(folder: Path) -> Content:
-    """The content of the dataset in a campaign's folder, empty if there is none; raises FalloffError if it is damaged."""
+    """The content of the dataset in a campaign's folder, empty if there is none; raises
+    FalloffError if it is damaged.
+    """
     file = folder / manifest.DATASET
     return of(store.load(file)) if file.exists() else {}
 
@@ -53,7 +56,9 @@ def differences(earlier: Content, now: Content) -> list[str]:
 
 
 def _is_same(was: Any, value: Any) -> bool:
-    """Whether two values are equal, numbers to print precision: another Python sums with other last digits."""
+    """Whether two values are equal, numbers to print precision: another Python sums with other last
+    digits.
+    """
     if isinstance(was, list) and isinstance(value, list):
         return len(was) == len(value) and all(map(_is_same, was, value))
     if isinstance(was, float) and isinstance(value, float):

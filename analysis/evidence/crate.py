@@ -1,5 +1,5 @@
-"""What an archive says of itself to machines: a Workflow Run RO-Crate, CodeMeta, and Zenodo's deposit, all from CITATION.cff and
-the campaigns' own records."""
+"""What an archive says of itself to machines: a Workflow Run RO-Crate, CodeMeta, and Zenodo's
+deposit, all from CITATION.cff and the campaigns' own records."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -37,8 +37,8 @@ def files(names: Collection[str], chains: Sequence[Chain], commit: str) -> dict[
 
 
 def crate(names: Collection[str], chains: Sequence[Chain], cited: Mapping[str, Any]) -> dict:
-    """A Workflow Run RO-Crate: the command line as the workflow, and each campaign as a run of it from its plan to its
-    transcripts."""
+    """A Workflow Run RO-Crate: the command line as the workflow, and each campaign as a run of it
+    from its plan to its transcripts."""
     made = ROCrate(version="1.1")
     made.name = cited["title"]
     made.description = "Code, data and report of Falloff, as packed by `falloff evidence archive`"

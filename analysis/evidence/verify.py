@@ -23,8 +23,8 @@ class Check:
     """The result of checking one campaign's folder.
 
     `differences` are one line each, empty if everything agrees. `unknown` says why the check cannot
-    decide, empty if it can. `trials` is the number of rows of the rebuilt dataset, 0 if it cannot be rebuilt.
-    `unreadable` are the differences about files that could not be read.
+    decide, empty if it can. `trials` is the number of rows of the rebuilt dataset, 0 if it cannot
+    be rebuilt. `unreadable` are the differences about files that could not be read.
     """
 
     folder: Path
@@ -152,13 +152,17 @@ def only_folder(folder: Path) -> Path:
 
 
 def last_run(folder: Path) -> tuple[float, str]:
-    """The sort key of a campaign's runs: the time of the journal's last note [s since 1970], then the folder's name."""
+    """The sort key of a campaign's runs: the time of the journal's last note [s since 1970], then
+    the folder's name.
+    """
     notes = Folder(folder).notes()
     return (notes[-1]["at"] if notes else 0.0), folder.name
 
 
 def measured_folders(folder: str) -> list[str]:
-    """Return the campaign folders below `folder` (or itself), without simulated ones; a name that is no folder is returned as it is."""
+    """Return the campaign folders below `folder` (or itself), without simulated ones; a name that
+    is no folder is returned as it is.
+    """
     place = Path(folder)
     if not place.is_dir() or (place / "trials.json").exists():
         return [folder]

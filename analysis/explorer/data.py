@@ -28,7 +28,8 @@ from runners.records.record import FalloffError, Transcript
 from runners.tools import all_tools
 
 FIRST = "hpl_scaling"  # the page opens with this experiment
-# The vertical axis when a page opens: the first of these that a dataset has, else its tool's first reading.
+# The vertical axis when a page opens: the first of these that a dataset has, else its tool's first
+# reading.
 FOREMOST = (
     "efficiency", "share", "hpl_rate", "aggregate_goodput", "goodput", "token_throughput",
     "message_bandwidth", "message_time", "packets_received_per_s", "frame_bytes_largest", "flow_makespan",
@@ -55,14 +56,15 @@ NAMES = {
     "vary": "change to the model", "window_bytes": "socket buffer", "token_bytes": "token size",
     "frame_bytes": "frame size", "mtu": "MTU", "N": "order N", "blas": "BLAS", SIZE: "message size",
 }  # fmt: skip
-# Model numbers that a simulated campaign changes: the unit for display, and the factor from their own unit to it.
+# Model numbers that a simulated campaign changes: the unit for display, and the factor from their
+# own unit to it.
 VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6)}
 
 
 @dataclass(frozen=True)
 class Source:
-    """A netCDF file, or a campaign's folder of transcripts, on a testbed of a kind; `fault` says why
-    it cannot be opened."""
+    """A netCDF file, or a campaign's folder of transcripts, on a testbed of a kind; `fault` says
+    why it cannot be opened."""
 
     path: Path
     campaign: str
@@ -113,8 +115,8 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
 
 
 def _title(source: Source, others: Iterable[Source]) -> str:
-    """The source's title, with what distinguishes it from another of the same title: the kind of its
-    testbed, the testbed, or the file's name."""
+    """The source's title, with what distinguishes it from another of the same title: the kind of
+    its testbed, the testbed, or the file's name."""
     alike = [other for other in others if other.title == source.title]
     if alike == [source]:
         return source.title

@@ -70,8 +70,8 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def stable_key() -> str:
-    """This user's key, in a file that nobody else can read. It is the same at every start, so that a
-    bookmark survives a restart."""
+    """This user's key, in a file that nobody else can read. It is the same at every start, so that
+    a bookmark survives a restart."""
     folder = _private_folder()
     file = folder / "falloff-explorer.key"
     with suppress(OSError):

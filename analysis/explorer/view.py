@@ -27,7 +27,8 @@ from analysis.subjects import hpl_points
 from analysis.wording import number
 from runners.records.record import FalloffError
 
-# The first view of a campaign where the design's own contrast is not the best one: axes, series, and levels of other factors.
+# The first view of a campaign where the design's own contrast is not the best one: axes, series,
+# and levels of other factors.
 FIRST: dict[str, dict] = {
     "congestion": {"y": "p99_loaded"},
     "hpl_messages": {"y": "payload_messages", "x": "size", "series": "nodes"},
@@ -217,7 +218,9 @@ class PageContent:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """A row for each series and x: the mean of the quantity's kind, its 95 % t interval (low, high), and n."""
+        """A row for each series and x: the mean of the quantity's kind, its 95 % t interval (low,
+        high), and n.
+        """
         means = over_blocks(self.values, self.quantity.kind).rename(blocks="n")
         columns = ["series", "x", "mean", "low", "high", "n"]
         return means.to_dataframe(dim_order=["series", "x"]).reset_index()[columns]
@@ -249,7 +252,9 @@ class PageContent:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """A row for each series and x of a law's curve: `series`, `x` and `y`, in the quantity's unit."""
+        """A row for each series and x of a law's curve: `series`, `x` and `y`, in the quantity's
+        unit.
+        """
         curves = [pd.DataFrame(columns=["series", "x", "y"])] * (not self.laws)
         for level, law in self.laws.items():
             band = law.band()

@@ -19,7 +19,8 @@ from analysis import paths
 
 # No letter or digit beside what is looked for: an underscore separates words in names of files.
 _BEGIN, _END = r"(?<![^\W_])(?<!\d\.)", r"(?![^\W_])"
-# A number of G is a network's only at a rate that Ethernet has, and not beside a word of memory or sizes.
+# A number of G is a network's only at a rate that Ethernet has, and not beside a word of memory or
+# sizes.
 _ETHERNET = re.compile(
     rf"{_BEGIN}(?:(1|2\.5|5|10|25|40|50|56|100|200|400|800)[ _-]?gb?"
     r"|(\d+(?:\.\d+)?)[ _-]?(?:(?:ge|gbe|gig|gige|gbit|gbps|gbase-?\w+|gigabit)(?:[ _-]?(?:ethernet|eth))?"
@@ -95,10 +96,11 @@ ORDINARY_MTU = 1500  # bytes, of Ethernet unless somebody set another
 class Facts:
     """What is known of one output; unknown is None or empty.
 
-    `network` is a name as in data/interconnects.toml where that has it. `repeat` numbers the runs of
-    one point; `block` is a repeat that the path itself calls a block. `moment` is local time, ISO
-    8601, with its offset from UTC if that is known. `pair` is the path between two hosts. `processes` are of outputs that do
-    not print theirs. `nodes_from` says where the number of nodes is from.
+    `network` is a name as in data/interconnects.toml where that has it. `repeat` numbers the runs
+    of one point; `block` is a repeat that the path itself calls a block. `moment` is local time,
+    ISO 8601, with its offset from UTC if that is known. `pair` is the path between two hosts.
+    `processes` are of outputs that do not print theirs. `nodes_from` says where the number of nodes
+    is from.
     """
 
     network: str = ""

@@ -78,8 +78,8 @@ class Import:
     """A plan with one trial for each source, and a line for each file that was left out, with the
     reason.
 
-    `repeats` says what runs of one point are: `blocks` (of all points, in one order) or `unordered`.
-    `blocks_from` is the origin of the blocks: `map`, `paths` or `dates`.
+    `repeats` says what runs of one point are: `blocks` (of all points, in one order) or
+    `unordered`. `blocks_from` is the origin of the blocks: `map`, `paths` or `dates`.
     """
 
     plan: Plan
@@ -106,8 +106,8 @@ def read(
     What paths and headers say of a file holds unless `common` or the table says otherwise. Runs of
     one point are blocks if the table says so, if the dates do, or if `blocks_in_paths`: the numbers
     of runs in the paths. A file that is no output of the tool is left out. An output without a
-    result is kept. Raises FalloffError if no file remains, if a row of the table matches no file, or
-    if only some runs have a block.
+    result is kept. Raises FalloffError if no file remains, if a row of the table matches no file,
+    or if only some runs have a block.
     """
     sources, left_out = _sources(tool_named(tool), expanded(files))
     if not sources:
@@ -141,8 +141,8 @@ def read(
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern matches a file: its path or the end of it (* matches any text, also across folders), or a
-    folder above it."""
+    """Whether a pattern matches a file: its path or the end of it (* matches any text, also across
+    folders), or a folder above it."""
     if name == pattern:
         return True
     for form in (pattern.rstrip("/"), f"{pattern.rstrip('/')}/*"):
@@ -181,7 +181,9 @@ def write_map(imported: Import, file: Path) -> None:
 
 
 def structure(imported: Import) -> str:
-    """A short table of the files: networks by node counts, with the number of files, and how many are unknown."""
+    """A short table of the files: networks by node counts, with the number of files, and how many
+    are unknown.
+    """
     table = seen(imported)
     described = sorted(
         imported.plan.interconnects.items(), key=lambda item: item[1].get("rate_bit_s", 0)
@@ -234,7 +236,9 @@ def _blocks(
     points: Sequence[Settings],
     in_paths: bool,
 ) -> tuple[list[int], str]:
-    """The block of each file and its origin, `map`, `paths` or `dates`; all 1 and empty if no origin has blocks."""
+    """The block of each file and its origin, `map`, `paths` or `dates`; all 1 and empty if no
+    origin has blocks.
+    """
     blocks = [settings.get("block") for settings in given]
     if any(blocks):
         if not all(blocks):
@@ -257,7 +261,8 @@ def _blocks(
 
 
 def by_tool(tool: str, files: Sequence[Path]) -> list[tuple[str, list[Path]]]:
-    """The files of each tool: all of the named one, or each of the one that wrote it, if `tool` is the first file's name.
+    """The files of each tool: all of the named one, or each of the one that wrote it, if `tool` is
+    the first file's name.
 
     Raises FalloffError if there is no file, or if no tool is known to have written any of them.
     """
@@ -354,7 +359,9 @@ def summary(dataset: xr.Dataset) -> str:
 
 
 def _readings(values: xr.DataArray) -> list[str]:
-    """The name and value of a reading for each trial, for a list its two ends; empty where there is none."""
+    """The name and value of a reading for each trial, for a list its two ends; empty where there is
+    none.
+    """
     if values.dtype.kind != "f" or values.name in _NO_READINGS:
         return [""] * values.sizes["trial"]
     unit = f" {values.units}" if values.units != "1" else ""
@@ -381,8 +388,8 @@ def settings_in_table(file: Path) -> list[tuple[str, Settings]]:
     """The rows of a CSV file with a column `file` (a name or a pattern) and one column per setting.
 
     `network` is the interconnect, `block` numbers the runs that were made together, and `date` says
-    when a file's run began (ISO 8601). An empty cell leaves a setting unknown. Raises FalloffError if the file cannot be read, or
-    naming every faulty row.
+    when a file's run began (ISO 8601). An empty cell leaves a setting unknown. Raises FalloffError
+    if the file cannot be read, or naming every faulty row.
     """
     headings, lines = csv_tables.rows(file)
     if not lines or "file" not in headings:
@@ -537,8 +544,8 @@ def _text(path: Path) -> str:
 
 
 def _results(runner: Tool, text: str) -> tuple[tuple[Settings, ...], tuple[str, ...], bool]:
-    """The settings of a file's usable results, all notes, each once, and whether it has an operation of several
-    processes; raises Unreadable when it is no output of the tool."""
+    """The settings of a file's usable results, all notes, each once, and whether it has an
+    operation of several processes; raises Unreadable when it is no output of the tool."""
     try:
         results = runner.results(text)
     except Unreadable as reason:

@@ -36,7 +36,9 @@ class BlockFit:
         return average(of(x, self.model.function(x, *self.by_block.T[:, :, None])), kind)
 
     def parameter(self, name: str, kind: Kind) -> tuple[float, float, float]:
-        """A parameter's mean of this kind over the blocks, and its 95 % t interval, NaN from one block: (mean, low, high)."""
+        """A parameter's mean of this kind over the blocks, and its 95 % t interval, NaN from one
+        block: (mean, low, high).
+        """
         mean, low, high = average(self.by_block[:, self.model.parameters.index(name)], kind)
         return float(mean), float(low), float(high)
 

@@ -18,14 +18,14 @@ SAME = 1e-9  # sums of squares with a smaller relative difference are the same
 TOLERANCE = 1e-15  # of the solver: only rounding stops it
 STEP = np.cbrt(np.finfo(float).eps)  # of a central difference: balances its two errors
 LEAST_EFFECT = 1e-3  # a parameter is varied at least as if it made up this share of the curve
-# A condition number of the scaled derivatives. If two parameters run away together, it is 6e8 to 8e12, as far as rounding
-# lets the solver go. NIST's hardest problem has 1e4.
+# A condition number of the scaled derivatives. If two parameters run away together, it is 6e8 to
+# 8e12, as far as rounding lets the solver go. NIST's hardest problem has 1e4.
 INSEPARABLE = 1e6
 CLOSE = 1e-6  # x and turns with a smaller relative difference are the same
 ROUNDING = 1e-24  # a sum of squares below this share of that of y is rounding, not misfit
 TRIED = 400  # knees tried between the smallest and the largest window
-# The name of the model's turn, and how many distinct x an estimate needs: two on either side; between two lines one
-# more, to tell the sides apart.
+# The name of the model's turn, and how many distinct x an estimate needs: two on either side;
+# between two lines one more, to tell the sides apart.
 TURNS = {segmented.MODEL.name: ("breakpoint", 5), bandwidth_delay.MODEL.name: ("knee", 4)}
 
 
@@ -138,8 +138,8 @@ def _require_points(model, x, y, distinct):
 
 @dataclass(frozen=True)
 class _Minimum:
-    """The estimates and lmfit's standard errors by parameter (None where it has none), the parameters on a bound, and the
-    derivatives of the residuals, shape (points, parameters)."""
+    """The estimates and lmfit's standard errors by parameter (None where it has none), the
+    parameters on a bound, and the derivatives of the residuals, shape (points, parameters)."""
 
     estimates: Mapping[str, float]
     errors: Mapping[str, float | None]
@@ -303,7 +303,8 @@ def bracket(model: Model, x, y) -> tuple[float, float]:
     allowed = turns[sse <= _largest_sse(sse.min(), y, len(model.parameters))]
     low = places[places <= allowed[0] * (1 + CLOSE)][-1]
     high = places[places >= allowed[-1] * (1 - CLOSE)][0]
-    # Beyond the second-last x only one x is left on the falling line, so every breakpoint there fits as well as that x.
+    # Beyond the second-last x only one x is left on the falling line, so every breakpoint there
+    # fits as well as that x.
     if model is segmented.MODEL and allowed[-1] >= places[-2] * (1 - CLOSE):
         high = places[-1]
     return float(low), float(high)

@@ -14,7 +14,8 @@ from runners.records.record import FalloffError
 
 # Relative error of an estimate or an interval's end that blocks without scatter may have.
 ROUNDING = 1e-6
-# What ranks models: the number of parameters of those that are exact, the AICc, or the held-out error.
+# What ranks models: the number of parameters of those that are exact, the AICc, or the held-out
+# error.
 PARAMETERS, AICC, HELD_OUT = "parameters", "AICc", "held-out error"
 CLOSE = 0.10  # a held-out error that is larger recommends no model
 
@@ -42,9 +43,9 @@ def compare(curves: Iterable[Model], x, table) -> list[dict]:
 
 
 def ranked_by(compared: Iterable[dict]) -> str:
-    """What ranks models that `compare` fitted: PARAMETERS if any is exact; AICC if two or more have one, else HELD_OUT if two
-    or more have an error and the smallest is CLOSE; empty if nothing does. A model that alone has a criterion is not the
-    best by it."""
+    """What ranks models that `compare` fitted: PARAMETERS if any is exact; AICC if two or more have
+    one, else HELD_OUT if two or more have an error and the smallest is CLOSE; empty if nothing
+    does. A model that alone has a criterion is not the best by it."""
     criteria = list(map(_criteria, compared))
     names = list(chain.from_iterable(criteria))
     if PARAMETERS in names:

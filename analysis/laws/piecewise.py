@@ -1,4 +1,6 @@
-"""The time of a message by its size: a line, or as many as the protocols of an MPI or a shaper's burst make of it."""
+"""The time of a message by its size: a line, or as many as the protocols of an MPI or a shaper's
+burst make of it.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -16,7 +18,9 @@ FLOOR = 1e-3  # of a value: its interval ends there if it reaches below 0
 
 @dataclass(frozen=True)
 class Value:
-    """An estimate with the ends of its 95 % interval, in its unit; the ends are the value where one block was run."""
+    """An estimate with the ends of its 95 % interval, in its unit; the ends are the value where one
+    block was run.
+    """
 
     value: float
     low: float
@@ -32,10 +36,11 @@ class Value:
 
 @dataclass(frozen=True)
 class Piece:
-    """The time of messages of these `sizes` [B]: `offset` [s] + `per_byte` [s/B] times the size, and the sum of its squared
-    relative errors.
+    """The time of messages of these `sizes` [B]: `offset` [s] + `per_byte` [s/B] times the size,
+    and the sum of its squared relative errors.
 
-    Beyond the first piece the offset may be below 0: what fits into a shaper's burst passes at once.
+    Beyond the first piece the offset may be below 0: what fits into a shaper's burst passes at
+    once.
     """
 
     sizes: Sequence[int]
@@ -49,7 +54,9 @@ class Piece:
 
 
 def split(times: Mapping[int, Sequence[float]]) -> list[Piece]:
-    """The fewest pieces that follow the times [s] by size [B], else the most that the sizes, two or more, carry."""
+    """The fewest pieces that follow the times [s] by size [B], else the most that the sizes, two or
+    more, carry.
+    """
     sizes = sorted(times)
     most = max(map(len, times.values()))
     table = np.array([[*times[size], *[np.nan] * (most - len(times[size]))] for size in sizes]).T

@@ -31,8 +31,8 @@ class Law:
     `pooled` is the fit to every point, `blocks` the fit to every complete block. `weight` is
     Akaike's weight among the laws of its network. `farthest` [1] is the largest relative distance
     of the blocks' mean curve from a node count's mean. `lack_of_fit` is the p-value of no lack of
-    fit beyond scatter. `follows` is whether the law may be drawn and quoted: it is close to its data, which are at more node
-    counts than it has parameters.
+    fit beyond scatter. `follows` is whether the law may be drawn and quoted: it is close to its
+    data, which are at more node counts than it has parameters.
     """
 
     model: Model

@@ -15,7 +15,9 @@ DETAIL = "detail"
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of an executed notebook: its SVG, and what its output says of itself. A notebook can show it again."""
+    """A figure of an executed notebook: its SVG, and what its output says of itself. A notebook can
+    show it again.
+    """
 
     svg: str
     about: Mapping
@@ -31,8 +33,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A notebook's content: `markdown`, its `figures` by label, its `statements` as data, and what a run of `today` says of
-    them. `answer` is the Markdown of what was said first with a primary statement."""
+    """A notebook's content: `markdown`, its `figures` by label, its `statements` as data, and what
+    a run of `today` says of them. `answer` is the Markdown of what was said first with a primary
+    statement."""
 
     markdown: str
     figures: Mapping[str, Picture]

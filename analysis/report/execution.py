@@ -1,4 +1,6 @@
-"""Run notebooks with papermill and make a report from their output: Falloff's own, or that of a user's folder."""
+"""Run notebooks with papermill and make a report from their output: Falloff's own, or that of a
+user's folder.
+"""
 
 import asyncio
 import logging
@@ -30,7 +32,8 @@ from runners.records.record import FalloffError, unknown
 # A notebook may leave `data` out of its parameters, which papermill would call unknown.
 logging.getLogger("papermill").setLevel(logging.ERROR)
 OWN_REPORT = paths.BUILD / "own_report"
-# A kernel interrupted by Ctrl+C would log a traceback of its sockets. Errors in cells arrive by another way.
+# A kernel interrupted by Ctrl+C would log a traceback of its sockets. Errors in cells arrive by
+# another way.
 QUIET = ["--IPKernelApp.log_level=50"]
 
 
@@ -62,7 +65,9 @@ def make(preset: str, out: Path) -> tuple[Path, list[str]]:
 
 
 class PlannedSection(NamedTuple):
-    """A notebook to run on the dataset in a folder; it reads its data from there or from all folders."""
+    """A notebook to run on the dataset in a folder; it reads its data from there or from all
+    folders.
+    """
 
     notebook: str
     folder: Path
@@ -71,11 +76,13 @@ class PlannedSection(NamedTuple):
 
 
 def make_own(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
-    """Report the imports and campaigns in the folder `data` into the folder `out`, as `report.toml` beside them says.
+    """Report the imports and campaigns in the folder `data` into the folder `out`, as `report.toml`
+    beside them says.
 
     Returns the report's page, a line for each file of the user's that was kept, and one for each
-    campaign or section that is not shown, with the reason. A campaign whose own notebook needs more than is there is shown
-    by its readings. Raises FalloffError, and leaves the last report as it is, if no section can be made.
+    campaign or section that is not shown, with the reason. A campaign whose own notebook needs more
+    than is there is shown by its readings. Raises FalloffError, and leaves the last report as it
+    is, if no section can be made.
     """
     facts = report_facts.read(data)
     datasets, lines = _readable(data)
@@ -113,7 +120,9 @@ def make_own(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
 
 
 def _readable(data: Path) -> tuple[dict[Path, xr.Dataset], list[str]]:
-    """The readable campaigns in a folder, of each campaign's runs the last one last, and a line for each other one."""
+    """The readable campaigns in a folder, of each campaign's runs the last one last, and a line for
+    each other one.
+    """
     datasets, lines = {}, []
     for folder in sorted(verify.folders([data]), key=verify.last_run):
         try:
@@ -143,8 +152,8 @@ def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterato
 def planned_sections(
     datasets: Mapping[Path, xr.Dataset], asked: Sequence[str] = ()
 ) -> list[PlannedSection]:
-    """The sections of a report, in its order: the last run of each campaign and all imports, or the campaigns or
-    folders `asked` for, in that order. `datasets` are by folder."""
+    """The sections of a report, in its order: the last run of each campaign and all imports, or the
+    campaigns or folders `asked` for, in that order. `datasets` are by folder."""
     last = {
         folder if dataset.falloff.is_imported else dataset.attrs["campaign"]: folder
         for folder, dataset in datasets.items()
@@ -162,8 +171,8 @@ def planned_sections(
 
 
 def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedSection]:
-    """The sections of a dataset: the notebooks about its campaign, else those that show its readings. A twin's
-    predictions share one."""
+    """The sections of a dataset: the notebooks about its campaign, else those that show its
+    readings. A twin's predictions share one."""
     campaign, evidence = dataset.attrs["campaign"], dataset.falloff.evidence
     if campaign == twin_prediction.HELD_OUT and len(last) > 1:
         return []

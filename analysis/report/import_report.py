@@ -18,8 +18,8 @@ MOST_FILES = 8  # of which every reading is printed
 
 
 def save(imported: Import, out: Path | None) -> str:
-    """Save an import in the folder `out`, by default in data/raw, with its dataset (*.nc) and figures; return a
-    summary for a terminal."""
+    """Save an import in the folder `out`, by default in data/raw, with its dataset (*.nc) and
+    figures; return a summary for a terminal."""
     folder = importing.keep(imported, out or paths.RAW)
     dataset = store.read(folder)
     file = (out or paths.DATASETS) / f"{folder.name}.nc"
@@ -58,7 +58,9 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
 
 
 def _of_notebook(name: str, dataset: xr.Dataset) -> tuple[str, dict[str, Figure]]:
-    """The statements that a notebook makes of a dataset, its table of points and its notes as text, and its figures."""
+    """The statements that a notebook makes of a dataset, its table of points and its notes as text,
+    and its figures.
+    """
     campaign = dataset.attrs["campaign"]
     file = paths.NOTEBOOKS / f"{name}.ipynb"
     run = notebooks.run(file, {campaign: dataset}, campaign=campaign)

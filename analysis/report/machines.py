@@ -1,4 +1,6 @@
-"""What is known of the machines that a report is about: what its author says, and what the campaigns recorded."""
+"""What is known of the machines that a report is about: what its author says, and what the
+campaigns recorded.
+"""
 
 import json
 from collections import Counter
@@ -58,8 +60,8 @@ def _in_words(value: Any) -> str:
 
 
 def recorded(dataset: xr.Dataset) -> dict[str, str]:
-    """What a campaign's provenance says of the machines, in words by what they are about, where sessions differ each in turn; of
-    imported files, the versions of the tool."""
+    """What a campaign's provenance says of the machines, in words by what they are about, where
+    sessions differ each in turn; of imported files, the versions of the tool."""
     if dataset.falloff.evidence == "simulated":  # on whatever machine
         return {}
     if dataset.falloff.is_imported:

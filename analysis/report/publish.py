@@ -1,5 +1,6 @@
-"""Turn a Markdown text into a self-contained HTML file and a PDF, and into what its author goes on writing with: Markdown for
-any pandoc, tables as LaTeX, figures as PDF. The same text gives the same bytes."""
+"""Turn a Markdown text into a self-contained HTML file and a PDF, and into what its author goes on
+writing with: Markdown for any pandoc, tables as LaTeX, figures as PDF. The same text gives the same
+bytes."""
 
 import hashlib
 import json
@@ -16,7 +17,8 @@ from analysis.paths import BIBLIOGRAPHY
 from analysis.quoting import as_markdown
 
 TEMPLATES = Path(__file__).parent / "templates"
-# Names and reasons in the text come from outside, so HTML, Typst and metadata in it are never interpreted.
+# Names and reasons in the text come from outside, so HTML, Typst and metadata in it are never
+# interpreted.
 READ = (
     "markdown-auto_identifiers+link_attributes+table_attributes"
     "-raw_html-raw_tex-raw_attribute-native_divs-native_spans-yaml_metadata_block-pandoc_title_block"
@@ -68,7 +70,8 @@ def _converted(
         f"--bibliography={templates / 'references.bib'}",
     )
     arguments = [*COMMON, *read, *stated, *options]
-    # After a name that does not end in a letter, Pandoc would take an apostrophe for an opening quotation mark.
+    # After a name that does not end in a letter, Pandoc would take an apostrophe for an opening
+    # quotation mark.
     text = re.sub(r"(?<=[^\x00-\x7f])'(?=s\b)", "\u2019", markdown)
     return pypandoc.convert_text(
         text, to, READ, extra_args=arguments, cworkdir=str(folder), verify_format=False
@@ -124,8 +127,8 @@ def cited(markdown: str) -> str:
 
 
 def to_source(markdown: str, metadata: Mapping[str, str]) -> str:
-    """The document as Markdown for any pandoc, without what only the project's templates know. Its first line tells whether
-    it is still as it was generated (`is_generated`)."""
+    """The document as Markdown for any pandoc, without what only the project's templates know. Its
+    first line tells whether it is still as it was generated (`is_generated`)."""
     text = re.sub(
         r"^::: (?:evidence|code|beside|floating)\n.*?^:::$\n?", "", markdown, flags=re.M | re.S
     )

@@ -1,7 +1,8 @@
 """The report: executed notebooks become one document, as HTML and PDF.
 
-Falloff's own report has a first page and a frame of notebooks, and a supplement with all of them in full. That of a user's own
-data has what these say, the cluster, the methods and the limits, and lies beside what its author goes on writing with.
+Falloff's own report has a first page and a frame of notebooks, and a supplement with all of them in
+full. That of a user's own data has what these say, the cluster, the methods and the limits, and
+lies beside what its author goes on writing with.
 """
 
 import re
@@ -100,8 +101,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the report: its file name, its parts as they are shown in it, and the parts that are in the supplement
-    alone. With `columns` it is one that notebooks frame, as they do Falloff's own report, and is printed in as many."""
+    """A document of the report: its file name, its parts as they are shown in it, and the parts
+    that are in the supplement alone. With `columns` it is one that notebooks frame, as they do
+    Falloff's own report, and is printed in as many."""
 
     name: str
     shown: Sequence[tuple[Part, Section]]
@@ -115,7 +117,9 @@ class Document:
 
 
 def parts(books: Iterable[Path]) -> list[Part]:
-    """Executed notebooks in the order of the report, with the datasets beside them (*.nc), which they read."""
+    """Executed notebooks in the order of the report, with the datasets beside them (*.nc), which
+    they read.
+    """
     return [
         Part(book, tuple(map(store.load, sorted(book.parent.glob("*.nc")))))
         for book in in_order(books)
@@ -125,11 +129,11 @@ def parts(books: Iterable[Path]) -> list[Part]:
 def build(
     parts: Sequence[Part], facts: ReportFacts, out: Path, left_out: Sequence[str] = ()
 ) -> tuple[Path, list[str]]:
-    """Write the report into the folder `out`, with its figures and every statement as data in `summary.json`; everything is
-    made before anything there is replaced.
+    """Write the report into the folder `out`, with its figures and every statement as data in
+    `summary.json`; everything is made before anything there is replaced.
 
-    `left_out` lists what is missing with its remedy, one line each. The same notebooks give the same bytes. Returns the
-    report's page, and a line about each file of the user's that was kept.
+    `left_out` lists what is missing with its remedy, one line each. The same notebooks give the
+    same bytes. Returns the report's page, and a line about each file of the user's that was kept.
     """
     datasets = _datasets(parts)
     last_day = (_moments(datasets) or [UNDATED])[-1][:10]
@@ -168,7 +172,9 @@ def build(
 
 
 def _documents(parts: Sequence[Part]) -> list[Document]:
-    """The documents of a report, that with most in it last. Without a supplement what shows users' own files is shown whole."""
+    """The documents of a report, that with most in it last. Without a supplement what shows users'
+    own files is shown whole.
+    """
     if not any(part.audience == FRAME for part in parts):
         shown = [(part, part.whole if part.shows_own_files else part.brief) for part in parts]
         return [Document("report", shown)]
@@ -184,8 +190,8 @@ def _documents(parts: Sequence[Part]) -> list[Document]:
 
 
 def _write_sources(text: str, front: Mapping, folder: Path, out: Path, dated: int) -> list[str]:
-    """Write what an author goes on writing with. A source in `out` that its user has changed stays, with the new one
-    beside it: a line says so."""
+    """Write what an author goes on writing with. A source in `out` that its user has changed stays,
+    with the new one beside it: a line says so."""
     for figure in sorted((folder / "figures").glob("*.svg")):
         figure.with_suffix(".pdf").write_bytes(publish.figure_pdf(figure, dated))
     (folder / "tables").mkdir()
@@ -259,8 +265,9 @@ def _missing(left_out: Sequence[str]) -> str:
 
 
 def abstract(sections: Sequence[Section]) -> str:
-    """The main sentences of the sections' primary statements that say something in bold, or that nothing was asked of, as many as fit. Those that compare with
-    another network come only where a section has no others: they are in the table."""
+    """The main sentences of the sections' primary statements that say something in bold, or that
+    nothing was asked of, as many as fit. Those that compare with another network come only where a
+    section has no others: they are in the table."""
     sentences: list[str] = []
     for section in sections:
         made = [Statement.from_data(data) for data in section.statements]
@@ -275,8 +282,8 @@ def abstract(sections: Sequence[Section]) -> str:
 
 
 def introduction(facts: ReportFacts) -> str:
-    """The author's introduction (Markdown) without HTML and TeX, which the page does not interpret and other readers of the
-    source would."""
+    """The author's introduction (Markdown) without HTML and TeX, which the page does not interpret
+    and other readers of the source would."""
     text = pypandoc.convert_text(facts.introduction, "markdown", publish.READ)
     return text.replace("`{=", "` {=")
 
@@ -290,8 +297,9 @@ def _optional(title: str, section: Callable[[], str]) -> str:
 
 
 def methods_and_limits(names: Collection[str], datasets: Sequence[xr.Dataset]) -> str:
-    """How a user's own data were judged, and what they cannot tell (Markdown): of templates/methods.md and limits.md the paragraphs
-    on what these notebooks, by name, and datasets show."""
+    """How a user's own data were judged, and what they cannot tell (Markdown): of
+    templates/methods.md and limits.md the paragraphs on what these notebooks, by name, and datasets
+    show."""
     imported = [dataset.falloff.is_imported for dataset in datasets]
     unordered = [dataset.falloff.is_unordered for dataset in datasets]
     is_there = {
@@ -368,7 +376,9 @@ def _days(datasets: Mapping[str, xr.Dataset]) -> str:
 
 
 def _datasets(parts: Iterable[Part]) -> dict[str, xr.Dataset]:
-    """The datasets of a report by the targets of links to them: name and beginning of the digest of what was recorded."""
+    """The datasets of a report by the targets of links to them: name and beginning of the digest of
+    what was recorded.
+    """
     return {_target(dataset): dataset for part in parts for dataset in part.datasets}
 
 
@@ -379,12 +389,16 @@ def _target(dataset: xr.Dataset) -> str:
 
 
 def _moments(datasets: Mapping[str, xr.Dataset]) -> list[str]:
-    """When the runs of datasets began and the last ones ended (ISO 8601), as far as that is known, in order."""
+    """When the runs of datasets began and the last ones ended (ISO 8601), as far as that is known,
+    in order.
+    """
     return sorted(moment for dataset in datasets.values() for moment in moments(dataset))
 
 
 def moments(dataset: xr.Dataset) -> list[str]:
-    """When the runs of a dataset began and the last one ended (ISO 8601), as far as that is known, in order."""
+    """When the runs of a dataset began and the last one ended (ISO 8601), as far as that is known,
+    in order.
+    """
     times = [
         as_written(run["moment"])
         for session in dataset.falloff.sessions
@@ -395,8 +409,9 @@ def moments(dataset: xr.Dataset) -> list[str]:
 
 
 def _with_evidence(made: Document) -> Iterator[str]:
-    """Each section's Markdown, named by its campaign where several are alike, with the evidence of each figure folded below it;
-    only HTML shows the fold. A figure that appeared before is only referred to, and what the first page has of an answer is not said again.
+    """Each section's Markdown, named by its campaign where several are alike, with the evidence of
+    each figure folded below it; only HTML shows the fold. A figure that appeared before is only
+    referred to, and what the first page has of an answer is not said again.
 
     Each campaign links to its row of the provenance and, in the explorer, to the transcript of
     every trial.

@@ -1,11 +1,11 @@
-"""Reproduce an archive: run again as many of the campaigns behind its statements as the time allows,
-and compare.
+"""Reproduce an archive: run again as many of the campaigns behind its statements as the time
+allows, and compare.
 
 The order is fixed. First comes the short form (preset quick) of each campaign with a primary
-statement, then that of the others, the shortest first. The remaining time completes them in the same
-order. This module executes nothing: the caller passes in how a campaign is planned and run. Only
-campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The content
-of an archive is read and compared, never executed.
+statement, then that of the others, the shortest first. The remaining time completes them in the
+same order. This module executes nothing: the caller passes in how a campaign is planned and run.
+Only campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The
+content of an archive is read and compared, never executed.
 """
 
 import json
@@ -38,7 +38,8 @@ from runners.records.record import FalloffError, Trial
 
 # Makes a plan from campaign, testbed and preset; raises FalloffError if it cannot run here.
 Planner = Callable[[str, str, str], Plan]
-# Runs a plan for a number of seconds in a new folder inside the given one, and returns the new folder.
+# Runs a plan for a number of seconds in a new folder inside the given one, and returns the new
+# folder.
 Runner = Callable[[Plan, float, Path], Path]
 
 
@@ -58,8 +59,8 @@ def reproduce(
     run: Runner,
     references: Mapping[str, xr.Dataset],
 ) -> tuple[list[StatementVerdict], Path]:
-    """Run what fits into `minutes`; return the verdict on every statement of an archive, and the file
-    that keeps them. What a notebook needs beside the archive it reads from the `references`.
+    """Run what fits into `minutes`; return the verdict on every statement of an archive, and the
+    file that keeps them. What a notebook needs beside the archive it reads from the `references`.
 
     Raises FalloffError in the cases of `archives.opened`, or if no notebook here states anything on
     what the archive holds.
@@ -149,10 +150,11 @@ def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
 
 
 def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
-    """The time that a plan's trials take [s], side by side where the testbed lets them, from the archive's journal.
+    """The time that a plan's trials take [s], side by side where the testbed lets them, from the
+    archive's journal.
 
-    A point takes the median of its archived trials, and HPL in proportion to how much it is slowed; a trial that is not in
-    the archive takes what its tool took otherwise.
+    A point takes the median of its archived trials, and HPL in proportion to how much it is slowed;
+    a trial that is not in the archive takes what its tool took otherwise.
     """
     took = {note["id"]: note["seconds"] for note in folder.notes() if note["event"] == "trial"}
     of_points: dict[str, list[float]] = {}
@@ -174,14 +176,18 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
 
 
 def _place(trial: Trial, plan: Plan) -> str:
-    """What trials have in common that take the same time: tool, role, and the levels of a plan's factors."""
+    """What trials have in common that take the same time: tool, role, and the levels of a plan's
+    factors.
+    """
     return json.dumps(
         [trial.runner, trial.role, *(trial.point.get(name) for name in plan.design["factors"])]
     )
 
 
 def _dilation(trial: Trial) -> float:
-    """How many times HPL is slowed down in a trial [1]; 1 for tools whose runs last as long as they are told."""
+    """How many times HPL is slowed down in a trial [1]; 1 for tools whose runs last as long as they
+    are told.
+    """
     return float(trial.point.get("dilation") or 1) if trial.runner == "hpl" else 1.0
 
 

@@ -51,7 +51,9 @@ def says_something(notebook: str, section: Section) -> bool:
 
 
 def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
-    """Every statement of the executed notebooks in a folder, by the notebook; raises FalloffError where there is none."""
+    """Every statement of the executed notebooks in a folder, by the notebook; raises FalloffError
+    where there is none.
+    """
     return {
         name: tuple(map(Statement.from_data, section.statements))
         for name, section in gathered(folder).items()
@@ -59,9 +61,11 @@ def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
 
 
 def abstract(sections: Mapping[str, Section], notebook: str) -> Text:
-    """A notebook's first text with primary statements, and the statements that fit into WORDS words.
+    """A notebook's first text with primary statements, and the statements that fit into WORDS
+    words.
 
-    Those that compare with what was not run are left to the section. Raises FalloffError if the notebook was not executed.
+    Those that compare with what was not run are left to the section. Raises FalloffError if the
+    notebook was not executed.
     """
     if notebook not in sections:
         raise FalloffError(f"{notebook} was not executed, and the first page rests on it")
@@ -81,15 +85,17 @@ def abstract(sections: Mapping[str, Section], notebook: str) -> Text:
 def today(
     sections: Mapping[str, Section], reproductions: Sequence[dict] = (), is_stored: bool = True
 ) -> Text:
-    """Whether today's runs give the references' primary statements again; what `falloff reproduce` said here of all comes
-    first, from its records. `is_stored` says that the runs are those that are shipped."""
+    """Whether today's runs give the references' primary statements again; what `falloff reproduce`
+    said here of all comes first, from its records. `is_stored` says that the runs are those that
+    are shipped."""
     statements = [statement for section in sections.values() for statement in section.today]
     failed = {statement["digest"]: statement for statement in statements if statement["failed"]}
     lines = [_failed(run) for run in failed.values()]
     lines += [
         _compared(statement)
         for statement in statements
-        # A shorter run has planned statements of its own, which are secondary ones of the reference.
+        # A shorter run has planned statements of its own, which are secondary ones of the
+        # reference.
         if statement["verdict"] != FAILED
         and (statement["primary"] or statement["today"]["primary"])
     ]
@@ -105,7 +111,9 @@ def today(
 
 
 def findings(sections: Mapping[str, Section]) -> Table:
-    """The first primary statement of each executed notebook that is `on_first_page`, in the order of the sections."""
+    """The first primary statement of each executed notebook that is `on_first_page`, in the order
+    of the sections.
+    """
     rows = [
         row
         for number, (name, section) in enumerate(sections.items(), 1)

@@ -1,1 +1,3 @@
-"""What a notebook says and shows: statements, tables, figures, and the roles that its metadata give it."""
+"""What a notebook says and shows: statements, tables, figures, and the roles that its metadata give
+it.
+"""

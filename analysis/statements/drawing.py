@@ -91,8 +91,8 @@ def runs_and_means(
     label: str,
     fill: str | None = "white",
 ) -> None:
-    """Every run as in `runs`, and beside them the large marks of their means over (level), `ratio` or `mean` with `low` and
-    `high`, on an axis of doublings."""
+    """Every run as in `runs`, and beside them the large marks of their means over (level), `ratio`
+    or `mean` with `low` and `high`, on an axis of doublings."""
     runs(axes, series, x * 2**-APART, values)
     of = "ratio" if "ratio" in means else "mean"
     ends = (means[name].values for name in (of, "low", "high"))
@@ -109,10 +109,11 @@ def series(
     label: str = "nodes",
     looks: Sequence[str] = (),
 ) -> None:
-    """Runs and means over x, on an axis of doublings: a series for each level of the dim `by`, side by side.
+    """Runs and means over x, on an axis of doublings: a series for each level of the dim `by`, side
+    by side.
 
-    `values` are over (block, by, x), and `means` over (by, x). Without `names` a level is its own name, and without `looks`
-    it has its own look.
+    `values` are over (block, by, x), and `means` over (by, x). Without `names` a level is its own
+    name, and without `looks` it has its own look.
     """
     levels = values[by].values.tolist()
     for rank, level in enumerate(levels):
@@ -159,8 +160,9 @@ def scaling(
     laws: "Mapping[str, Law]",
     today: xr.Dataset | None = None,
 ) -> Figure:
-    """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that each network follows with
-    its band, and the mean of each point of a run of today. Rates [Gflop/s] where no efficiency is known.
+    """Efficiency [%] over nodes: every run, geometric means with 95 % t intervals, the law that
+    each network follows with its band, and the mean of each point of a run of today. Rates
+    [Gflop/s] where no efficiency is known.
 
     `points` and `today` are from `derive.points` or `hpl_points.points`; `laws` are by network.
     """
@@ -186,7 +188,9 @@ def scaling(
 
 
 def falls(statements: Sequence[Statement]) -> Figure:
-    """The loss [%] of each statement on a fall in a row: every block, the mean with its interval, the margin, the answer."""
+    """The loss [%] of each statement on a fall in a row: every block, the mean with its interval,
+    the margin, the answer.
+    """
     with style.styled():
         figure, axes = new_figure(1.0 + 0.5 * len(statements))
         margin = next((fall.margin for fall in statements if fall.margin), 0.0)

@@ -32,11 +32,13 @@ def efficiency(derived: xr.Dataset) -> xr.DataArray:
 
 
 def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | None:
-    """The least node count against which every later case is flat; None where the last but one already is not.
+    """The least node count against which every later case is flat; None where the last but one
+    already is not.
 
-    `log_ratio` is over (block, nodes); cases without a value are left out. The node counts are tested from the most
-    downwards, up to the first that fails: a fixed sequence, so that no level needs a correction. "All later cases are
-    flat" holds when each of their 90 % intervals lies inside the margin.
+    `log_ratio` is over (block, nodes); cases without a value are left out. The node counts are
+    tested from the most downwards, up to the first that fails: a fixed sequence, so that no level
+    needs a correction. "All later cases are flat" holds when each of their 90 % intervals lies
+    inside the margin.
     """
     cases = log_ratio.dropna("nodes", how="all").transpose("nodes", "block")
     values, end = cases.values, None
@@ -49,11 +51,11 @@ def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | 
 
 
 def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]:
-    """Does each simulated network's efficiency fall from the fewest nodes to the most that it was simulated on? A fall
-    within the campaign's margin is none.
+    """Does each simulated network's efficiency fall from the fewest nodes to the most that it was
+    simulated on? A fall within the campaign's margin is none.
 
-    `points` is from `derive.points`, at a single block. A network without a case on the fewest nodes and on more has no
-    statement. Those in `primary` are primary.
+    `points` is from `derive.points`, at a single block. A network without a case on the fewest
+    nodes and on more has no statement. Those in `primary` are primary.
     """
     names, margin = points.falloff.names, points.falloff.design.margin
     statements = []
@@ -75,7 +77,9 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
 
 
 def spans(shares: xr.DataArray, names: Mapping[str, str]) -> str:
-    """From which share to which each network's goes along the other dim of `shares`, as "from 90.5 to 74.9 % on GigE"."""
+    """From which share to which each network's goes along the other dim of `shares`, as "from 90.5
+    to 74.9 % on GigE".
+    """
     rows = shares.transpose("interconnect", ...).to_pandas()
     return listed(
         [
@@ -88,10 +92,11 @@ def spans(shares: xr.DataArray, names: Mapping[str, str]) -> str:
 def over_nodes(
     runs: xr.Dataset, shares: xr.DataArray, slow: str, fast: str, n_of: str, refused: str = ""
 ) -> list[Statement]:
-    """How the efficiencies of a slow and a fast network change over nodes, and compare on the most, as claims name it.
+    """How the efficiencies of a slow and a fast network change over nodes, and compare on the most,
+    as claims name it.
 
-    `shares` are efficiencies over (interconnect, nodes) and a dim of repeats, in units that cancel within a repeat. `refused`
-    says why the fast one's tells nothing of its network.
+    `shares` are efficiencies over (interconnect, nodes) and a dim of repeats, in units that cancel
+    within a repeat. `refused` says why the fast one's tells nothing of its network.
     """
     most, names = int(shares.nodes.max()), runs.falloff.names
     statements = []
@@ -119,8 +124,8 @@ def over_nodes(
 
 
 def over_peak(runs: xr.Dataset, points: xr.Dataset, n_of: str) -> list[Statement]:
-    """The fast network's rate over Rpeak on the most nodes, and how far it spreads from FEWEST nodes on, as claims name it;
-    refused if Rpeak is not known. `points` is from `derive.points`."""
+    """The fast network's rate over Rpeak on the most nodes, and how far it spreads from FEWEST
+    nodes on, as claims name it; refused if Rpeak is not known. `points` is from `derive.points`."""
     fast = points.falloff.design.pair[1]
     shares = efficiency(points).sel(interconnect=fast, nodes=points.nodes >= FEWEST)
     refused = "the theoretical peak of its nodes is not known" * bool(np.isnan(rpeak(runs)))

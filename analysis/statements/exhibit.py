@@ -37,8 +37,8 @@ class Basis:
     """What a figure or table rests on: the kind of evidence, the number of repetitions, and the
     kind of interval.
 
-    `n` counts `of`, which ran in so many `sessions` (None: not known). A simulation repeats itself exactly and a published number stands alone, so
-    these have neither n nor interval.
+    `n` counts `of`, which ran in so many `sessions` (None: not known). A simulation repeats itself
+    exactly and a published number stands alone, so these have neither n nor interval.
     """
 
     evidence: str
@@ -135,11 +135,12 @@ def figure(
     beside: Sequence[xr.Dataset | str | None] = (),
     basis: Basis | None = None,
 ) -> Exhibit:
-    """A figure for a notebook's cell, with its caption: what it `shows`, what it rests on, and how to read its `marks`.
+    """A figure for a notebook's cell, with its caption: what it `shows`, what it rests on, and how
+    to read its `marks`.
 
-    It draws the campaign `of`, all its blocks or `blocks` of them, and what lies `beside` it: further campaigns, or files of
-    data/ by name. A `basis` replaces that of the campaign's blocks, as of runs that are none. Raises FalloffError if an axis
-    has no unit.
+    It draws the campaign `of`, all its blocks or `blocks` of them, and what lies `beside` it:
+    further campaigns, or files of data/ by name. A `basis` replaces that of the campaign's blocks,
+    as of runs that are none. Raises FalloffError if an axis has no unit.
     """
     plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
     others = [
@@ -160,7 +161,9 @@ def figure(
 
 
 def label_of(name: str, dataset: xr.Dataset) -> str:
-    """The label of a figure or table of a dataset. A report may show several imports: theirs end with the digest."""
+    """The label of a figure or table of a dataset. A report may show several imports: theirs end
+    with the digest.
+    """
     ending = f"_{dataset.attrs['campaign_hash'][:8]}"
     return name.removesuffix(ending) + ending if dataset.falloff.is_imported else name
 
@@ -172,7 +175,8 @@ class Table:
 
     `caption` says what it shows; `basis` says what it rests on, None if the rows say so themselves.
     `widths` are the relative widths of columns in which text wraps; without them columns are as
-    wide as their content. A `long` table may continue on the next page, and one that is not `in_print` is in HTML alone.
+    wide as their content. A `long` table may continue on the next page, and one that is not
+    `in_print` is in HTML alone.
     """
 
     label: str

@@ -1,7 +1,9 @@
-"""Run a notebook's cells in this process, without a kernel, to get the statements and figures that it makes of given data.
+"""Run a notebook's cells in this process, without a kernel, to get the statements and figures that
+it makes of given data.
 
-JupyterLab, papermill and this module run the very same cells. Here a run takes as long as its analysis: `falloff run` ends
-with a notebook's statements, `falloff reproduce` and a run of today compare them, and tests plant the truth in them.
+JupyterLab, papermill and this module run the very same cells. Here a run takes as long as its
+analysis: `falloff run` ends with a notebook's statements, `falloff reproduce` and a run of today
+compare them, and tests plant the truth in them.
 """
 
 import ast
@@ -27,8 +29,9 @@ from runners.records.journal import Folder
 from runners.records.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
-# Who reads a notebook: everybody, as a section of the report; whoever opens the supplement, which has all further experiments;
-# users in the report of their own files; and those who open the notebook itself. A FRAME is a section that judges no data.
+# Who reads a notebook: everybody, as a section of the report; whoever opens the supplement, which
+# has all further experiments; users in the report of their own files; and those who open the
+# notebook itself. A FRAME is a section that judges no data.
 REPORT, SUPPLEMENT, FRAME, OWN_FILES, READER = (
     "report",
     "supplement",
@@ -54,7 +57,9 @@ class NotebookRun:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """Every statement, in the order in which they were made; those that judge claims are `quantities`."""
+        """Every statement, in the order in which they were made; those that judge claims are
+        `quantities`.
+        """
         return tuple(statement for statement in self._stated if not statement.name)
 
     @property
@@ -92,10 +97,12 @@ def run(
     about: Collection[str] = (),
     **parameters: Any,
 ) -> NotebookRun:
-    """Run all cells of a notebook; with `data`, datasets by campaign, it reads these and nothing else.
+    """Run all cells of a notebook; with `data`, datasets by campaign, it reads these and nothing
+    else.
 
-    With `about` it runs no further than its first result if it has read none of these campaigns by then. Raises
-    FalloffError if the data do not suffice for it, as a notebook on a cluster's few points may find.
+    With `about` it runs no further than its first result if it has read none of these campaigns by
+    then. Raises FalloffError if the data do not suffice for it, as a notebook on a cluster's few
+    points may find.
     """
     shown: list[Any] = []
     names: dict[str, Any] = {
@@ -114,7 +121,9 @@ def run(
 
 
 def _code(file: Path) -> Iterator[tuple[str, list[str]]]:
-    """The source and tags of each code cell. The notebooks are our own, and nbformat takes a second to be imported."""
+    """The source and tags of each code cell. The notebooks are our own, and nbformat takes a second
+    to be imported.
+    """
     for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             yield "".join(cell["source"]), cell["metadata"].get("tags", [])
@@ -135,7 +144,9 @@ def _run_cell(source: str, names: dict[str, Any], file: Path) -> Iterator[Any]:
 
 @contextmanager
 def reading(data: Mapping[str, xr.Dataset] | None) -> Iterator[dict[str, None]]:
-    """While open, notebooks read these datasets (None: runs and references as always). Gives the campaigns that were read."""
+    """While open, notebooks read these datasets (None: runs and references as always). Gives the
+    campaigns that were read.
+    """
     read: dict[str, None] = {}
     token = _given.set(None if data is None else _Recorded(data, read))
     try:
@@ -159,8 +170,9 @@ class _Recorded(ChainMap[str, xr.Dataset]):
 
 @dataclass(frozen=True)
 class Role:
-    """A notebook's part in the report, as its metadata say under `falloff`: the lighter, the earlier. Without any it is an
-    experiment before the claims. `evidence` is the only kind that it explains; data of another kind are shown as a user's own."""
+    """A notebook's part in the report, as its metadata say under `falloff`: the lighter, the
+    earlier. Without any it is an experiment before the claims. `evidence` is the only kind that it
+    explains; data of another kind are shown as a user's own."""
 
     audience: str = REPORT
     weight: int = 196
@@ -182,7 +194,9 @@ def with_audience(*audiences: str) -> list[Path]:
 
 
 def sections() -> list[Path]:
-    """The notebooks that are sections of the report or the supplement, in the order of their numbers."""
+    """The notebooks that are sections of the report or the supplement, in the order of their
+    numbers.
+    """
     return with_audience(REPORT, SUPPLEMENT, FRAME)
 
 
@@ -214,8 +228,8 @@ def _matches(pattern: str, file: Path) -> list[str]:
 def stated(
     data: Mapping[str, xr.Dataset], beside: Mapping[str, xr.Dataset] = MappingProxyType({})
 ) -> dict[Path, NotebookRun]:
-    """The notebooks that state something on datasets by campaign, each run on them; what else they need they read from the
-    datasets `beside` them, such as the references."""
+    """The notebooks that state something on datasets by campaign, each run on them; what else they
+    need they read from the datasets `beside` them, such as the references."""
     executed = {}
     for file in of_experiments():
         with suppress(*INSUFFICIENT):
@@ -262,12 +276,16 @@ def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statem
 
 
 def shipped() -> list[dict[str, Any]]:
-    """A row for each reference campaign: its name and testbed, what was run, the number of trials and the day."""
+    """A row for each reference campaign: its name and testbed, what was run, the number of trials
+    and the day.
+    """
     return [_row(Folder(file.parent)) for file in sorted(paths.REFERENCE.glob("*/trials.json"))]
 
 
 def contents() -> str:
-    """Every notebook on your own data or an experiment with its question, as a Markdown table with links."""
+    """Every notebook on your own data or an experiment with its question, as a Markdown table with
+    links.
+    """
     rows = []
     for file in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         if not "01" <= file.name < "90":  # the others frame these

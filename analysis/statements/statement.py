@@ -1,9 +1,10 @@
 """Statements: what a notebook judged of its data, each as one value.
 
-A verb makes a statement: `fall`, `ratio`, `share`, `difference`, `within` and `count` answer a question, `value` is a number
-that nothing was asked of. Shown, a statement words itself; the executed notebook keeps it as data. The first table,
-`summary.json`, `falloff run`, `reproduce` and the claims read that same value: nothing is judged twice. Every statement has
-one of five answers, and `words` says it as its verb does, such as "falls off".
+A verb makes a statement: `fall`, `ratio`, `share`, `difference`, `within` and `count` answer a
+question, `value` is a number that nothing was asked of. Shown, a statement words itself; the
+executed notebook keeps it as data. The first table, `summary.json`, `falloff run`, `reproduce` and
+the claims read that same value: nothing is judged twice. Every statement has one of five answers,
+and `words` says it as its verb does, such as "falls off".
 """
 
 import json
@@ -86,14 +87,15 @@ RANGE_ANSWERS = {INSIDE: YES, ACROSS: UNDECIDED}
 class Statement:
     """One statement and what it rests on; unknown fields are None or empty.
 
-    `subject` is the sentence that was judged, without its result. `answer` is one of ANSWERS, empty for a number that nothing
-    was asked of. `estimate` and `interval` are of
-    `quantity` in `unit`; falls, gains and shares are fractions. `interval_kind` is its level and method, and `n` counts
-    `n_of`, which ran in this many `sessions` (None: not known, or of no interval). `values` are the quantity in each block, and `series` is what it is
-    of in figures, such as a network. `primary` statements are those that a campaign was planned for. A claim of a source is
-    judged by the quantity that has this `name` in its notebook.
-    `campaign` and `digest` identify the trials. `sentence` is the statement with its result, in Markdown. Raises ValueError
-    for any other answer.
+    `subject` is the sentence that was judged, without its result. `answer` is one of ANSWERS, empty
+    for a number that nothing was asked of. `estimate` and `interval` are of `quantity` in `unit`;
+    falls, gains and shares are fractions. `interval_kind` is its level and method, and `n` counts
+    `n_of`, which ran in this many `sessions` (None: not known, or of no interval). `values` are the
+    quantity in each block, and `series` is what it is of in figures, such as a network. `primary`
+    statements are those that a campaign was planned for. A claim of a source is judged by the
+    quantity that has this `name` in its notebook. `campaign` and `digest` identify the trials.
+    `sentence` is the statement with its result, in Markdown. Raises ValueError for any other
+    answer.
     """
 
     subject: str
@@ -154,7 +156,9 @@ class Statement:
 
     @property
     def value(self) -> str:
-        """The estimate with its interval, or a range that has no level, in the unit of the quantity."""
+        """The estimate with its interval, or a range that has no level, in the unit of the
+        quantity.
+        """
         return self._with_interval(f"{self.level or 'range'}: ")
 
     def _with_interval(self, kind: str) -> str:
@@ -204,7 +208,9 @@ class Text:
 
 
 def say(text: str, *statements: Statement | Iterable[Statement]) -> Text:
-    """Show a text in Markdown, and keep the statements that it rests on, single ones or lists of them, with the notebook."""
+    """Show a text in Markdown, and keep the statements that it rests on, single ones or lists of
+    them, with the notebook.
+    """
     shown: list[Statement] = []
     for item in statements:
         shown += [item] if isinstance(item, Statement) else item
@@ -212,13 +218,14 @@ def say(text: str, *statements: Statement | Iterable[Statement]) -> Text:
 
 
 def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
-    """The falls that a campaign planned to judge, the primary ones first, then the secondary ones, which are corrected for
-    each other (Holm), then the negative controls.
+    """The falls that a campaign planned to judge, the primary ones first, then the secondary ones,
+    which are corrected for each other (Holm), then the negative controls.
 
-    `points` is from `derive.points`, over (block, interconnect, nodes). A fall is what is lost of the ratio of two networks'
-    rates from one node count to another, 1 - exp(D), with D over the blocks of the last planned look; margin, level and
-    looks are those of the campaign's design. A failed negative control refuses all. Raises FalloffError if the campaign
-    planned none, or one of its networks was not run.
+    `points` is from `derive.points`, over (block, interconnect, nodes). A fall is what is lost of
+    the ratio of two networks' rates from one node count to another, 1 - exp(D), with D over the
+    blocks of the last planned look; margin, level and looks are those of the campaign's design. A
+    failed negative control refuses all. Raises FalloffError if the campaign planned none, or one of
+    its networks was not run.
     """
     judged, names = contrasts(points), points.falloff.names
     return *_falls(points, judged, names), *_controls(points, judged, names)
@@ -233,11 +240,13 @@ def fall(
     level: float = 0.90,
     primary: bool = False,
 ) -> Statement:
-    """What is lost of the ratio of two networks' rates from the first number of nodes to the second, 1 - exp(D) over blocks.
+    """What is lost of the ratio of two networks' rates from the first number of nodes to the
+    second, 1 - exp(D) over blocks.
 
-    `points` is from `derive.points`, over (block, interconnect, nodes). The interval is Student's t at this two-sided `level`,
-    and `margin` is relative. A campaign's own statements, with its looks and corrections, are `planned_falls`. Raises
-    FalloffError if a network or a node count was not run.
+    `points` is from `derive.points`, over (block, interconnect, nodes). The interval is Student's t
+    at this two-sided `level`, and `margin` is relative. A campaign's own statements, with its looks
+    and corrections, are `planned_falls`. Raises FalloffError if a network or a node count was not
+    run.
     """
     for wanted, there in (
         (network, points.interconnect),
@@ -295,7 +304,9 @@ def text(statements: Iterable[dict]) -> str:
 
 
 def by_evidence(*datasets: xr.Dataset | None, **texts: str) -> str:
-    """The texts that hold for a kind of evidence, such as `emulated=`, of the kinds that the datasets have."""
+    """The texts that hold for a kind of evidence, such as `emulated=`, of the kinds that the
+    datasets have.
+    """
     kinds = {dataset.falloff.evidence for dataset in datasets if dataset is not None}
     return " ".join(text for kind, text in texts.items() if kind in kinds)
 
@@ -352,7 +363,9 @@ def judged_fall(runs: xr.Dataset, subject: str, verdict: Judgement, **further) -
 def ratio(
     runs: xr.Dataset, subject: str, log_ratios: Iterable[float], margin: float, **further
 ) -> Statement:
-    """Whether a ratio is 1 within a relative margin: its logarithms, one for each block, against two one-sided tests."""
+    """Whether a ratio is 1 within a relative margin: its logarithms, one for each block, against
+    two one-sided tests.
+    """
     return _same(runs, subject, judge_control(log_ratios, margin), **further)
 
 
@@ -371,15 +384,17 @@ def _judged(
 
 
 def share(runs: xr.Dataset, subject: str, estimate, n: int, above: float, **further) -> Statement:
-    """Whether a share [1] lies above a value with its whole interval; the arguments are those of `value`."""
+    """Whether a share [1] lies above a value with its whole interval; the arguments are those of
+    `value`.
+    """
     return difference(runs, subject, estimate, n, above, quantity="share", **further)
 
 
 def difference(
     runs: xr.Dataset, subject: str, estimate, n: int, above: float = 0, **further
 ) -> Statement:
-    """Whether a difference, or another `quantity`, lies above a value with its whole interval; the arguments are those of
-    `value`."""
+    """Whether a difference, or another `quantity`, lies above a value with its whole interval; the
+    arguments are those of `value`."""
     return within(runs, subject, estimate, n, above, math.inf, **further)
 
 
@@ -410,9 +425,10 @@ def value(
 ) -> Statement:
     """A number that nothing was asked of, or whose `answer` was found elsewhere.
 
-    `estimate` is (value, low, high), each None or NaN if unknown, from the trials of `runs`. It comes from `n` blocks, or
-    from n of what `n_of` says, and `kind` is the kind of its interval. In how many `sessions` these ran is asked of `runs`
-    unless it is given. `further` are fields of Statement.
+    `estimate` is (value, low, high), each None or NaN if unknown, from the trials of `runs`. It
+    comes from `n` blocks, or from n of what `n_of` says, and `kind` is the kind of its interval. In
+    how many `sessions` these ran is asked of `runs` unless it is given. `further` are fields of
+    Statement.
     """
     middle, *ends = map(finite, estimate)
     is_known = None not in ends
@@ -435,7 +451,9 @@ def value(
 def run_mean(
     dataset: xr.Dataset, subject: str, quantity: str, mean, n: int, unit: str = "1", **further
 ) -> Statement:
-    """The statement on a mean (value, low, high) over n runs that nothing was asked of, in a readable unit."""
+    """The statement on a mean (value, low, high) over n runs that nothing was asked of, in a
+    readable unit.
+    """
     factor, unit = readable(mean[0], unit)
     ends = tuple(factor * end for end in mean)
     about = {"kind": "95 % t interval over the runs", "unit": unit, "n_of": "run", **further}
@@ -451,12 +469,14 @@ def named(
     n_of: str = "block",
     is_ratio: bool = True,
 ) -> Statement:
-    """A number by which claims of the sources are judged: data/published/claims.toml names it by its notebook and this `name`.
+    """A number by which claims of the sources are judged: data/published/claims.toml names it by
+    its notebook and this `name`.
 
-    `values`, of any shape, has one for each block or simulated run; NaN is left out. The estimate is the geometric mean of
-    ratios, the mean of anything else, with Student's 95 % t interval. A simulation has no scatter to generalise from: its
-    estimate is the median of its runs, and its interval their range. `refused` says why the runs cannot tell. Raises
-    FalloffError if a ratio is not above 0.
+    `values`, of any shape, has one for each block or simulated run; NaN is left out. The estimate
+    is the geometric mean of ratios, the mean of anything else, with Student's 95 % t interval. A
+    simulation has no scatter to generalise from: its estimate is the median of its runs, and its
+    interval their range. `refused` says why the runs cannot tell. Raises FalloffError if a ratio is
+    not above 0.
     """
     values = np.ravel(np.asarray(values, float))
     values = values[np.isfinite(values) & (not refused)]
@@ -481,8 +501,8 @@ def claimed(*statements: Statement) -> Text:
 
 
 def of_every_point(statement: Statement, read: xr.DataArray) -> Statement:
-    """A statement on all points of a design: a yes is open while points are without a reading, which it then names. `read`
-    says which points have one, over the factors."""
+    """A statement on all points of a design: a yes is open while points are without a reading,
+    which it then names. `read` says which points have one, over the factors."""
     if statement.answer != YES or read.all():
         return statement
     points = read.stack(point=read.dims)
@@ -548,7 +568,9 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
 
 
 def order_and_margin(is_unordered: bool, margin: float | None = None) -> Iterator[str]:
-    """Notes on assumptions that no campaign planned, with the option of `falloff import` in parentheses."""
+    """Notes on assumptions that no campaign planned, with the option of `falloff import` in
+    parentheses.
+    """
     if is_unordered:
         yield (
             "The order of the runs is not known, so runs of a point count as independent repeats: intervals and answers hold "
@@ -564,7 +586,9 @@ def in_sentences(notes: Iterable[str]) -> str:
 
 
 def bullets(statements: Iterable[Statement]) -> str:
-    """A Markdown list of statements. The number of sessions is printed only where it differs from the line above."""
+    """A Markdown list of statements. The number of sessions is printed only where it differs from
+    the line above.
+    """
     lines, previous = [], None
     for statement in statements:
         basis = statement.n, statement.n_of, statement.sessions
@@ -582,7 +606,9 @@ def range_answer(interval: Sequence[float | None], low: float, high: float) -> s
 def unless_across(
     answer: str, interval: Sequence[float], low: float, high: float = math.inf
 ) -> str:
-    """The answer, but "undecided" if an interval that is known (no NaN) crosses an end of the range from `low` to `high`."""
+    """The answer, but "undecided" if an interval that is known (no NaN) crosses an end of the range
+    from `low` to `high`.
+    """
     is_known = bool(np.isfinite(interval).all())
     return UNDECIDED if is_known and place(*interval, low, high) == ACROSS else answer
 

@@ -153,8 +153,8 @@ def styled():
 def svg(figure: mpl.figure.Figure) -> str:
     """A figure as SVG; the same figure gives the same text.
 
-    Matplotlib names clip paths and markers by hashes of coordinates, whose last digits differ between processors. Here they
-    are numbered in their order.
+    Matplotlib names clip paths and markers by hashes of coordinates, whose last digits differ
+    between processors. Here they are numbered in their order.
     """
     write_out(figure)
     text = StringIO()

@@ -1,4 +1,5 @@
-"""Synthetic campaigns with known falls, judged like real ones, and the tables of how often that is wrong.
+"""Synthetic campaigns with known falls, judged like real ones, and the tables of how often that is
+wrong.
 
 A synthetic campaign has a run of every network at every node count in every block, each with normal
 noise of the same standard deviation (log scale), and a true fall for each primary statement. It

@@ -1,22 +1,23 @@
 """Did a speed change between two measurements? One rule for many statements, judged together.
 
-The blocks of OLD and of NEW are independent samples of log-speeds, and what is judged is the mean of NEW less that of
-OLD. Its interval is Student's t with the standard error of both sides, which may scatter differently, and the degrees of
-freedom of the side with fewer blocks. So it holds at least as often as it says, whatever the two scatters are (M. R. Mickey
-and M. B. Brown, Ann. Math. Stat. 37, 1966, 639-642). Welch's approximate degrees of freedom do not: among 23 statements,
-with 4 blocks of twice the scatter against 12, every sixth comparison would be wrong. A side with a single block has no
-interval. Answers, the first that applies:
+The blocks of OLD and of NEW are independent samples of log-speeds, and what is judged is the mean
+of NEW less that of OLD. Its interval is Student's t with the standard error of both sides, which
+may scatter differently, and the degrees of freedom of the side with fewer blocks. So it holds at
+least as often as it says, whatever the two scatters are (M. R. Mickey and M. B. Brown, Ann. Math.
+Stat. 37, 1966, 639-642). Welch's approximate degrees of freedom do not: among 23 statements, with 4
+blocks of twice the scatter against 12, every sixth comparison would be wrong. A side with a single
+block has no interval. Answers, the first that applies:
 
-    the same   two one-sided tests at 5 % place the change inside the margin (Schuirmann 1987), wherever 0 is
-    slower     a two-sided test at 5 % tells the change from 0, and NEW is slower
-    faster     likewise, and NEW is faster
-    undecided  anything else
+    the same   two one-sided tests at 5 % place the change inside the margin (Schuirmann 1987),
+    wherever 0 is slower     a two-sided test at 5 % tells the change from 0, and NEW is slower
+    faster     likewise, and NEW is faster undecided  anything else
 
-Holm's procedure corrects both families of tests for their number: those for `the same`, and those for a change. No
-statement can be wrong in both families, so each kind of wrong answer keeps its 5 % among all statements of a comparison.
-The interval of a statement is the one that decided: of the level at which Holm's procedure decided its answer, the wider
-of both families' intervals for an undecided one. So `the same` lies within the margin, a change excludes 0, and what is
-undecided does neither.
+Holm's procedure corrects both families of tests for their number: those for `the same`, and those
+for a change. No statement can be wrong in both families, so each kind of wrong answer keeps its 5 %
+among all statements of a comparison. The interval of a statement is the one that decided: of the
+level at which Holm's procedure decided its answer, the wider of both families' intervals for an
+undecided one. So `the same` lies within the margin, a change excludes 0, and what is undecided does
+neither.
 """
 
 from dataclasses import dataclass
@@ -70,8 +71,8 @@ def p_values(means: Differences, margin: float) -> tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Decisions:
-    """The `answer` to every statement, shape (..., statements), corrected for their number, with the ends `low` and `high` of
-    the interval that decided it and the `confidence` of that interval."""
+    """The `answer` to every statement, shape (..., statements), corrected for their number, with
+    the ends `low` and `high` of the interval that decided it and the `confidence` of that interval."""
 
     answer: np.ndarray
     low: np.ndarray

@@ -1,28 +1,32 @@
 """Did a course of sessions change, and when? A sequential rule with a stated rate of false alarms.
 
-A session is a block of its own: sessions of an unchanged cluster differ by more than the blocks within one do. So the
-value of a session is the mean of its blocks' log-speeds, and its variance is that between sessions plus that within one
-over its number of blocks. None of the two is known beforehand; both are learnt from the course itself.
+A session is a block of its own: sessions of an unchanged cluster differ by more than the blocks
+within one do. So the value of a session is the mean of its blocks' log-speeds, and its variance is
+that between sessions plus that within one over its number of blocks. None of the two is known
+beforehand; both are learnt from the course itself.
 
 **The test.** For each possible beginning k, a Bayes factor says how much better the values fit a change since k than
-none: a step, or a drift that goes on. Mean and variance have the right Haar prior, which makes the factor independent
-of both (Berger, Pericchi and Varshavsky, Sankhya A 60, 1998, 307-321), and the size in standard deviations a normal one.
-While nothing changes, each factor is a martingale that starts at 1, so their sum less the number of sessions is one, too
-(Shiryaev 1963 and Roberts 1966; as "e-detector": Shin, Ramdas and Rinaldo, New Engl. J. Stat. Data Sci. 2, 2024, 229-260).
-By Doob's inequality the sum exceeds A within T sessions with a probability of at most T / A, whatever mean and scatter
-are, and however few sessions there were to learn from. A cluster with S courses takes A = 365 S over the alarms that it
-allows in 365 sessions.
+none: a step, or a drift that goes on. Mean and variance have the right Haar prior, which makes the
+factor independent of both (Berger, Pericchi and Varshavsky, Sankhya A 60, 1998, 307-321), and the
+size in standard deviations a normal one. While nothing changes, each factor is a martingale that
+starts at 1, so their sum less the number of sessions is one, too (Shiryaev 1963 and Roberts 1966;
+as "e-detector": Shin, Ramdas and Rinaldo, New Engl. J. Stat. Data Sci. 2, 2024, 229-260). By Doob's
+inequality the sum exceeds A within T sessions with a probability of at most T / A, whatever mean
+and scatter are, and however few sessions there were to learn from. A cluster with S courses takes A
+= 365 S over the alarms that it allows in 365 sessions.
 
 **One bad night.** Each value is drawn to within CLIP robust standard deviations of the median of all sessions before it
-(Huber, Ann. Math. Stat. 35, 1964, 73-101), and a change needs LEAST_AFTER sessions. Heavy tails therefore raise no more
-alarms than a normal distribution; the limits of a shorter window would wander, and with them what is clipped. So a
-single night, however bad, raises no alarm; `outlying` names it.
+(Huber, Ann. Math. Stat. 35, 1964, 73-101), and a change needs LEAST_AFTER sessions. Heavy tails
+therefore raise no more alarms than a normal distribution; the limits of a shorter window would
+wander, and with them what is clipped. So a single night, however bad, raises no alarm; `outlying`
+names it.
 
 **Neighbouring nights** may be alike, as when a room is warm for a week. The correlation of one session with the next is
 learnt from all courses of a quantity, and each value is taken less that share of the one before.
 
-All values are logarithms of speeds over (courses, sessions). `make calibrate` measures both error rates, with normal and
-with heavier tails, and how often the intervals are right (data/calibration/history_*.csv).
+All values are logarithms of speeds over (courses, sessions). `make calibrate` measures both error
+rates, with normal and with heavier tails, and how often the intervals are right
+(data/calibration/history_*.csv).
 """
 
 import math
@@ -33,21 +37,24 @@ import numpy as np
 from scipy import stats
 
 YEAR = 365  # sessions
-ALLOWED = 0.5  # alarms of the whole cluster in a year; the goal is 1, which leaves room for what is not normal
+# alarms of the whole cluster in a year; the goal is 1, which leaves room for what is not normal
+ALLOWED = 0.5
 CLIP = 2.5  # robust standard deviations that a value counts at most
 _STRAY = 3.5  # robust standard deviations from which on a value is a stray one
 LEAST_AFTER = 3  # sessions since a change
 LEAST_BEFORE = 5
 LEARNT = 60  # sessions from which the scatter between and within them is taken
 MOST_ALIKE = 0.95  # correlation of neighbours that is allowed for
-# False alarms in a year that the whole cluster stays below, up to a correlation (data/calibration/history_alarms.csv).
+# False alarms in a year that the whole cluster stays below, up to a correlation
+# (data/calibration/history_alarms.csv).
 PROMISED = {0.2: 1, 0.9: 2}
 _SPAN = 3, 18  # sessions, at least and at most, whose means are compared to learn the correlation
 _NEIGHBOURS = np.array([-1.0, 1.0])
 _BESIDE_STEP = 4  # sessions on each side that are compared to find a step
 _STEP = 3.0  # robust standard deviations of such differences from which on one is a step
 WINDOW = 40  # sessions from which a node's level is taken
-RESOLUTION = 1e-5  # log scale: a course that scatters less, such as a simulation, is taken to scatter so much
+# log scale: a course that scatters less, such as a simulation, is taken to scatter so much
+RESOLUTION = 1e-5
 _STEP_SD, _DRIFT_SD = 2.0, 1.0  # of the size [standard deviations]; of a drift, in DRIFT_NIGHTS
 _DRIFT_NIGHTS = 7
 _LEVEL_NIGHTS = 21  # of a level course that end a drift
@@ -60,8 +67,9 @@ _CHUNK = 2_000_000  # Bayes factors at a time
 class Shift:
     """A change of one course, by the numbers of its sessions from 0.
 
-    It began with session `first` (95 % interval `low` to `high`) and was complete with session `last`, the same for a
-    step; it was named with session `named`. `size` (log scale) has its 95 % t interval `ends`, over sessions.
+    It began with session `first` (95 % interval `low` to `high`) and was complete with session
+    `last`, the same for a step; it was named with session `named`. `size` (log scale) has its 95 %
+    t interval `ends`, over sessions.
     """
 
     first: int
@@ -84,7 +92,9 @@ def log_threshold(courses: int) -> float:
 
 
 def promised(alike: float) -> int | None:
-    """False alarms in YEAR sessions that are expected at most at this correlation; None beyond what was measured."""
+    """False alarms in YEAR sessions that are expected at most at this correlation; None beyond what
+    was measured.
+    """
     return next((alarms for most, alarms in PROMISED.items() if alike <= most), None)
 
 
@@ -109,7 +119,9 @@ def course(
 
 
 def _joined(x: np.ndarray, w: np.ndarray, shifts: list[Shift], alike: float) -> list[Shift]:
-    """The changes, with those that are together one drift as one: a drift is first seen as a step, then as another."""
+    """The changes, with those that are together one drift as one: a drift is first seen as a step,
+    then as another.
+    """
     smooth = cleaned(x)
     for place, (shift, other) in enumerate(zip(shifts, shifts[1:])):
         begin = shifts[place - 1].last if place else 0
@@ -143,7 +155,9 @@ def _way(at: np.ndarray, first, last) -> np.ndarray:
 
 
 def courses(values, weights, threshold: float, alike: float = 0.0) -> list[list[Shift]]:
-    """As `course` for each row of `values` (courses, sessions): those that were measured in the same sessions at once."""
+    """As `course` for each row of `values` (courses, sessions): those that were measured in the
+    same sessions at once.
+    """
     values = np.asarray(values, float)
     shifts: list[list[Shift]] = [[] for _ in values]
     alike_rows: dict[bytes, list[int]] = {}
@@ -158,7 +172,9 @@ def courses(values, weights, threshold: float, alike: float = 0.0) -> list[list[
 
 
 def _moved(shift: Shift, begin: int, named: int, numbers: np.ndarray) -> Shift:
-    """The shift of a part of a course that begins with the known session `begin`, by all sessions' numbers."""
+    """The shift of a part of a course that begins with the known session `begin`, by all sessions'
+    numbers.
+    """
     first, low, high, last = (
         int(numbers[begin + at]) for at in (shift.first, shift.low, shift.high, shift.last)
     )
@@ -168,7 +184,8 @@ def _moved(shift: Shift, begin: int, named: int, numbers: np.ndarray) -> Shift:
 def alarms(
     values: np.ndarray, weights: np.ndarray, threshold: float, alike: float = 0.0
 ) -> np.ndarray:
-    """The session of each course, shape (courses,), at which a change since any earlier one is named; -1 if none is.
+    """The session of each course, shape (courses,), at which a change since any earlier one is
+    named; -1 if none is.
 
     `values` has shape (courses, sessions) without NaN, `weights` (sessions,), `threshold` is log A.
     """
@@ -191,7 +208,8 @@ def alarms(
 
 
 def clip(values: np.ndarray) -> np.ndarray:
-    """The values, each within CLIP robust standard deviations of the median of all values before it.
+    """The values, each within CLIP robust standard deviations of the median of all values before
+    it.
 
     The first few are clipped by all of these few, twice as far away, as no alarm can come so early.
     """
@@ -213,7 +231,8 @@ def _robust(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def log_evidence(values: np.ndarray, weights: np.ndarray, pairs=None) -> np.ndarray:
-    """The logarithm of the sum over all beginnings of their Bayes factors, over (courses, sessions); -inf before any.
+    """The logarithm of the sum over all beginnings of their Bayes factors, over (courses,
+    sessions); -inf before any.
 
     The two sums of squares that a factor needs are differences of cumulative sums.
     """
@@ -233,7 +252,9 @@ def log_evidence(values: np.ndarray, weights: np.ndarray, pairs=None) -> np.ndar
     mean = wx[:, end] / w[end]
 
     def log_factor(h, hh, hx, variance):
-        """Of the regressor h: its sum, its sum of squares, its products with x; prior variance of its size."""
+        """Of the regressor h: its sum, its sum of squares, its products with x; prior variance of
+        its size.
+        """
         square = hh - h**2 / w[end]
         gain = variance * square
         explained = (hx - h * mean) ** 2 / square / total
@@ -257,7 +278,9 @@ def log_evidence(values: np.ndarray, weights: np.ndarray, pairs=None) -> np.ndar
 
 @lru_cache(maxsize=64)
 def _pairs(sessions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each session with every beginning that is still followed: all recent ones, and of the older ones ever fewer."""
+    """Each session with every beginning that is still followed: all recent ones, and of the older
+    ones ever fewer.
+    """
     now, begin = np.tril_indices(sessions, -LEAST_AFTER + 1)
     age = now - begin + 1
     thinned = 2 ** np.maximum(np.floor(np.log2(np.maximum(age, 1) / 16)).astype(int), 0)
@@ -266,14 +289,15 @@ def _pairs(sessions: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def correlation(values: np.ndarray) -> float:
-    """The correlation of a session with the next, from 0 to MOST_ALIKE: the median over all courses of `values` (courses,
-    sessions). 0 until there are 10 sessions.
+    """The correlation of a session with the next, from 0 to MOST_ALIKE: the median over all courses
+    of `values` (courses, sessions). 0 until there are 10 sessions.
 
-    In a course of correlation r, the variance of a span's mean less those of its two neighbours, over that of the
-    difference between two sessions, grows with r. Spans are the longer, and see the slower swings, the more sessions
-    there are. A drift cancels, and differences across a step are left out, so neither is taken for correlation. From few
-    sessions r comes out too low by some (1 + 3 r) / sessions (M. G. Kendall, Biometrika 41, 1954, 403-404), which is made
-    good twice, as too low an r raises false alarms and too high a one only costs nights.
+    In a course of correlation r, the variance of a span's mean less those of its two neighbours,
+    over that of the difference between two sessions, grows with r. Spans are the longer, and see
+    the slower swings, the more sessions there are. A drift cancels, and differences across a step
+    are left out, so neither is taken for correlation. From few sessions r comes out too low by some
+    (1 + 3 r) / sessions (M. G. Kendall, Biometrika 41, 1954, 403-404), which is made good twice, as
+    too low an r raises false alarms and too high a one only costs nights.
     """
     measured = [course[np.isfinite(course)] for course in values]
     measured = [course for course in measured if len(course) > 3 * _SPAN[0]]
@@ -296,8 +320,8 @@ def correlation(values: np.ndarray) -> float:
 
 
 def _steps(values: np.ndarray) -> np.ndarray:
-    """The sessions before which a course steps: the means of some sessions on both sides differ far more than elsewhere,
-    and most around there."""
+    """The sessions before which a course steps: the means of some sessions on both sides differ far
+    more than elsewhere, and most around there."""
     span = _BESIDE_STEP
     differences = _along(values, np.repeat([-1.0, 1.0], span) / span)
     middle, sd = _robust(differences)
@@ -324,9 +348,11 @@ def _mean_square(values: np.ndarray, steps: np.ndarray, contrast: np.ndarray) ->
 
 
 def _described(x: np.ndarray, w: np.ndarray, alarm: int, alike: float) -> Shift:
-    """Date and size of the change that was named at session `alarm`, from all sessions until the course is level again.
+    """Date and size of the change that was named at session `alarm`, from all sessions until the
+    course is level again.
 
-    A change is a straight way from one level to another, by least squares; a step is one without a way.
+    A change is a straight way from one level to another, by least squares; a step is one without a
+    way.
     """
     smooth = cleaned(x)
     end = alarm + 1
@@ -338,8 +364,8 @@ def _described(x: np.ndarray, w: np.ndarray, alarm: int, alike: float) -> Shift:
 
 
 def cleaned(x: np.ndarray) -> np.ndarray:
-    """The values with single outlying ones replaced by the median of three neighbours a side (Hampel's filter), which
-    leaves the edges of steps alone."""
+    """The values with single outlying ones replaced by the median of three neighbours a side
+    (Hampel's filter), which leaves the edges of steps alone."""
     padded = np.pad(x, 3, mode="reflect" if len(x) > 3 else "edge")
     around = np.lib.stride_tricks.sliding_window_view(padded, 7)
     middle = np.median(around, axis=1)
@@ -349,10 +375,11 @@ def cleaned(x: np.ndarray) -> np.ndarray:
 
 
 def _fitted(raw: np.ndarray, x: np.ndarray, w: np.ndarray, alarm: int, alike: float) -> Shift:
-    """The change with the smallest sum of squares in the cleaned values `x`; its size if it is not over is that by the
-    last session.
+    """The change with the smallest sum of squares in the cleaned values `x`; its size if it is not
+    over is that by the last session.
 
-    The size's interval holds what the date leaves open, the scatter of the `raw` values, and that neighbours are `alike`.
+    The size's interval holds what the date leaves open, the scatter of the `raw` values, and that
+    neighbours are `alike`.
     """
     sessions, at = len(x), np.arange(len(x))
     y = x - np.average(x, weights=w)
@@ -369,8 +396,8 @@ def _fitted(raw: np.ndarray, x: np.ndarray, w: np.ndarray, alarm: int, alike: fl
         rests[row, ends] = np.maximum((w * y**2).sum() - product**2 / square, 0)
         sizes[row, ends] = product / square
     rests += sessions * RESOLUTION**2
-    # A way that goes on has one parameter more than a step, one that has ended two. Each has to be worth it, by twice
-    # the price of G. Schwarz, Ann. Stat. 6, 1978, 461-464.
+    # A way that goes on has one parameter more than a step, one that has ended two. Each has to be
+    # worth it, by twice the price of G. Schwarz, Ann. Stat. 6, 1978, 461-464.
     is_way = at[None, :] != begins[:, None]
     parameters = is_way + (is_way & (at < sessions - 1))
     score = -0.5 * sessions * np.log(rests / np.nanmin(rests)) - parameters * math.log(sessions)
@@ -398,7 +425,9 @@ def _fitted(raw: np.ndarray, x: np.ndarray, w: np.ndarray, alarm: int, alike: fl
 
 
 def fitted(sessions: int, values: np.ndarray, shifts: list[Shift]) -> np.ndarray:
-    """The levels of a course, shape (sessions,): its median before all changes, and each change's way."""
+    """The levels of a course, shape (sessions,): its median before all changes, and each change's
+    way.
+    """
     level = np.zeros(sessions)
     for shift in shifts:
         level += shift.size * _way(np.arange(sessions), shift.first, shift.last)
@@ -406,7 +435,8 @@ def fitted(sessions: int, values: np.ndarray, shifts: list[Shift]) -> np.ndarray
 
 
 def outlying(rest: np.ndarray, tests: int) -> np.ndarray:
-    """The sessions, in a course's values less its levels, that are single bad (or good) ones among `tests` values.
+    """The sessions, in a course's values less its levels, that are single bad (or good) ones among
+    `tests` values.
 
     Student's t of the robust scatter names one of them by chance in 20 clusters' years.
     """
@@ -420,7 +450,8 @@ def outlying(rest: np.ndarray, tests: int) -> np.ndarray:
 
 
 def variances(values: np.ndarray, session: np.ndarray) -> tuple[float, float]:
-    """(between sessions, within one), by the one-way analysis of variance; `values` and `session` of each block.
+    """(between sessions, within one), by the one-way analysis of variance; `values` and `session`
+    of each block.
 
     NaN if no session has two blocks, or there is one session.
     """
@@ -437,7 +468,9 @@ def variances(values: np.ndarray, session: np.ndarray) -> tuple[float, float]:
 
 
 def session_weights(blocks: np.ndarray, between: float, within: float) -> np.ndarray:
-    """The weights of sessions with so many blocks: their inverse variances, 1 for the median number."""
+    """The weights of sessions with so many blocks: their inverse variances, 1 for the median
+    number.
+    """
     if not (math.isfinite(within) and between + within > 0):
         return np.ones(len(blocks))
     counts = np.maximum(blocks, 1)
@@ -445,7 +478,8 @@ def session_weights(blocks: np.ndarray, between: float, within: float) -> np.nda
 
 
 def sessions_to_name(loss: float, sd: float, before: int, threshold: float) -> int | None:
-    """How many sessions name a step of `loss` (log scale) after `before` sessions that scatter by `sd`.
+    """How many sessions name a step of `loss` (log scale) after `before` sessions that scatter by
+    `sd`.
 
     None if more than a hundred are needed.
     """

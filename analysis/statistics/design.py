@@ -35,8 +35,9 @@ class Design:
     testing; `secondary` are those corrected for each other. At `negative_control` nodes no network
     is used. `looks` [valid blocks] are the planned looks, each at the one-sided level `one_sided`.
     `without_messages` is the share of the nodes' rate [1], by the number of nodes, that the program
-    reaches if messages take no time; a statement may compare with it. `factors` are the levels of every factor. Imported
-    runs say in `repeats` whether they are blocks. The others are of single experiments (`descriptions.campaigns`).
+    reaches if messages take no time; a statement may compare with it. `factors` are the levels of
+    every factor. Imported runs say in `repeats` whether they are blocks. The others are of single
+    experiments (`descriptions.campaigns`).
     """
 
     factors: Mapping[str, list]
@@ -112,8 +113,9 @@ def _statements(primary: list, start: int, end: int) -> Iterator[PlannedFall]:
 def _secondary(
     primary: tuple[PlannedFall, ...], control: Any, baseline: int | None, most: int
 ) -> tuple[PlannedFall, ...]:
-    """Every primary pair from the baseline to the most nodes, and each of its levels against the control; and every primary
-    pair from the baseline to each node count that a primary statement names, as shorter runs have them."""
+    """Every primary pair from the baseline to the most nodes, and each of its levels against the
+    control; and every primary pair from the baseline to each node count that a primary statement
+    names, as shorter runs have them."""
     if baseline is None or baseline >= most:
         return ()
     pairs = list(dict.fromkeys((fall.of, fall.against) for fall in primary))

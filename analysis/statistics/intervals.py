@@ -43,11 +43,11 @@ def finite(values) -> np.ndarray:
 
 
 def welch(squares: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
-    """(standard error, degrees of freedom) of a sum of independent means, from the squares of their standard errors and
-    the counts of their values, both of shape (means,).
+    """(standard error, degrees of freedom) of a sum of independent means, from the squares of their
+    standard errors and the counts of their values, both of shape (means,).
 
-    B. L. Welch, Biometrika 34, 1947, 28-35, with F. E. Satterthwaite's degrees of freedom. If nothing scatters, these are
-    those of the mean of the fewest values.
+    B. L. Welch, Biometrika 34, 1947, 28-35, with F. E. Satterthwaite's degrees of freedom. If
+    nothing scatters, these are those of the mean of the fewest values.
     """
     freedom = np.maximum(counts - 1, 1)
     if not squares.sum() > 0:
@@ -73,7 +73,8 @@ def average(
 
 
 def over_blocks(values: xr.DataArray, kind: Kind, confidence: float = 0.95) -> xr.Dataset:
-    """`mean`, `low`, `high` in the unit of `values` and the number of `blocks`, over all its dims but block.
+    """`mean`, `low`, `high` in the unit of `values` and the number of `blocks`, over all its dims
+    but block.
 
     NaN is left out; without a value the mean is NaN, and from one value the interval.
     """
@@ -108,7 +109,9 @@ def ratios(log_ratio: xr.DataArray, confidence: float = 0.95) -> xr.Dataset:
 
 
 def mean_over(values: xr.DataArray, dim, kind: Kind, skipna: bool | None = None) -> xr.DataArray:
-    """The kind's mean over a dim, several or all (...), in the unit of `values`; NaN is left out unless `skipna` is False."""
+    """The kind's mean over a dim, several or all (...), in the unit of `values`; NaN is left out
+    unless `skipna` is False.
+    """
     return back_from_scale(on_scale(values, kind).mean(dim, skipna=skipna), kind)
 
 
@@ -128,7 +131,8 @@ def ratio_of_means(numerator, denominator) -> tuple[float, float, float]:
     """(ratio, low, high) of mean(numerator) / mean(denominator), both of shape (blocks,) and
     paired.
 
-    The 95 % interval holds every ratio r for which Student's t test does not tell the mean of numerator
+    The 95 % interval holds every ratio r for which Student's t test does not tell the mean of
+    numerator
     - r denominator from 0 (E. C. Fieller, J. R. Statist. Soc. B 16, 1954, 175-185). Blocks with a
     NaN are left out. Unknown values are NaN: the ratio without a block, and the interval from one
     block or if the denominator's mean cannot be told from 0.

@@ -1,29 +1,34 @@
-"""The judgement: where an interval over blocks lies relative to a range. The unit of every statement is the block.
+"""The judgement: where an interval over blocks lies relative to a range. The unit of every
+statement is the block.
 
-Rates are compared as log-ratios within a block, r = log(rate_network / rate_reference). A block's D is r at the node
-count `to` minus r at the node count `from`; the relative fall is 1 - exp(D), and a margin m is |D| <= -log(1 - m).
-The interval is Student's t over the blocks; a two-sided 90 % interval is two one-sided tests at 5 %. Answers, the first
-that applies:
+Rates are compared as log-ratios within a block, r = log(rate_network / rate_reference). A block's D
+is r at the node count `to` minus r at the node count `from`; the relative fall is 1 - exp(D), and a
+margin m is |D| <= -log(1 - m). The interval is Student's t over the blocks; a two-sided 90 %
+interval is two one-sided tests at 5 %. Answers, the first that applies:
 
-    flat               the interval lies inside the margin (two one-sided tests: D. J. Schuirmann, J. Pharmacokinet.
+    flat               the interval lies inside the margin (two one-sided tests: D. J. Schuirmann,
+    J. Pharmacokinet.
                        Biopharm. 15, 1987, 657-680), wherever 0 is
     falls off          the whole interval is a fall beyond the margin
     rises              the whole interval is a rise beyond the margin
     falls, size open   the whole interval is a fall, part of it inside the margin
     undecided          anything else
 
-The primary statements of a campaign are tested in a fixed order. Each counts only if the one before it was decided as
-expected, so no correction for their number is needed. A campaign is judged only at its planned
-looks, which are numbers of valid blocks; `calibration` measures the level that remains after the looks.
+The primary statements of a campaign are tested in a fixed order. Each counts only if the one before
+it was decided as expected, so no correction for their number is needed. A campaign is judged only
+at its planned looks, which are numbers of valid blocks; `calibration` measures the level that
+remains after the looks.
 
-An answer always follows from the interval beside it. Where several statements are corrected for each other, each has the
-interval of the level at which Holm's procedure decided it, and a statement that does not count has none.
+An answer always follows from the interval beside it. Where several statements are corrected for
+each other, each has the interval of the level at which Holm's procedure decided it, and a statement
+that does not count has none.
 
 Runs that are no blocks cannot be paired. A difference of means then has the interval of Welch's t
 test, with the degrees of freedom of Welch and Satterthwaite (B. L. Welch, Biometrika 34, 1947,
-28-35). It takes the runs for independent, which they are if the sessions that made them were alike. Where sessions
-differ as much as runs, and each point was run in a session of its own, a 90 % interval covers the true fall in 70, 53 and
-40 % of cases with 3, 5 and 10 runs. So every judgement says that it holds only if they were alike.
+28-35). It takes the runs for independent, which they are if the sessions that made them were alike.
+Where sessions differ as much as runs, and each point was run in a session of its own, a 90 %
+interval covers the true fall in 70, 53 and 40 % of cases with 3, 5 and 10 runs. So every judgement
+says that it holds only if they were alike.
 """
 
 import math
@@ -66,9 +71,10 @@ class Judgement:
     `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative.
     Unknown values are None: all of these without a block, the interval from one block. `reason` is
     one sentence, `evidence` the kind of data. `p` is that of the answer, or of the nearest decision
-    (None without an interval). `error` is the standard error of D (log scale) and `freedom` its degrees of freedom; they
-    are NaN without an interval. `condition` is what the interval rests on beside the blocks, empty if nothing. `sessions` is the number of sessions of the blocks, None if it was
-    not recorded: an interval from one session says nothing about another.
+    (None without an interval). `error` is the standard error of D (log scale) and `freedom` its
+    degrees of freedom; they are NaN without an interval. `condition` is what the interval rests on
+    beside the blocks, empty if nothing. `sessions` is the number of sessions of the blocks, None if
+    it was not recorded: an interval from one session says nothing about another.
     """
 
     answer: str
@@ -95,8 +101,9 @@ class Judgement:
 class Control:
     """Whether a ratio is 1, such as that of two networks on one node, where no network is used.
 
-    `holds`: the interval lies inside the margin. `violated`: it does not, and excludes 1. Otherwise `undecided`.
-    `ratio` is the geometric mean over the blocks; it and the interval are None without enough blocks.
+    `holds`: the interval lies inside the margin. `violated`: it does not, and excludes 1. Otherwise
+    `undecided`. `ratio` is the geometric mean over the blocks; it and the interval are None without
+    enough blocks.
     """
 
     kind: str
@@ -109,7 +116,9 @@ class Control:
 
 @dataclass(frozen=True)
 class InRange:
-    """A verdict with the mean, its 90 % and 95 % t intervals and the number of values; unknown is NaN."""
+    """A verdict with the mean, its 90 % and 95 % t intervals and the number of values; unknown is
+    NaN.
+    """
 
     kind: str
     estimate: float
@@ -159,7 +168,9 @@ def half_width(sd, blocks, one_sided: float) -> np.ndarray:
 
 
 def answers(mean, half, margin: float) -> np.ndarray:
-    """The answer for intervals mean +- half of D, on the log scale; arguments broadcast. `margin` is relative."""
+    """The answer for intervals mean +- half of D, on the log scale; arguments broadcast. `margin`
+    is relative.
+    """
     limit = log_margin(margin)
     where = place(mean - half, mean + half, -limit, limit)
     return np.select(
@@ -203,8 +214,8 @@ def of_mean(
     evidence: str,
     one_sided: float = LEVEL,
 ) -> Judgement:
-    """The judgement on a mean of D with its standard error (log scale) and the degrees of freedom of
-    Student's t; `n` is the number of blocks, or of runs that are none."""
+    """The judgement on a mean of D with its standard error (log scale) and the degrees of freedom
+    of Student's t; `n` is the number of blocks, or of runs that are none."""
     half = float(stats.t.isf(one_sided, freedom)) * error
     answer, confidence = answers(mean, half, margin).item(), 1 - 2 * one_sided
     return Judgement(
@@ -266,10 +277,12 @@ def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_mo
 
 
 def holm_levels(p: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """The level at which Holm's procedure decides each test of a family, shape (..., tests) like `p`.
+    """The level at which Holm's procedure decides each test of a family, shape (..., tests) like
+    `p`.
 
-    A test is decided where its p is at most its level: level / m for the smallest of m, level / (m - 1) for the next, and
-    so on. From the first that is not decided, all that follow have its level. S. Holm, Scand. J. Statist. 6, 1979, 65-70.
+    A test is decided where its p is at most its level: level / m for the smallest of m, level / (m
+    - 1) for the next, and so on. From the first that is not decided, all that follow have its
+    level. S. Holm, Scand. J. Statist. 6, 1979, 65-70.
     """
     order = np.argsort(p, axis=-1)
     number = p.shape[-1]
@@ -382,8 +395,8 @@ def _p(answer: str, mean: float, error: float, freedom: float, margin: float) ->
 
 
 def sum_of_means(groups: Sequence[tuple[int, Sequence[float]]]) -> tuple[float, float, float]:
-    """(mean, standard error, degrees of freedom) of the sum of signed means; `groups` are a sign and
-    values each. The error is NaN where a group has fewer than two values."""
+    """(mean, standard error, degrees of freedom) of the sum of signed means; `groups` are a sign
+    and values each. The error is NaN where a group has fewer than two values."""
     signed = [(sign, finite(values)) for sign, values in groups]
     counts = np.array([len(values) for _, values in signed])
     if counts.min() < 1:

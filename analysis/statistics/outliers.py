@@ -7,13 +7,14 @@ value, so it is above 0 for a slower member. Disturbances common to all cancel. 
 Exploratory Data Analysis, 1977), and the rest belongs to the pair. So a slow pair accuses neither
 of its nodes, and a slow node none of its pairs.
 
-A member is SLOWER if its simultaneous t interval over the blocks lies wholly above the tolerance and above the `reach` of
-its peers, and it was slower in every block. The reach is where the spread of healthy members ends; it is taken from their
-means. So nodes that differ, as by their clocks, accuse nobody. A member is ALIKE if the interval excludes the smallest slowdown to be
-found, and otherwise UNDECIDED. The variance is the largest of three: pooled over the family, pooled
-over the pairs of the member's nodes (a node that jitters does so with all partners), and the
-member's own. Bonferroni's correction is over all members of all families. `tests/test_suspects.py`
-measures both error rates.
+A member is SLOWER if its simultaneous t interval over the blocks lies wholly above the tolerance
+and above the `reach` of its peers, and it was slower in every block. The reach is where the spread
+of healthy members ends; it is taken from their means. So nodes that differ, as by their clocks,
+accuse nobody. A member is ALIKE if the interval excludes the smallest slowdown to be found, and
+otherwise UNDECIDED. The variance is the largest of three: pooled over the family, pooled over the
+pairs of the member's nodes (a node that jitters does so with all partners), and the member's own.
+Bonferroni's correction is over all members of all families. `tests/test_suspects.py` measures both
+error rates.
 """
 
 import math
@@ -39,9 +40,9 @@ class PeerComparison:
     """The members of one family: `losses` over (blocks, members), the others over (members), all as
     shares of the speed.
 
-    `reach` is the loss up to which healthy members differ. `low` and `high` are the ends of simultaneous intervals, NaN from one block. `finds_from` is the
-    smallest loss that this many blocks with this scatter find with a power of at least 90 %, NaN
-    from one block.
+    `reach` is the loss up to which healthy members differ. `low` and `high` are the ends of
+    simultaneous intervals, NaN from one block. `finds_from` is the smallest loss that this many
+    blocks with this scatter find with a power of at least 90 %, NaN from one block.
     """
 
     losses: np.ndarray
@@ -85,9 +86,9 @@ def of_pairs(speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def level_of_family(families: Sequence[np.ndarray], level: float, tolerance: float) -> float:
-    """The share of a campaign's `level` that each family has for its reach. Only families whose members differ by more than
-    a small part of the tolerance (a share) use it; in the others the tolerance protects the healthy. `families` are their
-    losses (log scale) over (blocks, members)."""
+    """The share of a campaign's `level` that each family has for its reach. Only families whose
+    members differ by more than a small part of the tolerance (a share) use it; in the others the
+    tolerance protects the healthy. `families` are their losses (log scale) over (blocks, members)."""
     means = [losses.mean(axis=0) for losses in families]
     spreads = [_MAD * np.median(np.abs(mean - np.median(mean))) for mean in means]
     return (
@@ -96,12 +97,14 @@ def level_of_family(families: Sequence[np.ndarray], level: float, tolerance: flo
 
 
 def reach(mean: np.ndarray, level: float) -> float:
-    """The loss (log scale) that any healthy member exceeds with the probability `level`, from all members' means.
+    """The loss (log scale) that any healthy member exceeds with the probability `level`, from all
+    members' means.
 
-    Up to a third of the members, and at most _MOST, are taken out, the farthest first, as long as one lies outside the t
-    distribution of the rest (the generalized test of B. Rosner, Technometrics 25, 1983, 165-172). As no fault makes a
-    member faster, the fast side shows how long the tails of the healthy ones are: the reach is at least 1.25 times that
-    of the second fastest.
+    Up to a third of the members, and at most _MOST, are taken out, the farthest first, as long as
+    one lies outside the t distribution of the rest (the generalized test of B. Rosner,
+    Technometrics 25, 1983, 165-172). As no fault makes a member faster, the fast side shows how
+    long the tails of the healthy ones are: the reach is at least 1.25 times that of the second
+    fastest.
     """
 
     def limit(rest: np.ndarray, level: float) -> float:
@@ -132,8 +135,9 @@ def compare(
     each member's nodes.
 
     `level` is one-sided and a single member's: the campaign's level divided by the number of all
-    members. `level_of_reach` is that of `level_of_family`. `tolerance` and `smallest` are shares: a member that loses no more than the tolerance
-    must not be accused, and one that loses the smallest must be found.
+    members. `level_of_reach` is that of `level_of_family`. `tolerance` and `smallest` are shares: a
+    member that loses no more than the tolerance must not be accused, and one that loses the
+    smallest must be found.
     """
     blocks, count = losses.shape
     mean = losses.mean(axis=0)
@@ -156,7 +160,8 @@ def compare(
     least = max(log_margin(tolerance), healthy)
     is_slower = (mean - half > least) & (losses > 0).all(axis=0)
     answers = np.select([is_slower, mean + half < log_margin(smallest)], [SLOWER, ALIKE], UNDECIDED)
-    # Two things can go wrong, each with half of the allowed probability: its own variance is large, or its mean is low.
+    # Two things can go wrong, each with half of the allowed probability: its own variance is large,
+    # or its mean is low.
     half_missed = (1 - POWER) / 2
     inflated = math.sqrt(stats.chi2.isf(half_missed, blocks - 1) / (blocks - 1))
     error = math.sqrt(variances.mean() / blocks)

@@ -47,10 +47,11 @@ class Reproduction:
     """Whether something was `reproduced`: the `kind` and the `reason`, one sentence.
 
     `today` and `reference` are ratios (geometric means; for a fall, 1 - fall). `interval` is that
-    of their ratio, at this `confidence`. Unknown values are None. `blocks` counts today's. `answers` are
-    the reference's and today's, empty if nothing is judged. `p` is one-sided: of a difference no
-    larger than the margin or, if the answers exclude each other, of no difference at all; None if
-    nothing scatters. `error` is the standard error of the log-ratio and `freedom` its degrees of freedom, NaN if unknown.
+    of their ratio, at this `confidence`. Unknown values are None. `blocks` counts today's.
+    `answers` are the reference's and today's, empty if nothing is judged. `p` is one-sided: of a
+    difference no larger than the margin or, if the answers exclude each other, of no difference at
+    all; None if nothing scatters. `error` is the standard error of the log-ratio and `freedom` its
+    degrees of freedom, NaN if unknown.
     """
 
     kind: str
@@ -132,8 +133,8 @@ def _error(reference: Estimate, today: Estimate) -> tuple[float | None, float]:
 
 def corrected(results: Sequence[Reproduction | None]) -> list[Reproduction | None]:
     """The same, if all are reported together. One that is not reproduced by itself, but not at the
-    level of Holm's correction over all with a p, is too short to tell; both have the interval of that level. None stays
-    None."""
+    level of Holm's correction over all with a p, is too short to tell; both have the interval of
+    that level. None stays None."""
     results = list(results)
     judged = [(n, result) for n, result in enumerate(results) if result and result.p is not None]
     reason = f"It differs by itself, but not beyond chance among {len(judged)} findings (Holm)."

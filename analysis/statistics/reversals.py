@@ -1,4 +1,6 @@
-"""Where a sequence that should not fall does fall, such as bandwidth over longer messages, or efficiency over fewer nodes."""
+"""Where a sequence that should not fall does fall, such as bandwidth over longer messages, or
+efficiency over fewer nodes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +10,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Reversal:
-    """A fall from one position of a sequence to another behind it, as a part [1] of the value that it falls from."""
+    """A fall from one position of a sequence to another behind it, as a part [1] of the value that
+    it falls from.
+    """
 
     start: int
     end: int
@@ -18,10 +22,12 @@ class Reversal:
 def reversals(
     means: Sequence[float], lows: Sequence[float], highs: Sequence[float], margin: float
 ) -> list[Reversal]:
-    """Every fall beyond a relative margin from the highest value so far to the lowest that follows, in their order.
+    """Every fall beyond a relative margin from the highest value so far to the lowest that follows,
+    in their order.
 
-    `lows` to `highs` are the values' intervals, NaN where they are unknown: a fall between values whose intervals overlap is
-    none. A fall ends where the values are back within the margin. All have the shape (positions,), `means` above 0.
+    `lows` to `highs` are the values' intervals, NaN where they are unknown: a fall between values
+    whose intervals overlap is none. A fall ends where the values are back within the margin. All
+    have the shape (positions,), `means` above 0.
     """
     falls: list[Reversal] = []
     peak = trough = 0

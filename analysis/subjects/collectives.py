@@ -10,8 +10,8 @@ _COUNTS = ("nodes", "processes", "ranks_per_node")
 
 
 def values(dataset: xr.Dataset) -> pd.DataFrame:
-    """Every time and rate as `points.by_series`, over the `count` of nodes, or of processes where the nodes do not differ: the
-    attribute `count` says which."""
+    """Every time and rate as `points.by_series`, over the `count` of nodes, or of processes where
+    the nodes do not differ: the attribute `count` says which."""
     trials = points.readings(dataset, NOTEBOOKS[COLLECTIVES]).trial.unique()
     settings = points.of_trials(dataset.isel(trial=trials))
     count = "nodes" if "nodes" in points.varying(settings) else "processes"

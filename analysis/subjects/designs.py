@@ -21,9 +21,9 @@ NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown b
 def table(designs: Designs) -> pd.DataFrame:
     """A row for each design, indexed by `design`.
 
-    Columns: `edge_oversubscription`, `core_oversubscription` (1: none), `bisection` [B/s each way], `cost` [USD, of all
-    switches, NaN where they need more cards than are in the core's price], `cost_per_node` [USD] and `largest_cluster`
-    [nodes, with all slots filled].
+    Columns: `edge_oversubscription`, `core_oversubscription` (1: none), `bisection` [B/s each way],
+    `cost` [USD, of all switches, NaN where they need more cards than are in the core's price],
+    `cost_per_node` [USD] and `largest_cluster` [nodes, with all slots filled].
     """
     rows = {}
     for design in designs.designs:

@@ -28,8 +28,8 @@ LIMITS = {
     "port": "link",
     "bridge": "shared bridge",
 }
-# The least growth that counts. A change should promise at least twice as much, or it cannot be told from
-# no growth: one more receiver beside seven promises 1/7, four more promise 4/7.
+# The least growth that counts. A change should promise at least twice as much, or it cannot be told
+# from no growth: one more receiver beside seven promises 1/7, four more promise 4/7.
 LEAST_GROWTH = 0.10
 CONFIDENCE = 0.90  # each end of the interval is a one-sided test at 5 %
 
@@ -98,8 +98,8 @@ class Bottleneck:
 def bottleneck(baseline: np.ndarray, changed: Mapping[str, np.ndarray]) -> Bottleneck:
     """Judge changes by aggregate goodputs [bit/s] of shape (repeats,); NaN is a failed repeat.
 
-    `changed` maps keys of CHANGES to the goodputs with that one change; entry i of each belongs to the same
-    block as entry i of `baseline`.
+    `changed` maps keys of CHANGES to the goodputs with that one change; entry i of each belongs to
+    the same block as entry i of `baseline`.
     """
     responses = {name: _response(baseline, changed[name]) for name in CHANGES if name in changed}
     return Bottleneck(responses)

@@ -39,8 +39,8 @@ class FitAnswer:
 
 
 def of_campaign(dataset: xr.Dataset) -> FitAnswer:
-    """The scaling laws of each network of an HPL campaign or import; raises FalloffError if none can
-    be fitted."""
+    """The scaling laws of each network of an HPL campaign or import; raises FalloffError if none
+    can be fitted."""
     points = hpl_points.points(dataset)
     laws, predicted = hpl_scaling.laws_of(points), hpl_scaling.predictions(points)
     if not laws.by_level:

@@ -1,4 +1,6 @@
-"""HPL's points: those of a campaign as it planned them, and those of other results with the best settings of each point."""
+"""HPL's points: those of a campaign as it planned them, and those of other results with the best
+settings of each point.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -55,11 +57,12 @@ _VERBS = {FALLS_OFF: "falls off", FLAT: "stays flat", RISES: "rises", SIZE_OPEN:
 
 @dataclass(frozen=True)
 class HplResults:
-    """The usable and distinct results of HPL in a dataset, over nodes or, if no number of nodes is known, over ranks.
+    """The usable and distinct results of HPL in a dataset, over nodes or, if no number of nodes is
+    known, over ranks.
 
-    `runs` has a row for each result: its `trial_id`, `file`, `block`, ALIKE, `x`, `rate`
-    [Gflop/s] and `share` [1]. `best` has a row for each interconnect and x: the settings with the highest harmonic mean.
-    `points` are the runs with these, as the function `points` returns them.
+    `runs` has a row for each result: its `trial_id`, `file`, `block`, ALIKE, `x`, `rate` [Gflop/s]
+    and `share` [1]. `best` has a row for each interconnect and x: the settings with the highest
+    harmonic mean. `points` are the runs with these, as the function `points` returns them.
     """
 
     runs: pd.DataFrame
@@ -74,16 +77,20 @@ class HplResults:
 def points(dataset: xr.Dataset) -> xr.Dataset:
     """HPL's points over (block, interconnect, nodes), as `derive.points` describes them.
 
-    A campaign that varies networks and nodes is laid out as planned. Of any other dataset each point has the settings with the
-    highest harmonic mean. Blocks are then only numbers of repeats where the order of runs is not known (`repeats` in the
-    attributes), `nodes` are ranks where only these are known (its `long_name`), and the share is NaN at a single number of
-    nodes without Rpeak; `notes` say what is missing, and how to supply it. Raises FalloffError if no result is usable.
+    A campaign that varies networks and nodes is laid out as planned. Of any other dataset each
+    point has the settings with the highest harmonic mean. Blocks are then only numbers of repeats
+    where the order of runs is not known (`repeats` in the attributes), `nodes` are ranks where only
+    these are known (its `long_name`), and the share is NaN at a single number of nodes without
+    Rpeak; `notes` say what is missing, and how to supply it. Raises FalloffError if no result is
+    usable.
     """
     return derive.points(dataset) if _varies_nodes(dataset) else results(dataset).points
 
 
 def is_planned(dataset: xr.Dataset) -> bool:
-    """Whether a campaign planned to judge falls over nodes, from points that vary networks and nodes alone."""
+    """Whether a campaign planned to judge falls over nodes, from points that vary networks and
+    nodes alone.
+    """
     return _varies_nodes(dataset) and dataset.falloff.design.judges_falls
 
 
@@ -92,7 +99,9 @@ def _varies_nodes(dataset: xr.Dataset) -> bool:
 
 
 def results(dataset: xr.Dataset) -> HplResults:
-    """The results of HPL with the best settings of each point; raises FalloffError if none is usable."""
+    """The results of HPL with the best settings of each point; raises FalloffError if none is
+    usable.
+    """
     distinct, left_out = _usable(dataset)
     count = "nodes" if distinct.nodes.notna().any() else "ranks"
     runs = distinct.assign(x=distinct["nodes" if count == "nodes" else "processes"])
@@ -141,11 +150,12 @@ def basis(points: xr.Dataset) -> Basis:
 
 
 def falls(points: xr.Dataset) -> list[Statement]:
-    """The falls that a campaign planned to judge. Where nobody planned any, that of each network's share from its fewest to its
-    most nodes, then that of its ratio to the network with the highest link rate, where all rates are known.
+    """The falls that a campaign planned to judge. Where nobody planned any, that of each network's
+    share from its fewest to its most nodes, then that of its ratio to the network with the highest
+    link rate, where all rates are known.
 
-    Blocks are compared within each block, repeats without order as independent runs. Each of the two
-    groups is corrected for the number of its statements by Holm's procedure.
+    Blocks are compared within each block, repeats without order as independent runs. Each of the
+    two groups is corrected for the number of its statements by Holm's procedure.
     """
     if is_planned(points):
         return [*planned_falls(points)]
@@ -159,8 +169,9 @@ def falls(points: xr.Dataset) -> list[Statement]:
 
 
 def where_lost(points: xr.Dataset) -> str:
-    """Before how many nodes most of the first planned loss comes: a later part of it is flat, and its interval ends below half
-    of where that of the loss begins. Empty if the runs do not tell (Markdown)."""
+    """Before how many nodes most of the first planned loss comes: a later part of it is flat, and
+    its interval ends below half of where that of the loss begins. Empty if the runs do not tell
+    (Markdown)."""
     if not is_planned(points):
         return ""
     names = points.falloff.names
@@ -264,8 +275,9 @@ def _fall(
 
 
 def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) -> list[str]:
-    """What else differs between the points of a fall than what it compares, with its values: between networks at one
-    number of nodes, else over the nodes. A matrix that grows with the nodes' memory is one problem size."""
+    """What else differs between the points of a fall than what it compares, with its values:
+    between networks at one number of nodes, else over the nodes. A matrix that grows with the
+    nodes' memory is one problem size."""
     if "settings" not in points:
         return []
     chosen = points[["rate", *ALIKE[2:]]].sel(
@@ -294,8 +306,8 @@ def _usable(dataset: xr.Dataset) -> tuple[pd.DataFrame, list[str]]:
         reasons = "; ".join(filter(None, dict.fromkeys(table.reason))) or "it holds no HPL trial"
         why = reasons if measured.empty else mixed
         raise FalloffError(f"no result of HPL can be used: {why}")
-    # Drop results that another file repeats to every digit, as HPL.out does beside the job's own output; not those of
-    # another run by the numbers in the paths.
+    # Drop results that another file repeats to every digit, as HPL.out does beside the job's own
+    # output; not those of another run by the numbers in the paths.
     hpl = hpl.assign(numbered=[repeat_named(name) for name in hpl.file])
     alike = [*ALIKE, "numbered", "rate", "time"]
     repeat = hpl.groupby(["file", *alike], dropna=False).cumcount()
@@ -314,8 +326,8 @@ def _usable(dataset: xr.Dataset) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _table(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row for each result: trial_id, file, block, ALIKE, rate [Gflop/s], time [s], rpeak [flop/s], and the
-    reason if it is unusable."""
+    """One row for each result: trial_id, file, block, ALIKE, rate [Gflop/s], time [s], rpeak
+    [flop/s], and the reason if it is unusable."""
     chosen = dataset.falloff.points
     about = ("trial_id", "file", "block", *ALIKE[:-1], "ranks_per_node", "rpeak", "reason")
     table = pd.DataFrame({name: chosen[name].values for name in about})
@@ -332,7 +344,9 @@ def _table(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset:
-    """The runs of the best settings over (block, interconnect, nodes), networks with a known rate first, slowest first."""
+    """The runs of the best settings over (block, interconnect, nodes), networks with a known rate
+    first, slowest first.
+    """
     best = best.sort_values("file", kind="stable")
     repeats = UNORDERED if dataset.falloff.is_unordered else BLOCKS
     if repeats == UNORDERED or best.duplicated([*PLACE, "block"]).any():
@@ -357,7 +371,9 @@ def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset
 
 
 def _missing(results: pd.DataFrame, runs: pd.DataFrame, points: xr.Dataset) -> Iterator[str]:
-    """What is not known of the usable results, and how to state it; then what the number and the choice of runs do not allow."""
+    """What is not known of the usable results, and how to state it; then what the number and the
+    choice of runs do not allow.
+    """
     homeless, without_peak = results.nodes.isna(), results.rpeak.isna()
     given = results[results.ranks_per_node.notna() & results.processes.notna()]
     off = given[given.processes != given.nodes * given.ranks_per_node]

@@ -1,4 +1,5 @@
-"""HPL's efficiency on another network or other nodes, predicted from the simulated cases of the paper's cluster.
+"""HPL's efficiency on another network or other nodes, predicted from the simulated cases of the
+paper's cluster.
 
 The prediction is the law of HPL's own messages, corrected by a factor: how far the law is off where
 the paper's cluster was simulated. The logarithm of that factor is interpolated between the
@@ -49,8 +50,8 @@ class NodeParameters(NamedTuple):
 
 class PaperCases(NamedTuple):
     """The paper's cases: HPL's N, NB, P, Q and `known_rate` [Gflop/s] of all nodes together over
-    (nodes), and the simulated `efficiency` [1] over (interconnect, nodes); a node's `peak` [flop/s];
-    the paper's `node`; and the simulated networks by name."""
+    (nodes), and the simulated `efficiency` [1] over (interconnect, nodes); a node's `peak`
+    [flop/s]; the paper's `node`; and the simulated networks by name."""
 
     cases: xr.Dataset
     peak: float
@@ -142,8 +143,8 @@ def largest_error() -> float:
 
 @cache
 def error_on_other_nodes() -> float:
-    """The largest relative error [1] of the law alone, on the networks and nodes of the stored twin,
-    against their simulation."""
+    """The largest relative error [1] of the law alone, on the networks and nodes of the stored
+    twin, against their simulation."""
     twin, errors = testbeds.read(TWIN).network, []
     ran = at_only_level(points(store.read(paths.REFERENCE / f"twin_held_out-{TWIN}")), "block")
     ran = ran.isel(vary=0, drop=True)  # every number of the model at its value

@@ -1,4 +1,6 @@
-"""The laws of HPL's efficiency over nodes: which one each network follows, what they predict, and the links' rates that they tell."""
+"""The laws of HPL's efficiency over nodes: which one each network follows, what they predict, and
+the links' rates that they tell.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -38,12 +40,16 @@ LINK_BOUND = 0.97  # from this share of the wire limit on, the link is the limit
 
 
 def laws_of(points: xr.Dataset) -> Laws:
-    """Every law fitted to the efficiency over nodes of each known network; `points` is from `hpl_points.points`."""
+    """Every law fitted to the efficiency over nodes of each known network; `points` is from
+    `hpl_points.points`.
+    """
     return fit_each(_efficiency(points))
 
 
 def _efficiency(points: xr.Dataset) -> xr.DataArray:
-    """The share, with what the law of HPL's messages needs where that is known and the same in all runs on one node count."""
+    """The share, with what the law of HPL's messages needs where that is known and the same in all
+    runs on one node count.
+    """
     try:
         share = with_settings(points)
     except FalloffError:
@@ -52,15 +58,16 @@ def _efficiency(points: xr.Dataset) -> xr.DataArray:
 
 
 def followed(laws: Laws) -> dict[str, Law]:
-    """The law with the most weight among those that follow a network's data, by network; networks that follow none are left
-    out."""
+    """The law with the most weight among those that follow a network's data, by network; networks
+    that follow none are left out."""
     best = {network: laws.best(network) for network in laws.by_level}
     return {network: law for network, law in best.items() if law}
 
 
 def predictions(points: xr.Dataset) -> pd.DataFrame:
-    """What each law, fitted to at most half of the most nodes, is off on these: `error`, `low`, `high` [1] and `blocks`, with
-    `seen` and `most` nodes, by (interconnect, law); empty where there are too few node counts."""
+    """What each law, fitted to at most half of the most nodes, is off on these: `error`, `low`,
+    `high` [1] and `blocks`, with `seen` and `most` nodes, by (interconnect, law); empty where there
+    are too few node counts."""
     columns = ["interconnect", "law", "error", "low", "high", "blocks", "seen", "most"]
     efficiency = _efficiency(points)
     counts = efficiency.dropna("nodes", how="all").nodes.values
@@ -74,8 +81,8 @@ def predictions(points: xr.Dataset) -> pd.DataFrame:
 
 
 def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
-    """Is the law that a network follows right within GOOD on nodes that it was not fitted to? `predicted` is from
-    `predictions`."""
+    """Is the law that a network follows right within GOOD on nodes that it was not fitted to?
+    `predicted` is from `predictions`."""
     names = points.falloff.names
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
@@ -89,8 +96,9 @@ def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterato
 
 
 def recovered_link_rates(points: xr.Dataset, laws: Laws) -> Iterator[Statement]:
-    """Do HPL's times alone tell the rate of each network's links within GOOD? By the law of HPL's messages, over the rate of
-    payload that was set; networks without a set rate, or whose times do not follow the law, are left out."""
+    """Do HPL's times alone tell the rate of each network's links within GOOD? By the law of HPL's
+    messages, over the rate of payload that was set; networks without a set rate, or whose times do
+    not follow the law, are left out."""
     names = points.falloff.names
     for network, described in points.falloff.networks.items():
         law = laws[network, OF_MESSAGES] if network in laws.by_level else None
@@ -120,7 +128,9 @@ def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
 
 
 def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhibit.Table:
-    """Every law of every network: its weight, its parameters, how far it misses, and what it predicts."""
+    """Every law of every network: its weight, its parameters, how far it misses, and what it
+    predicts.
+    """
     names, rows, count = points.falloff.names, [], derive.counted_in(points)
     for network, fits in laws.by_level.items():
         for law in fits:
@@ -157,7 +167,9 @@ def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhib
 
 
 def parameters_in_words(law: Law) -> str:
-    """Every parameter with its interval; a message's time in us, inverse bandwidth as a rate in MB/s."""
+    """Every parameter with its interval; a message's time in us, inverse bandwidth as a rate in
+    MB/s.
+    """
     words = []
     for name, (estimate, low, high) in law.parameters().items():
         ends, unit = (low, high), ""

@@ -1,5 +1,5 @@
-"""The numbers of the simulated model: what they mean, where they are from, and what moving each alone to either end of its
-range changes."""
+"""The numbers of the simulated model: what they mean, where they are from, and what moving each
+alone to either end of its range changes."""
 
 from collections.abc import Mapping
 
@@ -34,10 +34,11 @@ def meaning(parameter: str) -> str:
 
 
 def figure(variants: xr.DataArray, names: Mapping[str, str]) -> Figure:
-    """Change of the efficiency [percentage points] on the most nodes by each number of the model, one panel per network.
+    """Change of the efficiency [percentage points] on the most nodes by each number of the model,
+    one panel per network.
 
-    `variants` is the efficiency [1] over (interconnect, nodes, vary). The number with the largest effect on the first network
-    is on top.
+    `variants` is the efficiency [1] over (interconnect, nodes, vary). The number with the largest
+    effect on the first network is on top.
     """
     on_most = 100 * variants.isel(nodes=-1)
     changes = (on_most - on_most.sel(vary="none")).drop_sel(vary="none")

@@ -1,4 +1,6 @@
-"""HPL over the order of the matrix on the same nodes: HPL's own model of its time, and the rate to which it tends."""
+"""HPL over the order of the matrix on the same nodes: HPL's own model of its time, and the rate to
+which it tends.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -10,8 +12,9 @@ from analysis.laws.adequacy import follows
 from analysis.laws.block_fit import BlockFit, fit_blocks
 from runners.records.record import FalloffError
 
-# HPL's model without its bounds. In a single block, noise may well make a small cost negative. Cut off at 0, the mean
-# over the blocks would be too large, and its interval would miss the truth more often than it claims.
+# HPL's model without its bounds. In a single block, noise may well make a small cost negative. Cut
+# off at 0, the mean over the blocks would be too large, and its interval would miss the truth more
+# often than it claims.
 HPL = replace(
     models.find("hpl"), bounds=dict.fromkeys(models.find("hpl").parameters, (-np.inf, np.inf))
 )
@@ -34,8 +37,8 @@ class Curve:
 
 
 def curves(points: xr.Dataset) -> dict[str, Curve]:
-    """HPL's model fitted to each network; `points` is from `derive.points`, over (block, interconnect, N), at one number of
-    nodes."""
+    """HPL's model fitted to each network; `points` is from `derive.points`, over (block,
+    interconnect, N), at one number of nodes."""
     return {name: _curve(points, name) for name in points.interconnect.values.tolist()}
 
 

@@ -1,7 +1,9 @@
-"""Many senders to one receiver in synchronised blocks: how much of the receiver's link they fill, and where that collapses.
+"""Many senders to one receiver in synchronised blocks: how much of the receiver's link they fill,
+and where that collapses.
 
-A block is complete when the last part of it is, so that a sender whose last packets were dropped, and who waits for TCP's
-retransmission timeout, leaves the link idle for all (Phanishayee et al., FAST 2008).
+A block is complete when the last part of it is, so that a sender whose last packets were dropped,
+and who waits for TCP's retransmission timeout, leaves the link idle for all (Phanishayee et al.,
+FAST 2008).
 """
 
 import numpy as np
@@ -25,8 +27,8 @@ SETUPS = {
 
 
 def share_of_link(runs: xr.Dataset) -> xr.DataArray:
-    """Goodput over the most TCP payload that the receiver's link carries [1], over (block, *factors but the network); NaN
-    where a trial gave no reading.
+    """Goodput over the most TCP payload that the receiver's link carries [1], over (block, *factors
+    but the network); NaN where a trial gave no reading.
 
     Raises FalloffError if there is no trial of incast, or there are several networks.
     """
@@ -37,11 +39,12 @@ def share_of_link(runs: xr.Dataset) -> xr.DataArray:
 
 
 def collapses_at(share: xr.DataArray, below: float = COLLAPSED) -> xr.DataArray:
-    """The number of senders from which on the share stays below a level [1], over all dims of `share` but `senders`;
-    infinite if the most senders are not below it, NaN if a value that decides it is missing.
+    """The number of senders from which on the share stays below a level [1], over all dims of
+    `share` but `senders`; infinite if the most senders are not below it, NaN if a value that
+    decides it is missing.
 
-    It is linear in the logarithm of the number between the last value above and the next. A dip with few senders, after
-    which the share recovers, is none.
+    It is linear in the logarithm of the number between the last value above and the next. A dip
+    with few senders, after which the share recovers, is none.
     """
     return xr.apply_ufunc(
         _last_crossing,
@@ -68,9 +71,11 @@ def _last_crossing(share: np.ndarray, senders: np.ndarray, below: float) -> floa
 
 
 def mean_collapse(collapse: xr.DataArray) -> tuple[float, float, float]:
-    """(mean, low, high) of the senders at which goodput collapses, over (block): the geometric mean with its 95 % t interval.
+    """(mean, low, high) of the senders at which goodput collapses, over (block): the geometric mean
+    with its 95 % t interval.
 
-    Infinite where it does in no block; unknown (NaN) where some blocks collapse and others do not, or no trial decides.
+    Infinite where it does in no block; unknown (NaN) where some blocks collapse and others do not,
+    or no trial decides.
     """
     decided = collapse.dropna("block")
     if not decided.size or np.isinf(decided).any() and not np.isinf(decided).all():
@@ -82,11 +87,11 @@ def mean_collapse(collapse: xr.DataArray) -> tuple[float, float, float]:
 
 
 def growth_with_buffer(collapse: xr.DataArray) -> tuple[float, float, float]:
-    """(estimate, low, high) of b in senders = a buffer^b: the slope of the logarithm of the senders at which goodput
-    collapses over that of the buffer, with its 95 % t interval over the blocks.
+    """(estimate, low, high) of b in senders = a buffer^b: the slope of the logarithm of the senders
+    at which goodput collapses over that of the buffer, with its 95 % t interval over the blocks.
 
-    `collapse` is over (block, buffer_bytes). Buffers at which it is not reached in a block are left out there, so that b is
-    rather too small. NaN with fewer than two buffers.
+    `collapse` is over (block, buffer_bytes). Buffers at which it is not reached in a block are left
+    out there, so that b is rather too small. NaN with fewer than two buffers.
     """
     slopes = []
     for block in collapse.transpose("block", "buffer_bytes").values:

@@ -1,4 +1,6 @@
-"""TCP over long paths: the socket buffer that fills each, and the scatter of a transfer that is repeated."""
+"""TCP over long paths: the socket buffer that fills each, and the scatter of a transfer that is
+repeated.
+"""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +19,8 @@ from analysis.laws.models import bandwidth_delay
 from analysis.statements.statement import Statement, value
 from analysis.statistics.intervals import average, finite
 
-# Share of the largest goodput of the same transfer; it is the ratio of the Grid'5000 source's two maxima.
+# Share of the largest goodput of the same transfer; it is the ratio of the Grid'5000 source's two
+# maxima.
 MUCH_LOWER = 2 / 3
 MCKAY = "95 % modified McKay interval over the transfers"
 PLACE = ["path", "congestion_control", "direction"]
@@ -25,8 +28,9 @@ FEWEST = 10  # values needed to show reproducibility
 
 
 def described(dataset: xr.Dataset, goodput: xr.DataArray) -> xr.Dataset:
-    """What each path's description allows, over (path, direction): `rate` on the wire and `wire_limit` of the payload
-    [bit/s], `round_trip` [s], and their `product` [B], the window that theory requires."""
+    """What each path's description allows, over (path, direction): `rate` on the wire and
+    `wire_limit` of the payload [bit/s], `round_trip` [s], and their `product` [B], the window that
+    theory requires."""
     paths, given = dataset.falloff.networks, dataset.falloff.settings
     ends = given["sender"], given["receiver"]
     rows = []
@@ -47,12 +51,12 @@ def by_place(values: xr.DataArray) -> Iterator[tuple[tuple[str, ...], xr.DataArr
 
 
 def filling(goodput: xr.DataArray, described: xr.Dataset) -> pd.DataFrame:
-    """The buffer that fills each path, a row for each place: `buffer`, `low`, `high` [B], a 95 % t interval over
-    the blocks; `product` [B] and `ratio` [1] to it; `quoted`, whether the model follows the data of the `blocks`, else the
-    `reason`. Unknown is NaN.
+    """The buffer that fills each path, a row for each place: `buffer`, `low`, `high` [B], a 95 % t
+    interval over the blocks; `product` [B] and `ratio` [1] to it; `quoted`, whether the model
+    follows the data of the `blocks`, else the `reason`. Unknown is NaN.
 
-    The model is at most a buffer in each round trip, up to a limit, fitted to every block (RFC 1323, see
-    `models.bandwidth_delay`).
+    The model is at most a buffer in each round trip, up to a limit, fitted to every block (RFC
+    1323, see `models.bandwidth_delay`).
     """
     windows, rows = goodput.window_bytes.values.astype(float), []
     for place, values in by_place(goodput):
@@ -71,8 +75,8 @@ def filling(goodput: xr.DataArray, described: xr.Dataset) -> pd.DataFrame:
 
 
 def much_slower(runs: xr.Dataset, goodput: xr.DataArray) -> Statement:
-    """The share of transfers [1] below MUCH_LOWER of the fastest of their kind, with its Clopper-Pearson interval, by which a
-    claim is judged. `goodput` is over (block, *PLACE)."""
+    """The share of transfers [1] below MUCH_LOWER of the fastest of their kind, with its
+    Clopper-Pearson interval, by which a claim is judged. `goodput` is over (block, *PLACE)."""
     n = goodput.count().item()
     slow, share = (goodput < MUCH_LOWER * goodput.max("block")).sum().item(), (None,) * 3
     if n:  # Biometrika 26, 1934, 404-413
@@ -86,7 +90,8 @@ def much_slower(runs: xr.Dataset, goodput: xr.DataArray) -> Statement:
 class Repeats:
     """How much `n` repeats vary, and whether they repeat (`answer`: yes, no or undecided).
 
-    `variation` is the coefficient of variation [1], the standard deviation over the mean, NaN from one value or if the mean is
+    `variation` is the coefficient of variation [1], the standard deviation over the mean, NaN from
+    one value or if the mean is
     0. `interval` is its 95 % interval; an end is infinite if the sample allows any variation, and NaN if the variation is.
     """
 
@@ -100,8 +105,8 @@ def judge_repeats(values, margin: float) -> Repeats:
     """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation
     accepted.
 
-    The answer is no if the whole interval of the variation lies above the margin, and yes if it lies below and there are
-    FEWEST values or more. Fewer values can easily miss a rare state.
+    The answer is no if the whole interval of the variation lies above the margin, and yes if it
+    lies below and there are FEWEST values or more. Fewer values can easily miss a rare state.
     """
     measured = finite(values)
     n, variation = len(measured), math.nan
@@ -117,10 +122,11 @@ def judge_repeats(values, margin: float) -> Repeats:
 
 
 def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of the coefficient of variation of n normal values, for variations up to about 1/3.
+    """The interval of the coefficient of variation of n normal values, for variations up to about
+    1/3.
 
-    M. G. Vangel, Confidence intervals for a normal coefficient of variation, Am. Stat. 50 (1996), p. 21-26,
-    https://doi.org/10.1080/00031305.1996.10473537: the modified McKay interval.
+    M. G. Vangel, Confidence intervals for a normal coefficient of variation, Am. Stat. 50 (1996),
+    p. 21-26, https://doi.org/10.1080/00031305.1996.10473537: the modified McKay interval.
     """
     if n < 2 or not math.isfinite(variation):
         return math.nan, math.nan

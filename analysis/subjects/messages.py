@@ -1,4 +1,6 @@
-"""Messages by size between two hosts: their times and bandwidths, and the line that the times follow."""
+"""Messages by size between two hosts: their times and bandwidths, and the line that the times
+follow.
+"""
 
 from dataclasses import dataclass
 
@@ -23,11 +25,12 @@ _NONE = (np.nan,) * 3
 
 @dataclass(frozen=True)
 class MessageTimes:
-    """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change their protocol with the size.
+    """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change
+    their protocol with the size.
 
-    `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1] is
-    the largest relative distance of the line from a size's mean. `short` [s] is the mean time of the
-    shortest messages as measured, `runs` the number of tables.
+    `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1]
+    is the largest relative distance of the line from a size's mean. `short` [s] is the mean time of
+    the shortest messages as measured, `runs` the number of tables.
     """
 
     pieces: tuple[Piece, ...]
@@ -44,20 +47,24 @@ class MessageTimes:
 
     @property
     def tells_bandwidth(self) -> bool:
-        """Whether the line may be quoted, and its messages are long enough for the bandwidth of a fast link."""
+        """Whether the line may be quoted, and its messages are long enough for the bandwidth of a
+        fast link.
+        """
         return self.follows and self.pieces[-1].sizes[-1] >= LONG and self.bandwidth[0] > 0
 
     @property
     def kind(self) -> str:
-        """The kind of the interval of the latency: that of a line in one piece, else of the shortest messages."""
+        """The kind of the interval of the latency: that of a line in one piece, else of the
+        shortest messages.
+        """
         return OF_LINE if self.follows and len(self.pieces) == 1 else OF_RUNS
 
 
 def tables(dataset: xr.Dataset) -> xr.Dataset:
     """Times [s] and bandwidths [B/s] of messages over (run, series, size); NaN where there is none.
 
-    A run is one table of a file. Series are those of `points.by_series`, with their `network` and what its `wire` carries of
-    TCP [bit/s].
+    A run is one table of a file. Series are those of `points.by_series`, with their `network` and
+    what its `wire` carries of TCP [bit/s].
     """
     table = points.by_series(dataset, NOTEBOOKS[MESSAGES])
     trials = table.drop_duplicates("trial").set_index("trial")
@@ -83,8 +90,9 @@ def lines(messages: xr.Dataset) -> dict[str, MessageTimes]:
 
 
 def best_bandwidths(messages: xr.Dataset) -> pd.DataFrame:
-    """The highest mean bandwidth [B/s] of each series that has any, with the 95 % t interval over its tables: columns
-    `series`, `size` [B], `mean`, `low`, `high`, `runs`. On a network that is not known there is no interval."""
+    """The highest mean bandwidth [B/s] of each series that has any, with the 95 % t interval over
+    its tables: columns `series`, `size` [B], `mean`, `low`, `high`, `runs`. On a network that is
+    not known there is no interval."""
     rates = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block")
     means = over_blocks(rates, "rate").rename(blocks="runs")
     for end in ("low", "high"):
@@ -95,9 +103,11 @@ def best_bandwidths(messages: xr.Dataset) -> pd.DataFrame:
 
 
 def dips(messages: xr.Dataset) -> pd.DataFrame:
-    """Where longer messages are slower: each fall of a series' mean bandwidth by more than a tenth, beyond its intervals.
+    """Where longer messages are slower: each fall of a series' mean bandwidth by more than a tenth,
+    beyond its intervals.
 
-    Columns: `series`, the sizes `start` and `end` [B], the relative `fall`, and the number of `runs`.
+    Columns: `series`, the sizes `start` and `end` [B], the relative `fall`, and the number of
+    `runs`.
     """
     rates, rows = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block"), []
     for series in messages.series.values.tolist():
@@ -126,7 +136,8 @@ def _line(time: xr.DataArray) -> MessageTimes:
     off = np.array(
         [piece.at(at) / np.mean(times[at]) - 1 for piece in pieces for at in piece.sizes]
     )
-    # Where the protocol changes, the first piece may be of sizes whose bytes tell little of the latency.
+    # Where the protocol changes, the first piece may be of sizes whose bytes tell little of the
+    # latency.
     latency = _ends(pieces[0].offset, is_known) if len(pieces) == 1 else short
     per_byte = _ends(pieces[-1].per_byte, is_known)
     misses = float(np.abs(off).max()) if min(latency[0], per_byte[0]) > 0 else np.inf
@@ -135,6 +146,8 @@ def _line(time: xr.DataArray) -> MessageTimes:
 
 
 def _ends(value: Value, is_known: bool) -> tuple[float, float, float]:
-    """A fitted value with its interval, NaN where the points leave none, or one that ends at no value above 0."""
+    """A fitted value with its interval, NaN where the points leave none, or one that ends at no
+    value above 0.
+    """
     is_known = is_known and FLOOR * value.value < value.low < value.high
     return (value.value, value.low, value.high) if is_known else (value.value, np.nan, np.nan)

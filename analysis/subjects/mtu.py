@@ -1,5 +1,5 @@
-"""From a TCP campaign's trials to its points: goodput, share of the wire limit, CPU time at both ends, and what limits a
-point."""
+"""From a TCP campaign's trials to its points: goodput, share of the wire limit, CPU time at both
+ends, and what limits a point."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,8 @@ from analysis.statements.statement import Statement, named
 from analysis.statistics.intervals import mean_over, rates
 
 FULL = 0.99  # from this share of a full wire on, the path is the limit
-EXCESS = 1.001  # of the wire limit: a larger share means a faulty shaper; the ends' clocks differ by less
+# of the wire limit: a larger share means a faulty shaper; the ends' clocks differ by less
+EXCESS = 1.001
 LINK_BOUND, HOST_BOUND, SHAPER = "link-bound", "host-bound", "shaper"
 WAYS = {"both": "both ways", "forward": "one way", "reverse": "one way, back"}
 # What `compared` calls the variables of points.
@@ -95,8 +96,8 @@ def stamps(points: xr.Dataset) -> xr.DataArray:
 def goodput_over_mtu(
     dataset: xr.Dataset, points: xr.Dataset, nemo: pd.DataFrame, today: xr.Dataset | None = None
 ) -> Figure:
-    """Total goodput [Gbit/s] over the MTU, a panel for each path with a rate, with the wire limit, what Nemo printed, and the
-    mean of each point of a run of `today`.
+    """Total goodput [Gbit/s] over the MTU, a panel for each path with a rate, with the wire limit,
+    what Nemo printed, and the mean of each point of a run of `today`.
 
     `points` and `today` are from `points`, and `nemo` from `published.nemo_points`.
     """
@@ -145,8 +146,8 @@ def _printed(axes: Axes, nemo: pd.DataFrame, path: str, mtus: np.ndarray) -> Non
 def compared(
     runs: xr.Dataset, points: xr.Dataset, name: str, variable: str, *places: tuple[str, int, str]
 ) -> Statement:
-    """A variable of `points` at one (path, MTU [B], direction), or its ratio over that at a second in the same block; refused
-    where the machine limits one of them, or CPU time belongs to nobody."""
+    """A variable of `points` at one (path, MTU [B], direction), or its ratio over that at a second
+    in the same block; refused where the machine limits one of them, or CPU time belongs to nobody."""
     names, values, texts, refused = runs.falloff.names, [], [], ""
     for path, mtu, direction in places:
         place = {"path": path, "mtu": mtu, "direction": direction}

@@ -1,9 +1,11 @@
-"""MPI programs on several networks, emulated in slow motion or replayed from a recording: the campaign of a user's own program,
-whether efficiency falls off, where the time goes, what a faster network saves, and whether a replay agrees.
+"""MPI programs on several networks, emulated in slow motion or replayed from a recording: the
+campaign of a user's own program, whether efficiency falls off, where the time goes, what a faster
+network saves, and whether a replay agrees.
 
-Source of the factors: POP Standard Metrics for Parallel Performance Analysis (Performance Optimisation and Productivity, a
-centre of excellence). Serialisation and transfer are told apart by a run on a network without cost, after C. Rosas,
-J. Gimenez, J. Labarta, Scalability prediction for fundamental performance factors, 2014.
+Source of the factors: POP Standard Metrics for Parallel Performance Analysis (Performance
+Optimisation and Productivity, a centre of excellence). Serialisation and transfer are told apart by
+a run on a network without cost, after C. Rosas, J. Gimenez, J. Labarta, Scalability prediction for
+fundamental performance factors, 2014.
 """
 
 import hashlib
@@ -78,10 +80,12 @@ blocks = 3
 def described(
     argv: Sequence[str], name: str, folder: Path, asked: WhatIf = NOTHING, testbed: str = ""
 ) -> str:
-    """Write the campaign that runs a program in this folder on 2 to as many nodes as `argv` asks for ranks; its name.
+    """Write the campaign that runs a program in this folder on 2 to as many nodes as `argv` asks
+    for ranks; its name.
 
-    It has the networks of every such campaign, or those that are `asked` for and IDEAL. Raises FalloffError if the command line
-    is none of `mpirun -np N PROGRAM ...`, or a campaign of that name is there and says something else.
+    It has the networks of every such campaign, or those that are `asked` for and IDEAL. Raises
+    FalloffError if the command line is none of `mpirun -np N PROGRAM ...`, or a campaign of that
+    name is there and says something else.
     """
     if not name:
         raise FalloffError(f"name the program by --keep NAME: {EXAMPLE}")
@@ -108,8 +112,8 @@ def described(
 
 
 def with_digest(campaign: campaigns.Campaign) -> campaigns.Campaign:
-    """A campaign of a user's own program with the digest of the program, and of the files that its command line names, so
-    that another program's runs are other runs."""
+    """A campaign of a user's own program with the digest of the program, and of the files that its
+    command line names, so that another program's runs are other runs."""
     command, folder = (campaign.settings.get(key) for key in ("command", "folder"))
     if campaign.runner != CAMPAIGN or folder is None:
         return campaign
@@ -123,7 +127,9 @@ def with_digest(campaign: campaigns.Campaign) -> campaigns.Campaign:
 
 
 def is_one(dataset: xr.Dataset) -> bool:
-    """Whether a campaign ran one program between emulated nodes and varied only the network and the number of nodes."""
+    """Whether a campaign ran one program between emulated nodes and varied only the network and the
+    number of nodes.
+    """
     if CAMPAIGN not in dataset.runner.values:
         return False
     factors = dataset.falloff.design.factors
@@ -153,8 +159,8 @@ def _split_launcher(argv: Sequence[str], folder: Path) -> tuple[int, list[str]]:
 
 
 def times(runs: xr.Dataset) -> xr.Dataset:
-    """`time` of each program at full speed, and `mean` and `most` of what its ranks compute [s], over (program, block,
-    interconnect, nodes); NaN where a trial is missing or was refused.
+    """`time` of each program at full speed, and `mean` and `most` of what its ranks compute [s],
+    over (program, block, interconnect, nodes); NaN where a trial is missing or was refused.
 
     Raises FalloffError without the links that have no rate, which tell what a program computes.
     """
@@ -171,14 +177,16 @@ def times(runs: xr.Dataset) -> xr.Dataset:
 
 
 def replayed(emulated: xr.Dataset, replays: xr.Dataset | None) -> xr.Dataset:
-    """The `times` of a campaign of replays at the programs, networks and nodes of the `emulated` times; NaN where there is none."""
+    """The `times` of a campaign of replays at the programs, networks and nodes of the `emulated`
+    times; NaN where there is none.
+    """
     like = emulated.isel(block=0, drop=True)
     return like.where(False) if replays is None else times(replays).mean("block").reindex_like(like)
 
 
 def slower(times: xr.Dataset, recorded: Mapping[int, Recording]) -> dict[str, float]:
-    """How many times as long as in the recordings, by number of ranks, a program's ranks computed on each network, as
-    "gige 8": processor time varies with what else a machine does."""
+    """How many times as long as in the recordings, by number of ranks, a program's ranks computed
+    on each network, as "gige 8": processor time varies with what else a machine does."""
     means, ratios = times["mean"].mean("block"), {}
     for nodes, ranks in recorded.items():
         computed = sum(call.seconds for calls in ranks for call in calls) / len(ranks)
@@ -190,10 +198,12 @@ def slower(times: xr.Dataset, recorded: Mapping[int, Recording]) -> dict[str, fl
 
 
 def factors(means: xr.Dataset) -> xr.Dataset:
-    """POP's factors [1] and their product `parallel`, over the dims of `times` without its blocks and without `IDEAL`.
+    """POP's factors [1] and their product `parallel`, over the dims of `times` without its blocks
+    and without `IDEAL`.
 
-    `parallel` is mean / time, `load_balance` mean / most, `serialisation` most over the time without a network, `transfer`
-    that over the time with it. Ranks are taken to compute as long on each network as on `IDEAL`, the network without cost.
+    `parallel` is mean / time, `load_balance` mean / most, `serialisation` most over the time
+    without a network, `transfer` that over the time with it. Ranks are taken to compute as long on
+    each network as on `IDEAL`, the network without cost.
     """
     ideal, real = means.sel(interconnect=IDEAL, drop=True), means.time.drop_sel(interconnect=IDEAL)
     by_name = {
@@ -206,7 +216,9 @@ def factors(means: xr.Dataset) -> xr.Dataset:
 
 
 def shares(factors: xr.Dataset) -> xr.Dataset:
-    """The shares of the time [1] that are spent on each of SHARES, over the dims of the factors; they add up to 1."""
+    """The shares of the time [1] that are spent on each of SHARES, over the dims of the factors;
+    they add up to 1.
+    """
     without_network = factors.transfer * factors.serialisation
     spent = {
         "transfer": 1 - factors.transfer,
@@ -218,8 +230,8 @@ def shares(factors: xr.Dataset) -> xr.Dataset:
 
 
 def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
-    """What each program's transfer efficiency loses on each network from the fewest nodes to the most; primary is the largest
-    fall of a program. The `times` are those of the runs."""
+    """What each program's transfer efficiency loses on each network from the fewest nodes to the
+    most; primary is the largest fall of a program. The `times` are those of the runs."""
     names, margin = runs.falloff.names, runs.falloff.design.margin
     kind = "Program" if runs.falloff.evidence == "simulated" else "The emulated program"
     statements = []
@@ -250,8 +262,8 @@ def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
 
 
 def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
-    """What each faster network saves of a program's time on the slowest one, on the most nodes: means over the blocks with
-    their intervals. The `times` are those of the runs."""
+    """What each faster network saves of a program's time on the slowest one, on the most nodes:
+    means over the blocks with their intervals. The `times` are those of the runs."""
     names, nodes = runs.falloff.names, int(times.nodes.max())
     kind = "replayed" if runs.falloff.evidence == "simulated" else "emulated"
     statements = []
@@ -297,13 +309,16 @@ def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[
 
 
 def off_by(times: xr.Dataset, replays: xr.Dataset) -> xr.DataArray:
-    """How much longer a replay takes than the emulated program in the mean over the blocks [1], over (program, interconnect,
-    nodes) without the links that have no rate; NaN where either is unknown."""
+    """How much longer a replay takes than the emulated program in the mean over the blocks [1],
+    over (program, interconnect, nodes) without the links that have no rate; NaN where either is
+    unknown."""
     return (replays.time / times.time.mean("block") - 1).drop_sel(interconnect=IDEAL)
 
 
 def times_table(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> exhibit.Table:
-    """The time of each program on each network and number of nodes with its interval, and the replay's beside it."""
+    """The time of each program on each network and number of nodes with its interval, and the
+    replay's beside it.
+    """
     names, rows = runs.falloff.names, []
     table = over_blocks(times.time, "cost", LEVEL).assign(replayed=replays.time)
     order = ["program", "interconnect", "nodes"]
@@ -350,9 +365,11 @@ def factors_table(runs: xr.Dataset, factors: xr.Dataset) -> exhibit.Table:
 
 
 def draw_shares(axes: Axes, shares: xr.Dataset, names: Mapping[str, str]) -> None:
-    """Stack the shares [%] over nodes: a group of bars for each level of the other dim, with its name above.
+    """Stack the shares [%] over nodes: a group of bars for each level of the other dim, with its
+    name above.
 
-    `shares` is over (interconnect, nodes) or (program, nodes); `names` are the short names of networks.
+    `shares` is over (interconnect, nodes) or (program, nodes); `names` are the short names of
+    networks.
     """
     (grouped,) = (dim for dim in shares.dims if dim != "nodes")
     nodes, groups = shares.nodes.values.tolist(), shares[grouped].values.tolist()

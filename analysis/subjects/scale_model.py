@@ -1,8 +1,10 @@
-"""What the scale model keeps of the paper's cluster: the shares of HPL's time that bytes and messages take, at every point.
+"""What the scale model keeps of the paper's cluster: the shares of HPL's time that bytes and
+messages take, at every point.
 
-HPL sends about n (1/P + 1/Q) N^2 bytes and a few messages for each of its N columns, in a time that goes as N^3 / (n F). So
-bytes take a share of F / (BW N) times what the grid says, and messages one of m n F / N^2: for nodes of F flop/s, links of
-BW bytes/s and a short message of m seconds. Both are measured here, by tokens on the emulated network just before each run.
+HPL sends about n (1/P + 1/Q) N^2 bytes and a few messages for each of its N columns, in a time that
+goes as N^3 / (n F). So bytes take a share of F / (BW N) times what the grid says, and messages one
+of m n F / N^2: for nodes of F flop/s, links of BW bytes/s and a short message of m seconds. Both
+are measured here, by tokens on the emulated network just before each run.
 """
 
 import pandas as pd
@@ -18,11 +20,13 @@ PAPER = "smith"  # the testbed that describes the paper's cluster
 
 
 def shares(dataset: xr.Dataset) -> pd.DataFrame:
-    """Both shares of a scale model's runs over the paper's, a row for each network of the paper's and each of its cases.
+    """Both shares of a scale model's runs over the paper's, a row for each network of the paper's
+    and each of its cases.
 
-    Columns: `dilation`, how many times slower than the paper's links the run's are; `message` [s], the time of a short message
-    and `carried` [1], what long messages got of the link's payload, both medians of the blocks; `bytes` and `messages` [1], the
-    shares over the paper's. Empty where the testbed has no nodes of a known rate, or no tokens were exchanged.
+    Columns: `dilation`, how many times slower than the paper's links the run's are; `message` [s],
+    the time of a short message and `carried` [1], what long messages got of the link's payload,
+    both medians of the blocks; `bytes` and `messages` [1], the shares over the paper's. Empty where
+    the testbed has no nodes of a known rate, or no tokens were exchanged.
     """
     node, paper = dataset.falloff.testbed.node, testbeds.read(PAPER)
     columns = {"message": "short_message_time", "carried": "link_share", "dilation": "dilation"}
@@ -49,7 +53,9 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def kept(shares: pd.DataFrame) -> str:
-    """What the model keeps, in a sentence: how far the share of bytes is off, and the largest share of messages."""
+    """What the model keeps, in a sentence: how far the share of bytes is off, and the largest share
+    of messages.
+    """
     if shares[["bytes", "messages"]].isna().all().any():
         return ""
     off, most = (shares.bytes - 1).abs().max(), shares.messages.max()

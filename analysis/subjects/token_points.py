@@ -22,10 +22,11 @@ from analysis.statistics.intervals import mean_over
 from analysis.subjects.mtu import EXCESS
 
 RUNNER = "token_exchange"
-# Control messages that start and end runs also pass beside the way: some 20 KB, a seventh of all traffic at the least.
+# Control messages that start and end runs also pass beside the way: some 20 KB, a seventh of all
+# traffic at the least.
 ASTRAY = 0.25
-# The machine, not the wires, limits a topology if the wires carry less than the first share of their limit while the
-# processors are busy for more than the second share of the time.
+# The machine, not the wires, limits a topology if the wires carry less than the first share of
+# their limit while the processors are busy for more than the second share of the time.
 LITTLE_CARRIED, NEARLY_BUSY = 0.75, 0.85
 
 Pair = tuple[int, int]  # the nodes of a producer and its consumer
@@ -90,7 +91,9 @@ def astray(dataset: xr.Dataset) -> xr.DataArray:
 
     @cache
     def shares(name: str, count: int) -> np.ndarray:
-        """Over (place, pair): the share of what a pair exchanges that the place passes; bonded wires share evenly."""
+        """Over (place, pair): the share of what a pair exchanges that the place passes; bonded
+        wires share evenly.
+        """
         ways = [between(paths[name].table, *pair) for pair in pairs_of(given, count)]
         share = 0.5 if paths[name].table.get("bonded") else 1.0
         return share * np.array(
@@ -146,7 +149,9 @@ def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
 
 
 def is_host_bound(here: xr.Dataset) -> bool:
-    """Whether the machine, not the wires, limits a path; `here` are the points of one path, over (block)."""
+    """Whether the machine, not the wires, limits a path; `here` are the points of one path, over
+    (block).
+    """
     carried = float(mean_over(here.throughput, "block", "rate") / here.limit)
     return carried < LITTLE_CARRIED and float(here.busy.mean()) > NEARLY_BUSY
 

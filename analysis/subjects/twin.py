@@ -1,4 +1,5 @@
-"""A twin of a cluster: a description for SimGrid whose numbers are fitted to the cluster's own micro-benchmarks.
+"""A twin of a cluster: a description for SimGrid whose numbers are fitted to the cluster's own
+micro-benchmarks.
 
 HPL on several nodes is never read by the fit: it is what the twin is to predict.
 """
@@ -28,15 +29,18 @@ LEAST_SIZES = 4  # of messages
 MISFIT = 0.25  # of a mean time from the fitted one
 LATENCY_SHARE = 0.05  # of the longest message's time
 HALF_WIDTH = 0.10  # of the bandwidth's 95 % interval
-LOADED = 0.05  # by so much several pairs at once must slow down long messages, before load counts for short ones
+# by so much several pairs at once must slow down long messages, before load counts for short ones
+LOADED = 0.05
 
 
 @dataclass(frozen=True)
 class FittedLink:
-    """A network as its messages show it: `latency` [s], `bandwidth` [B/s] of long messages, the pieces of the fitted curve.
+    """A network as its messages show it: `latency` [s], `bandwidth` [B/s] of long messages, the
+    pieces of the fitted curve.
 
-    `misfit` is the largest part by which a mean time differs from the fitted one; `sizes` [B] are those measured. `load` are the latency's factors by the number of nodes that exchange messages at once, empty where long
-    messages show none.
+    `misfit` is the largest part by which a mean time differs from the fitted one; `sizes` [B] are
+    those measured. `load` are the latency's factors by the number of nodes that exchange messages
+    at once, empty where long messages show none.
     """
 
     latency: Value
@@ -49,7 +53,9 @@ class FittedLink:
 
 @dataclass(frozen=True)
 class Twin:
-    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others are not."""
+    """The compute rate of a node [flop/s] with what it is from, the fitted links, and why others
+    are not.
+    """
 
     evidence: str
     campaigns: tuple[str, ...]
@@ -62,8 +68,8 @@ class Twin:
 def fit(datasets: Sequence[xr.Dataset]) -> Twin:
     """Fit a twin to the micro-benchmarks among the datasets.
 
-    Raises FalloffError where they are of several kinds of evidence or several clusters, lack a compute rate, or no network can be
-    fitted.
+    Raises FalloffError where they are of several kinds of evidence or several clusters, lack a
+    compute rate, or no network can be fitted.
     """
     evidence = sorted({kind for dataset in datasets for kind in dataset.evidence.values.tolist()})
     if len(evidence) > 1:
@@ -99,7 +105,9 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
 
 
 def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
-    """A testbed that extends another is the same cluster; of imported outputs the user says so by naming them."""
+    """A testbed that extends another is the same cluster; of imported outputs the user says so by
+    naming them.
+    """
     recorded = [dataset.falloff.testbed for dataset in datasets if not dataset.falloff.is_imported]
     names = [testbed.extends or testbed.name for testbed in recorded]
     if len(set(names)) > 1:
@@ -136,7 +144,9 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
 
 
 def _of_import(dataset: xr.Dataset) -> tuple[Value, str] | None:
-    """HPL on one node as imported: the best settings, mean over all runs of all networks; None if it was not run there."""
+    """HPL on one node as imported: the best settings, mean over all runs of all networks; None if
+    it was not run there.
+    """
     points = hpl_points.results(dataset).points
     if points.nodes.attrs["long_name"] != "nodes" or 1 not in points.nodes:
         return None
@@ -150,9 +160,11 @@ def _mean(values: np.ndarray) -> Value:
 
 
 def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
-    """Times of messages one way [s], a row a block: by `campaign`, `network`, `settings` in words, `bytes` and `pairs` at once.
+    """Times of messages one way [s], a row a block: by `campaign`, `network`, `settings` in words,
+    `bytes` and `pairs` at once.
 
-    Of tokens it is half of the median round trip, mean over pairs and runs; each file of OSU and IMB is a block.
+    Of tokens it is half of the median round trip, mean over pairs and runs; each file of OSU and
+    IMB is a block.
     """
     rows: list[tuple] = []
     for campaign, dataset in enumerate(datasets):
@@ -176,9 +188,11 @@ def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
 
 
 def _under_load(times: pd.DataFrame) -> dict[int, float]:
-    """The latency's factors by nodes at once, against one pair; empty unless long messages are slowed down, too.
+    """The latency's factors by nodes at once, against one pair; empty unless long messages are
+    slowed down, too.
 
-    Where a link spaces its messages out, they meet less often in what they share than a benchmark's short ones do.
+    Where a link spaces its messages out, they meet less often in what they share than a benchmark's
+    short ones do.
     """
     for _, of_campaign in times.groupby("campaign"):
         means = of_campaign.pivot_table("time", "bytes", "pairs")
@@ -190,7 +204,9 @@ def _under_load(times: pd.DataFrame) -> dict[int, float]:
 
 
 def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> FittedLink:
-    """Fit pieces to times [s] by size [B]; raises FalloffError with the reason where the fit is no description."""
+    """Fit pieces to times [s] by size [B]; raises FalloffError with the reason where the fit is no
+    description.
+    """
     sizes = sorted(times)
     if len(sizes) < LEAST_SIZES:
         raise FalloffError(
@@ -252,8 +268,9 @@ strided_s = { value = 0, low = 0, high = 0, unit = "s", source = "ASSUMED" }
 def description(
     twin: Twin, name: str, shorts: Mapping[str, str], points: xr.Dataset | None = None
 ) -> str:
-    """The twin as a file of data/testbeds, with a network without cost. With `points`, those of HPL over (block, interconnect,
-    nodes), it has twice their nodes, and every campaign of HPL runs so there as on the most of them."""
+    """The twin as a file of data/testbeds, with a network without cost. With `points`, those of HPL
+    over (block, interconnect, nodes), it has twice their nodes, and every campaign of HPL runs so
+    there as on the most of them."""
     names = {network: {"short": shorts.get(network, network)} for network in twin.links}
     modelled = {network: _network(link) for network, link in twin.links.items()}
     if IDEAL not in names:  # what is lost without a network
@@ -292,10 +309,11 @@ def _network(link: FittedLink) -> dict[str, Any]:
 
 
 def by_size(link: FittedLink) -> list[list[float]]:
-    """For each piece the size from which on it holds [B] and the factors of latency and bandwidth, as the simulator can have them.
+    """For each piece the size from which on it holds [B] and the factors of latency and bandwidth,
+    as the simulator can have them.
 
-    An offset below 0 is a burst that an idle link lets pass at once and no latency: the short messages' stays. No message is
-    faster than the link.
+    An offset below 0 is a burst that an idle link lets pass at once and no latency: the short
+    messages' stays. No message is faster than the link.
     """
     per_byte, start, rows = 1 / link.bandwidth.value, 0.0, []
     for before, piece in zip((None, *link.pieces), link.pieces):

@@ -1,4 +1,6 @@
-"""Whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what other networks would do."""
+"""Whether a simulation that was fitted to a cluster's micro-benchmarks predicts its HPL, and what
+other networks would do.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,7 +27,8 @@ from analysis.subjects.what_if import NOTHING, WhatIf
 from analysis.wording import counted, estimate, fixed, number, percent
 from runners.records.record import FalloffError
 
-# What the shipped example was fitted to, and what `falloff twin` simulates: points that were run, and networks that are not there.
+# What the shipped example was fitted to, and what `falloff twin` simulates: points that were run,
+# and networks that are not there.
 EXAMPLE = ("twin_tokens", "twin_load", "suspects", "twin_hpl")
 SIMULATED = HELD_OUT, WHAT_IF = ("twin_held_out", "twin_what_if")
 MARGIN = 0.03  # of a held-out rate, decided before the simulation
@@ -43,12 +46,14 @@ _DIFFERS = (
 class Study(NamedTuple):
     """HPL on a twin, a row for each network and number of nodes.
 
-    Rows have the name of the `network`, that of the `fitted` one that it is or is a change of, `words`, `nodes`, and the `rate`
-    [Gflop/s] with its range, `low` and `high`, over the ends of the fitted numbers. `what_if` has also what the network gains on
-    these nodes against the fitted one, `gain` [1], with its range, `gain_low` and `gain_high`. `held_out` has only points that were
-    run and that the fit did not read: with the mean rate that was `measured` [Gflop/s] over so many `blocks`, and the `error` of
-    the twin's rate [1] with its 95 % t interval, `error_low` and `error_high`, NaN from one block; the `answer` compares it with
-    MARGIN. `dataset` is that of the simulated points held out. Repeats of a point are of this `unit`, block or run.
+    Rows have the name of the `network`, that of the `fitted` one that it is or is a change of,
+    `words`, `nodes`, and the `rate` [Gflop/s] with its range, `low` and `high`, over the ends of
+    the fitted numbers. `what_if` has also what the network gains on these nodes against the fitted
+    one, `gain` [1], with its range, `gain_low` and `gain_high`. `held_out` has only points that
+    were run and that the fit did not read: with the mean rate that was `measured` [Gflop/s] over so
+    many `blocks`, and the `error` of the twin's rate [1] with its 95 % t interval, `error_low` and
+    `error_high`, NaN from one block; the `answer` compares it with MARGIN. `dataset` is that of the
+    simulated points held out. Repeats of a point are of this `unit`, block or run.
     """
 
     dataset: xr.Dataset
@@ -65,7 +70,9 @@ def measured(data: str) -> list[xr.Dataset]:
 
 
 def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
-    """HPL's points on several nodes and a fitted network; raises FalloffError where there are none, or more is varied."""
+    """HPL's points on several nodes and a fitted network; raises FalloffError where there are none,
+    or more is varied.
+    """
     for dataset in datasets:
         points = _imported(dataset) if dataset.falloff.is_imported else _planned(dataset)
         networks = [] if points is None else points.interconnect.values.tolist()
@@ -89,8 +96,8 @@ def _planned(dataset: xr.Dataset) -> xr.Dataset | None:
 
 
 def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
-    """Imported HPL points over (block, interconnect, nodes) with `ranks_per_node`, those of one grid at each number of nodes; None
-    if the numbers of nodes are not known."""
+    """Imported HPL points over (block, interconnect, nodes) with `ranks_per_node`, those of one
+    grid at each number of nodes; None if the numbers of nodes are not known."""
     results = hpl_points.results_if_any(dataset)
     if results is None or results.points.nodes.attrs["long_name"] != "nodes":
         return None
@@ -109,11 +116,12 @@ def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
 def simulations(
     machine: Testbed, points: xr.Dataset, asked: WhatIf
 ) -> Iterator[campaigns.Campaign]:
-    """The campaigns to simulate on a twin: the held-out points, then the fitted networks beside those that are `asked` for, by
-    default twice the bandwidth, half the latency, and switches on two levels.
+    """The campaigns to simulate on a twin: the held-out points, then the fitted networks beside
+    those that are `asked` for, by default twice the bandwidth, half the latency, and switches on
+    two levels.
 
-    Networks by name are asked of the numbers of nodes that were run, others of the most and of twice as many. HPL's settings
-    are those of the shipped example where the run recorded none.
+    Networks by name are asked of the numbers of nodes that were run, others of the most and of
+    twice as many. HPL's settings are those of the shipped example where the run recorded none.
     """
     networks = points.interconnect.values.tolist()
     if asked == NOTHING:
@@ -151,8 +159,8 @@ def simulations(
 
 
 def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
-    """HPL's order and grid as it ran with this number of processes a node; the squarest grid where networks had
-    several."""
+    """HPL's order and grid as it ran with this number of processes a node; the squarest grid where
+    networks had several."""
     ran = {name: int(shape[name]) for name in ("N", "P", "Q")}
     if ran["P"] * ran["Q"] != int(shape.nodes) * ranks:
         ran |= problem(int(shape.nodes), ranks, BYTES, 1) | {"N": ran["N"]}
@@ -160,7 +168,9 @@ def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
 
 
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:
-    """Compare the simulated campaigns with the points held out; raises FalloffError where a simulation failed."""
+    """Compare the simulated campaigns with the points held out; raises FalloffError where a
+    simulation failed.
+    """
     rates = _rates(held_out, twin)
     ran = points.rate.sel(interconnect=rates.interconnect, nodes=rates.nodes)
     means, ratio = mean_over(ran, "block", "rate"), over_blocks(rates.rate / ran, "ratio")
@@ -184,7 +194,9 @@ def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Da
 
 
 def _rates(dataset: xr.Dataset, twin: Twin) -> xr.Dataset:
-    """HPL's simulated `rate`, `low` and `high` over (interconnect, nodes), with `fitted` and `words` of each network."""
+    """HPL's simulated `rate`, `low` and `high` over (interconnect, nodes), with `fitted` and
+    `words` of each network.
+    """
     points, names = derive.points(dataset), dataset.falloff.names
     points = points.squeeze("block", drop=True).sel(vary=list(VARIED))
     failed = points.where(points.rate.isnull(), drop=True)[["reason"]]
@@ -223,7 +235,9 @@ def accuracy(study: Study) -> str:
 
 
 def is_right(study: Study) -> list[Statement]:
-    """Is HPL's rate on the twin right within MARGIN, at each point held out? Primary is the largest error on each network."""
+    """Is HPL's rate on the twin right within MARGIN, at each point held out? Primary is the largest
+    error on each network.
+    """
     largest = study.held_out.error.abs().groupby(study.held_out.network).transform("max")
     return [
         value(
@@ -263,8 +277,8 @@ def text(study: Study) -> str:
 
 
 def gains(study: Study) -> list[Statement]:
-    """HPL's simulated gain [1] on each hypothetical network, on the most nodes, with the range that the fitted
-    numbers allow. The largest gain for each fitted network is primary."""
+    """HPL's simulated gain [1] on each hypothetical network, on the most nodes, with the range that
+    the fitted numbers allow. The largest gain for each fitted network is primary."""
     rates = study.what_if
     changed = rates[(rates.nodes == rates.nodes.max()) & (rates.network != rates.fitted)]
     largest = changed.groupby("fitted").gain.transform("max")
@@ -290,7 +304,9 @@ def gains(study: Study) -> list[Statement]:
 
 
 def gains_table(study: Study) -> exhibit.Table:
-    """HPL's rate on each measured or hypothetical network, and its change against the measured one, by nodes."""
+    """HPL's rate on each measured or hypothetical network, and its change against the measured one,
+    by nodes.
+    """
     nodes, rows = sorted(set(study.what_if.nodes)), []
     for network, rates in study.what_if.groupby("network", sort=False):
         last = rates.iloc[-1]
@@ -314,7 +330,9 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def figure(study: Study) -> Figure:
-    """HPL's rate a node [Gflop/s] over nodes, a panel a network: as run, predicted with its range, and what if."""
+    """HPL's rate a node [Gflop/s] over nodes, a panel a network: as run, predicted with its range,
+    and what if.
+    """
     looks = [style.look(name) for name in ("gige", "10gige", "unshaped", "infiniband")]
     with style.styled():
         drawn, panels = drawing.new_figures(3.6, study.held_out.network.nunique())

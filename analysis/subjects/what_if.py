@@ -1,4 +1,5 @@
-"""What if a testbed had other networks? By name: `gige_twice_bandwidth`, `gige_half_latency`, `gige_at_25g`, `gige_tree`.
+"""What if a testbed had other networks? By name: `gige_twice_bandwidth`, `gige_half_latency`,
+`gige_at_25g`, `gige_tree`.
 
 A command line asks for them by `--network 25gige`, `--twice bandwidth` and `--half latency`.
 """
@@ -40,10 +41,11 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What is asked: `networks`, each also with `twice` and with `half` of its bandwidth or latency.
+    """What is asked: `networks`, each also with `twice` and with `half` of its bandwidth or
+    latency.
 
-    An Ethernet that a simulated testbed lacks, such as `25gige`, stands for that rate with the latency of each slower network
-    that it has. Raises FalloffError for another quantity.
+    An Ethernet that a simulated testbed lacks, such as `25gige`, stands for that rate with the
+    latency of each slower network that it has. Raises FalloffError for another quantity.
     """
 
     networks: Sequence[str] = ()
@@ -56,9 +58,11 @@ class WhatIf:
                 raise unknown("quantity of a network", quantity, _QUANTITIES)
 
     def names(self, machine: Testbed, usual: Sequence[str]) -> list[str]:
-        """The names of the networks and of their what-ifs, each once; by default of the `usual` networks of the machine.
+        """The names of the networks and of their what-ifs, each once; by default of the `usual`
+        networks of the machine.
 
-        Raises FalloffError for a network that the machine does not describe, and for a real cluster.
+        Raises FalloffError for a network that the machine does not describe, and for a real
+        cluster.
         """
         if isinstance(machine, Cluster):
             raise FalloffError(f"testbed {machine.name} is a cluster: its networks are as they are")

@@ -1,1 +1,3 @@
-"""Did it change? Two samples, the sessions of years, a reference that is run again, nodes beside each other."""
+"""Did it change? Two samples, the sessions of years, a reference that is run again, nodes beside
+each other.
+"""

@@ -57,11 +57,11 @@ EXIT_CODES = {SAME: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 class SpeedChange:
     """One statement: `what` was compared, its `answer`, and the numbers behind it.
 
-    `ratio` is the speed of NEW over that of OLD (geometric means), and `low` to `high` the t interval that decided, of this
-    `confidence`. For a contrast it is the share of another network's speed that one network keeps from
-    fewer to more nodes, NEW over OLD. Unknown is NaN. `old` and `new` hold the blocks' log-speeds,
-    shape (blocks,). `points` are the points in the statement, and `unit` is the unit of their
-    values, empty for a contrast.
+    `ratio` is the speed of NEW over that of OLD (geometric means), and `low` to `high` the t
+    interval that decided, of this `confidence`. For a contrast it is the share of another network's
+    speed that one network keeps from fewer to more nodes, NEW over OLD. Unknown is NaN. `old` and
+    `new` hold the blocks' log-speeds, shape (blocks,). `points` are the points in the statement,
+    and `unit` is the unit of their values, empty for a contrast.
     """
 
     what: str
@@ -211,7 +211,9 @@ def _why_disjoint(olds: Sequence[Point], news: Sequence[Point]) -> str:
 
 
 def text(comparison: Comparison) -> str:
-    """The comparison for a terminal: the answer first, then every statement, then what else changed."""
+    """The comparison for a terminal: the answer first, then every statement, then what else
+    changed.
+    """
     lines = [_headline(comparison), ""]
     for name, side in (("OLD", comparison.old), ("NEW", comparison.new)):
         ended = f", ended {side.ended[:16].replace('T', ' ')}" if side.ended else ""
@@ -257,7 +259,9 @@ def basis(comparison: Comparison) -> Basis:
 def figure(
     comparison: Comparison, label: str, shows: str = "OLD, NEW and their difference", rests_on=()
 ) -> Exhibit:
-    """The estimation plot: both samples of every statement [% of OLD's mean], and the change of speed [%] on its own axis."""
+    """The estimation plot: both samples of every statement [% of OLD's mean], and the change of
+    speed [%] on its own axis.
+    """
     with style.styled():
         drawn, (samples, changes) = drawing.new_figures(1.3 + 0.26 * len(comparison.changes), 2)
         limit = 100 * comparison.margin

@@ -1,9 +1,9 @@
 """What changed in a history, when, and where: on all nodes, behind a switch, or on some nodes.
 
-A node's course is split as in a two-way table: its own level, what all nodes have in common in a session (the median),
-and its rest. The common course, each switch's and each node's rest are tested together, with half of the allowed
-alarms for the common courses and half for all others. Where a named change is, is then read from all nodes' own courses
-before and after it.
+A node's course is split as in a two-way table: its own level, what all nodes have in common in a
+session (the median), and its rest. The common course, each switch's and each node's rest are tested
+together, with half of the allowed alarms for the common courses and half for all others. Where a
+named change is, is then read from all nodes' own courses before and after it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,11 +33,12 @@ _MOST_OF_ALL = 0.8  # the share of the nodes that are called all
 
 @dataclass(frozen=True)
 class Course:
-    """The values of one quantity: log speeds `values` over (sessions, nodes), NaN where a node was not measured.
+    """The values of one quantity: log speeds `values` over (sessions, nodes), NaN where a node was
+    not measured.
 
-    `nodes` is ("",) for a quantity of no single node. `blocks` are over (sessions,). `typical` is the geometric mean in
-    `unit`. `between` and `within` are the standard deviations [log scale] between sessions and between the blocks of one,
-    from the first sessions.
+    `nodes` is ("",) for a quantity of no single node. `blocks` are over (sessions,). `typical` is
+    the geometric mean in `unit`. `between` and `within` are the standard deviations [log scale]
+    between sessions and between the blocks of one, from the first sessions.
     """
 
     what: str
@@ -67,7 +68,8 @@ class QuantityChange:
 
 @dataclass(frozen=True)
 class ClusterChange:
-    """A change of the cluster in these `quantities`, the largest first, on `nodes` (empty: all, or of no single node).
+    """A change of the cluster in these `quantities`, the largest first, on `nodes` (empty: all, or
+    of no single node).
 
     `place` says where in words. `shift` has its dates as numbers of sessions; `facts` are what else
     changed then, as (what, before, after).
@@ -128,8 +130,8 @@ class HistoryVerdict:
 
     @property
     def answer(self) -> str:
-        """`slower` if any counted change is, else `undecided` if a loss could not be named yet, else `faster` or `no
-        change`."""
+        """`slower` if any counted change is, else `undecided` if a loss could not be named yet,
+        else `faster` or `no change`."""
         answers = {change.answer for change in self.counted}
         if SLOWER in answers:
             return SLOWER
@@ -144,7 +146,9 @@ class HistoryVerdict:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of a course that is tested: of all nodes (`nodes` is empty), behind a switch, or of one node."""
+    """A part of a course that is tested: of all nodes (`nodes` is empty), behind a switch, or of
+    one node.
+    """
 
     course: int
     nodes: tuple[int, ...]
@@ -153,8 +157,8 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Group:
-    """The common part of a quantity's course, or its other parts: `values` over (parts, sessions), the logarithm of their
-    threshold, and the correlation of neighbouring sessions."""
+    """The common part of a quantity's course, or its other parts: `values` over (parts, sessions),
+    the logarithm of their threshold, and the correlation of neighbouring sessions."""
 
     course: int
     parts: list[_Part]
@@ -276,7 +280,9 @@ def _middle(values: np.ndarray) -> np.ndarray:
 
 
 def _groups(parts: Sequence[_Part], courses: int) -> Iterator[_Group]:
-    """The common part of each quantity's course, and its other parts, each with the threshold of their kind."""
+    """The common part of each quantity's course, and its other parts, each with the threshold of
+    their kind.
+    """
     commons = sum(not part.nodes for part in parts)
     halves = 2 if 0 < commons < len(parts) else 1
     for number in range(courses):
@@ -291,7 +297,9 @@ def _groups(parts: Sequence[_Part], courses: int) -> Iterator[_Group]:
 
 
 def _placed(course: Course, part: _Part, shift: Shift) -> Iterator[ClusterChange]:
-    """The change on the nodes whose own courses show it; nothing if it only reflects a change of the other nodes."""
+    """The change on the nodes whose own courses show it; nothing if it only reflects a change of
+    the other nodes.
+    """
     size, ends, chosen = shift.size, shift.ends, [*part.nodes]
     if len(course.nodes) >= LEAST_NODES:
         steps = _steps(course.values, shift)
@@ -319,8 +327,8 @@ def _placed(course: Course, part: _Part, shift: Shift) -> Iterator[ClusterChange
 
 
 def _steps(values: np.ndarray, shift: Shift) -> np.ndarray:
-    """Each node's change: the median of its next values after it less that of its last values before it, however long the
-    node was away; NaN if it has none."""
+    """Each node's change: the median of its next values after it less that of its last values
+    before it, however long the node was away; NaN if it has none."""
     steps = np.full(values.shape[1], np.nan)
     for place, column in enumerate(values.T):
         measured = np.isfinite(column)
@@ -332,7 +340,9 @@ def _steps(values: np.ndarray, shift: Shift) -> np.ndarray:
 
 
 def _merged(changes: Sequence[ClusterChange]) -> list[ClusterChange]:
-    """The changes, with those that happened together in the same place, or in the same quantity, as one."""
+    """The changes, with those that happened together in the same place, or in the same quantity, as
+    one.
+    """
     merged: list[ClusterChange] = []
     for change in sorted(changes, key=lambda change: (bool(change.nodes), change.shift.first)):
         for place, other in enumerate(merged):
@@ -359,8 +369,8 @@ def _is_same(change: ClusterChange, other: ClusterChange) -> bool:
 
 
 def _echoes(change: ClusterChange, other: ClusterChange) -> bool:
-    """Whether a change is only what a far larger one does to a median: of other nodes to that with which all are compared,
-    or of one node to that of its switch."""
+    """Whether a change is only what a far larger one does to a median: of other nodes to that with
+    which all are compared, or of one node to that of its switch."""
     is_possible = change.nodes and other.nodes and _far_larger(other, change)
     if not is_possible or not _at_once(change.shift, other.shift):
         return False
@@ -372,7 +382,9 @@ def _far_larger(change: ClusterChange, other: ClusterChange) -> bool:
 
 
 def _at_once(shift: Shift, other: Shift) -> bool:
-    """Whether the intervals of their dates have a night in common, or one was named while the other went on."""
+    """Whether the intervals of their dates have a night in common, or one was named while the other
+    went on.
+    """
     if max(shift.low, other.low) - min(shift.high, other.high) <= 1:
         return True
     overlap = shift.first <= other.last and other.first <= shift.last
@@ -407,8 +419,8 @@ def _place(nodes: tuple[str, ...], switches: Mapping[str, str]) -> str:
 
 
 def _described(change: ClusterChange, history: History) -> ClusterChange:
-    """The change with its place in words, and with what was recorded as different between the last session before its
-    date's interval and the first one after it."""
+    """The change with its place in words, and with what was recorded as different between the last
+    session before its date's interval and the first one after it."""
     shift, sessions = change.shift, history.sessions
     before = sessions[max(shift.low - 1, 0)].facts
     after = sessions[min(max(shift.high, shift.first), len(sessions) - 1)].facts

@@ -20,7 +20,8 @@ from analysis.watch.suspects import QUANTITIES, host_names
 from runners import outputs
 from runners.records.record import FalloffError
 
-# Measurements that begin within this time of each other are one session, unless one of them would come twice.
+# Measurements that begin within this time of each other are one session, unless one of them would
+# come twice.
 TOGETHER = timedelta(hours=6)
 _FIRST_YEAR = 1970
 _NO_FACTS = ("time", "rate", "block", "node", "switch")
@@ -41,8 +42,8 @@ class History:
     `values` has a row for each value: the number of its `session` from 0, `what` was measured, the
     `node` (empty if it is of no single one), its `block`, and the `log` of its speed. `typical`
     holds the unit of each `what`, and whether lower values are better. `switches` holds the nearest
-    switch of each node, as far as known. `sources` are the given files and folders; `copies` those that repeat another one
-    and do not count.
+    switch of each node, as far as known. `sources` are the given files and folders; `copies` those
+    that repeat another one and do not count.
     """
 
     sessions: tuple[Session, ...]
@@ -98,11 +99,12 @@ def read(sources: Sequence[Path], better: str = "higher") -> History:
 
 
 def of_csv(file: Path, better: str) -> _SourceValues:
-    """The values of a CSV file with the columns `time` and `rate`, and perhaps `block`, `node` and `switch`.
+    """The values of a CSV file with the columns `time` and `rate`, and perhaps `block`, `node` and
+    `switch`.
 
-    A further column that is a setting, such as direction, makes separate courses if it differs within a day; any other is
-    a fact about the session, such as its kernel. Raises FalloffError, with
-    the line, if a time or a rate cannot be read, or a value stands twice.
+    A further column that is a setting, such as direction, makes separate courses if it differs
+    within a day; any other is a fact about the session, such as its kernel. Raises FalloffError,
+    with the line, if a time or a rate cannot be read, or a value stands twice.
     """
     table = csv_tables.read(file, "time", "rate", whole=True)
     table = table[table.rate.notna()]
@@ -149,7 +151,9 @@ def of_csv(file: Path, better: str) -> _SourceValues:
 
 
 def _courses(table: pd.DataFrame, times: pd.Series) -> pd.Series:
-    """The course of each row. A setting that differs within a day makes another course; any other is a fact."""
+    """The course of each row. A setting that differs within a day makes another course; any other
+    is a fact.
+    """
     apart = [
         name
         for name in setting_columns(table, *_NO_FACTS)
@@ -167,8 +171,9 @@ def _nights(times: pd.Series, what: pd.Series) -> pd.Series:
 
 
 def _session_numbers(measured: Iterable[tuple[datetime, set]]) -> Iterator[int]:
-    """The number of each moment's session from 0: a new one begins where something is measured again, or after six
-    hours. `measured` are the moments in their order, each with what was measured then."""
+    """The number of each moment's session from 0: a new one begins where something is measured
+    again, or after six hours. `measured` are the moments in their order, each with what was
+    measured then."""
     number, start, present = -1, None, set()
     for moment, names in measured:
         if start is None or moment - start >= TOGETHER or names & present:
@@ -207,7 +212,8 @@ def _of_dataset(
         raise FalloffError(f"{source} does not say when it was measured: {remedy}")
     is_imported = dataset.falloff.is_imported
     rows, units = [], {}
-    # The journal has the session of a campaign's own trials; that of imported ones follows from their time.
+    # The journal has the session of a campaign's own trials; that of imported ones follows from
+    # their time.
     numbers = [str((blocks.get(block) or [1])[-1]) for block in dataset.block.values.tolist()]
     if is_imported and sample is not None:
         what = dataset.trial_id.to_series().map(sample.trials.groupby("trial").point.agg(tuple))
@@ -263,8 +269,8 @@ def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> It
 
 
 def _joined(parts: Sequence[_SourceValues], sources: tuple[str, ...]) -> History:
-    """The sessions of all sources in order of time. Measurements that begin together are one session, unless they are of
-    one campaign or course."""
+    """The sessions of all sources in order of time. Measurements that begin together are one
+    session, unless they are of one campaign or course."""
     distinct: dict[tuple, _SourceValues] = {}
     for part in parts:
         distinct.setdefault((*part.times.values(), *part.rows.log), part)

@@ -1,8 +1,8 @@
 """A night's session: what is most worth measuring of a cluster in a few minutes.
 
-`suspects` in part, so that each node computes, reads its memory and meets some others; tokens of one size between all nodes
-at once, which cross every switch; and HPL on all nodes. Each is a campaign of its own, and `falloff history` reads them
-together.
+`suspects` in part, so that each node computes, reads its memory and meets some others; tokens of
+one size between all nodes at once, which cross every switch; and HPL on all nodes. Each is a
+campaign of its own, and `falloff history` reads them together.
 """
 
 import math
@@ -28,8 +28,9 @@ _MEMORY = 2**29  # bytes of a node that a matrix takes at most where its memory 
 def campaigns_of(testbed: Testbed, minutes: float = MINUTES) -> list[Campaign]:
     """The campaigns of a session on all nodes of `testbed`, which together take about `minutes`.
 
-    A matrix and a number of rounds follow from the testbed and the minutes alone, so that all nights measure the same.
-    Raises FalloffError where the nodes are too few or the minutes too short.
+    A matrix and a number of rounds follow from the testbed and the minutes alone, so that all
+    nights measure the same. Raises FalloffError where the nodes are too few or the minutes too
+    short.
     """
     nodes = testbed.nodes or 0
     if nodes < 4 or not isinstance(testbed, (Cluster, EmulatedTestbed)):
@@ -68,15 +69,17 @@ def _in_part(suspects: Campaign, seconds: float, minutes: float) -> Campaign:
 
 
 def _pairs(nodes: int) -> Mapping[str, int | str]:
-    """The settings of a token exchange of each node of the first half with one of the second; the last of an odd number
-    rests."""
+    """The settings of a token exchange of each node of the first half with one of the second; the
+    last of an odd number rests."""
     half = nodes // 2
     ends = [",".join(map(str, range(1 + first, 1 + first + half))) for first in (0, half)]
     return {"pairs": half, "producers": ends[0], "consumers": ends[1]}
 
 
 def _sized(hpl: Campaign, testbed: Cluster | EmulatedTestbed, seconds: float) -> Campaign:
-    """HPL with an order that takes its share of the seconds at half of the nodes' rate, from 2/3 N^3 operations."""
+    """HPL with an order that takes its share of the seconds at half of the nodes' rate, from 2/3
+    N^3 operations.
+    """
     nodes, ranks_per_node = testbed.nodes or 0, 1
     if isinstance(testbed, Cluster):
         ranks_per_node = testbed.ranks_per_node

@@ -2,12 +2,12 @@
 and a file.
 
 Only like is compared with like. The archive's dataset is first cut to the points that were run
-again, and judged again. If the cut data do not reproduce a statement, the statement needs more points, and
-the run is too short to tell. The comparison uses a ratio on the log scale (for a fall, loss or
-gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is that of
-the campaign's design, else 5 %. Among hundreds of statements some differ by chance, so Holm's
-correction over all statements with scatter keeps the probability of one false "not reproduced" at 5
-%.
+again, and judged again. If the cut data do not reproduce a statement, the statement needs more
+points, and the run is too short to tell. The comparison uses a ratio on the log scale (for a fall,
+loss or gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is
+that of the campaign's design, else 5 %. Among hundreds of statements some differ by chance, so
+Holm's correction over all statements with scatter keeps the probability of one false "not
+reproduced" at 5 %.
 """
 
 import json
@@ -60,8 +60,8 @@ class StatementVerdict:
     """The verdict of the new run on an archived statement: one of `KINDS`, and the `reason` in a
     sentence.
 
-    `notebook` made the statement. `today` is the same statement from the new run. `compared` holds both on the ratio
-    scale, None if nothing was compared.
+    `notebook` made the statement. `today` is the same statement from the new run. `compared` holds
+    both on the ratio scale, None if nothing was compared.
     """
 
     notebook: str
@@ -82,9 +82,10 @@ def verdicts(
 ) -> list[StatementVerdict]:
     """A verdict on every statement on the archive's datasets `archived`, by campaign.
 
-    `stated` is what notebooks state on them (`notebooks.stated`). `today` are the datasets of the new runs, and `again` the
-    archive's, cut to the same points. For each other campaign `not_run` has the kind of verdict, too short or cannot, and
-    its reason. What a notebook needs beside the archive it reads from the `references`.
+    `stated` is what notebooks state on them (`notebooks.stated`). `today` are the datasets of the
+    new runs, and `again` the archive's, cut to the same points. For each other campaign `not_run`
+    has the kind of verdict, too short or cannot, and its reason. What a notebook needs beside the
+    archive it reads from the `references`.
     """
     by_itself: list[StatementVerdict] = []
     for file, executed in stated.items():
@@ -128,8 +129,8 @@ def verdict(
     margin: float,
     why: str,
 ) -> StatementVerdict:
-    """The verdict on one statement by itself. `same` is the archive's statement at the points that ran
-    again, `new` the new run's."""
+    """The verdict on one statement by itself. `same` is the archive's statement at the points that
+    ran again, `new` the new run's."""
     kind, compared = TOO_SHORT, None
     if same is None or not _agree(archived, same, margin):
         reason = _LEAVES_OUT

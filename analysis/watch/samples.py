@@ -23,7 +23,8 @@ from analysis.subjects.hpl_points import results_if_any
 from runners.records.journal import Folder, read_transcript
 from runners.records.record import FalloffError
 
-# The quantities in which trials are compared, those that a tool is run for. Lower is better in the second group.
+# The quantities in which trials are compared, those that a tool is run for. Lower is better in the
+# second group.
 HIGHER = (
     "hpl_rate goodput goodput_reverse aggregate_goodput packets_received_per_s transaction_rate token_throughput "
     "message_bandwidth dgemm_star_rate ptrans_bandwidth random_access_rate stream_triad_star_bandwidth fft_rate "
@@ -72,7 +73,9 @@ class Sample:
         return {point: trials.groupby("block").log.mean() for point, trials in of_points}
 
     def unit(self, point: Point, shown: str = "") -> tuple[str, float]:
-        """The unit in which a point is shown, by default as its log has it, and the logarithm of its size."""
+        """The unit in which a point is shown, by default as its log has it, and the logarithm of
+        its size.
+        """
         shown = shown or self.shown.get(point, "")
         if shown:
             return shown, math.log(points.in_base(shown)[0])
@@ -136,7 +139,9 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
 
 
 def digests(dataset: xr.Dataset) -> frozenset[str]:
-    """The identity of a dataset's files: the SHA-256 of each imported file, else that of all transcripts."""
+    """The identity of a dataset's files: the SHA-256 of each imported file, else that of all
+    transcripts.
+    """
     files = [
         file["sha256"]
         for session in dataset.falloff.sessions
@@ -146,8 +151,8 @@ def digests(dataset: xr.Dataset) -> frozenset[str]:
 
 
 def _imported_rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
-    """The rows of imported files. Points of HPL are networks and nodes, unless several settings were tried at one: settings
-    such as N are facts that may differ."""
+    """The rows of imported files. Points of HPL are networks and nodes, unless several settings
+    were tried at one: settings such as N are facts that may differ."""
     hpl = results_if_any(dataset)
     of_hpl = {}
     if hpl is not None and (hpl.tried() == 1).all():
@@ -163,8 +168,8 @@ def _imported_rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
 
 
 def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
-    """The sample of a CSV file with a column for each of x, y and block; further columns that are settings, such as
-    direction, are of the point, too.
+    """The sample of a CSV file with a column for each of x, y and block; further columns that are
+    settings, such as direction, are of the point, too.
 
     A row without a y is left out and counted. Raises FalloffError if a column is missing, a y is
     not a number above 0, an x or a block is missing, or a block has two rows at one x.
@@ -223,7 +228,8 @@ def printed(sample: Sample, chosen: Sequence[Point]) -> Iterator[tuple[str, str]
 def _rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
     """Each valid value above 0; of several pairs, runs and nodes of a trial the geometric mean.
 
-    HPL's rates are on the time scale that the testbed describes, so that networks that were slowed down differently compare.
+    HPL's rates are on the time scale that the testbed describes, so that networks that were slowed
+    down differently compare.
     """
     dataset = dataset.assign(hpl_rate=dataset.hpl_rate * slowed(dataset))
     table = points.readings(dataset, (*HIGHER, *LOWER))
@@ -247,8 +253,8 @@ def _rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
 
 
 def facts(dataset: xr.Dataset, number: int | None = None) -> dict[str, str]:
-    """What a session of the campaign recorded about machine, code, testbed, networks and settings, by path. By
-    default of all sessions; different values follow each other."""
+    """What a session of the campaign recorded about machine, code, testbed, networks and settings,
+    by path. By default of all sessions; different values follow each other."""
     recorded = dataset.falloff.sessions
     recorded_once: dict[str, Any] = {
         "testbed": dataset.falloff.testbed.table,

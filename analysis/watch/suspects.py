@@ -1,4 +1,6 @@
-"""Which node, link or switch port of a cluster is slower than the others: each is compared with the median of its peers."""
+"""Which node, link or switch port of a cluster is slower than the others: each is compared with the
+median of its peers.
+"""
 
 import itertools
 import warnings
@@ -65,9 +67,9 @@ class NetworkFamilies:
 class Suspects:
     """The campaign's dataset and all results.
 
-    `hosts` are the names of the nodes that every block has; `absent` are the others, each with the blocks that ran without
-    it. `tolerance` and `smallest` are the design's [1]. `switches` are the nearest switch
-    of each node according to Slurm, empty if unknown.
+    `hosts` are the names of the nodes that every block has; `absent` are the others, each with the
+    blocks that ran without it. `tolerance` and `smallest` are the design's [1]. `switches` are the
+    nearest switch of each node according to Slurm, empty if unknown.
     """
 
     dataset: xr.Dataset
@@ -122,8 +124,9 @@ def compare(runs: xr.Dataset) -> Suspects:
 def _absent(
     runs: xr.Dataset, valid: xr.Dataset, names: Sequence[Sequence[str]]
 ) -> dict[str, tuple[int, ...]]:
-    """The nodes that some blocks ran without, each with these blocks. Also a node that no block has, such as one that died
-    in the first: a block runs on the first nodes of its testbed that answer."""
+    """The nodes that some blocks ran without, each with these blocks. Also a node that no block
+    has, such as one that died in the first: a block runs on the first nodes of its testbed that
+    answer."""
     of_testbed = [host.split(".")[0] for host in runs.falloff.testbed.hosts]
     seen = {host for others in names for host in others}
     first = of_testbed[: int(valid.nodes.max())] if seen <= {*of_testbed} else []
@@ -173,8 +176,8 @@ def _network(
     switches: tuple[str, ...],
     limits: tuple[float, int, float, float],
 ) -> NetworkFamilies:
-    """All families of one interconnect; `limits` are its level, the number of all members that share it, and the design's
-    tolerance and smallest loss."""
+    """All families of one interconnect; `limits` are its level, the number of all members that
+    share it, and the design's tolerance and smallest loss."""
     blocks, n = places.shape
     rows = np.arange(blocks)[:, None]
     dgemm, triad = (trials[key].values[rows, places] for key in ("dgemm_rate", "stream_rate"))
@@ -234,7 +237,9 @@ def planted(study: Suspects, quantity: str) -> set[str]:
 
 
 def accusations(study: Suspects, network: NetworkFamilies, where: str) -> Iterator[str]:
-    """The slower members of a network and their likely faults, a sentence each (Markdown); `where` names it."""
+    """The slower members of a network and their likely faults, a sentence each (Markdown); `where`
+    names it.
+    """
     basis = counted(study.blocks, "block")
     if study.blocks > 1:
         basis = f"simultaneous 95 % t intervals over {basis}"
@@ -283,7 +288,9 @@ def named(study: Suspects, family: Family) -> list[str]:
 
 
 def _by_node(family: Family) -> Iterator[tuple[int, list[int]]]:
-    """The slower members, the slowest first, with those of one node together: a node, and the indices of its members."""
+    """The slower members, the slowest first, with those of one node together: a node, and the
+    indices of its members.
+    """
     left = family.found.slower.tolist()
     while left:
         ends = Counter(node for index in left for node in family.members[index])

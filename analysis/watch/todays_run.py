@@ -1,7 +1,8 @@
-"""Whether today's shorter run reproduces a notebook's statements. It agrees only where it could have disagreed.
+"""Whether today's shorter run reproduces a notebook's statements. It agrees only where it could
+have disagreed.
 
-The engine is that of `falloff reproduce`: the reference is cut to today's points, the notebook's own cells judge both, and
-`reproducing.verdict` compares each statement with its twin.
+The engine is that of `falloff reproduce`: the reference is cut to today's points, the notebook's
+own cells judge both, and `reproducing.verdict` compares each statement with its twin.
 """
 
 import json
@@ -33,7 +34,9 @@ CODE_AND_MACHINE = ("git_commit", "git_dirty", "cpu_model", "cpus", "kernel")
 
 @dataclass(frozen=True)
 class TodaysRun:
-    """The verdicts on a notebook's statements of one campaign, and why trials of today's `run` `failed`, empty if none did."""
+    """The verdicts on a notebook's statements of one campaign, and why trials of today's `run`
+    `failed`, empty if none did.
+    """
 
     run: xr.Dataset
     verdicts: tuple[reproducing.StatementVerdict, ...]
@@ -41,7 +44,9 @@ class TodaysRun:
 
     @property
     def text(self) -> str:
-        """What today's run says of the planned statements, and of how many others, in plain English (Markdown)."""
+        """What today's run says of the planned statements, and of how many others, in plain English
+        (Markdown).
+        """
         called, where = name_of(self.run), when_and_where(self.run)
         if gave_nothing(self.run):
             return f"**{called} failed**: {self.failed} It began on {where}."
@@ -62,7 +67,9 @@ class TodaysRun:
         return " ".join([*lines, f"It began on {where}."])
 
     def as_data(self) -> list[dict]:
-        """One row for each statement that today's run speaks of; a single one if it failed as a whole."""
+        """One row for each statement that today's run speaks of; a single one if it failed as a
+        whole.
+        """
         about = {
             "campaign": self.run.attrs["campaign"],
             "digest": self.run.attrs["campaign_hash"],
@@ -102,7 +109,8 @@ def name_of(run: xr.Dataset) -> str:
 
 
 def is_of_today(sessions: Collection[Mapping], begins: Collection[float], host: Mapping) -> bool:
-    """Whether all sessions of a run began today, with the code and on the machine that `host` describes.
+    """Whether all sessions of a run began today, with the code and on the machine that `host`
+    describes.
 
     `sessions` are from the provenance, `begins` the times [s since the epoch] at which they began.
     """
@@ -114,7 +122,9 @@ def is_of_today(sessions: Collection[Mapping], begins: Collection[float], host: 
 
 
 def when_and_where(run: xr.Dataset) -> str:
-    """When a run began, with which commit, on which machine and at which load, in words; what was not recorded is left out."""
+    """When a run began, with which commit, on which machine and at which load, in words; what was
+    not recorded is left out.
+    """
     host = run.falloff.host
     changed = " with changes" if host.get("git_dirty") else ""
     facts = [
@@ -159,7 +169,8 @@ def compare(
 def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
     """A reference at the points of another run, with that run's design and the reference's looks.
 
-    Two points are the same if the levels of all factors are. Trials that are no points, such as surveys, stay.
+    Two points are the same if the levels of all factors are. Trials that are no points, such as
+    surveys, stay.
     """
     factors = list(run.falloff.design.factors)
     wanted = set(_levels(run.falloff.points, factors))

@@ -16,8 +16,8 @@ from runners.records.record import Command, FalloffError, Outcome, Transcript, T
 from runners.scale import together_s
 from runners.tools import tool_named
 
-# What `run` returns when time ran out, and when a session has run its blocks. These are not stopping rules: the next
-# session continues from there.
+# What `run` returns when time ran out, and when a session has run its blocks. These are not
+# stopping rules: the next session continues from there.
 DEADLINE, SESSION = "deadline", "session"
 
 _TRIES = 3  # of a trial while other work on the machine disturbs it
@@ -25,10 +25,12 @@ _TRIES = 3  # of a trial while other work on the machine disturbs it
 # A trial may take this many times as long as the longest of its kind so far.
 _ALLOWANCE = 1.25
 
-# Trials run side by side as long as their loads, which are shares of the testbed, add up to at most 1.
+# Trials run side by side as long as their loads, which are shares of the testbed, add up to at most
+# 1.
 _FULL = 1 + 1e-9
 _MOST_AT_ONCE = 64
-# s for each node of the previous trial: programs that start take the processors from running trials.
+# s for each node of the previous trial: programs that start take the processors from running
+# trials.
 _APART_S = 0.25
 
 

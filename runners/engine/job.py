@@ -1,9 +1,11 @@
-"""The program of a Slurm job: `python3 -m runners.engine.job FOLDER` runs the missing trials of the campaign in FOLDER on the
-nodes of its allocation.
+"""The program of a Slurm job: `python3 -m runners.engine.job FOLDER` runs the missing trials of the
+campaign in FOLDER on the nodes of its allocation.
 
-A job has no analysis, so it cannot look early: a campaign with planned looks runs all of its blocks.
+A job has no analysis, so it cannot look early: a campaign with planned looks runs all of its
+blocks.
 
-Exit code 0 means that the campaign is finished, TIME_IS_UP that the time left was too short for the rest.
+Exit code 0 means that the campaign is finished, TIME_IS_UP that the time left was too short for the
+rest.
 """
 
 import signal

@@ -30,7 +30,8 @@ from runners.testbeds import lease
 Decided = Callable[[Folder], bool]
 
 _ROOT = Path(__file__).resolve().parents[2]
-# In a PID namespace everything that the session started ends with it; its mounts and interfaces are private, too.
+# In a PID namespace everything that the session started ends with it; its mounts and interfaces are
+# private, too.
 _NAMESPACES = ("--user", "--map-root-user", "--net", "--mount", "--ipc", "--pid")
 UNSHARE = ("unshare", *_NAMESPACES, "--fork", "--kill-child", "--mount-proc")
 # Every machine has this folder, and it contains no program that a mount over it would hide.
@@ -64,9 +65,9 @@ def run(
     """Run the missing trials of a plan in its folder, on its testbed. `decided` is as for
     `campaign.run`; it must be a module's function under its own name.
 
-    While another run measures on this machine, or on these hosts of a cluster, it waits; a simulation
-    waits only for one of the same campaign. Raises FalloffError if the testbed is not available here, or lacks a
-    tool.
+    While another run measures on this machine, or on these hosts of a cluster, it waits; a
+    simulation waits only for one of the same campaign. Raises FalloffError if the testbed is not
+    available here, or lacks a tool.
     """
 
     def wait(message: str) -> None:

@@ -6,7 +6,8 @@ In a campaign's folder:
     code/       the copy of `runners` that the job uses, so that it runs what was submitted
     job-ID.out  what the job prints
 
-All trials share one allocation, never a job array: tests that share a switch would disturb each other.
+All trials share one allocation, never a job array: tests that share a switch would disturb each
+other.
 """
 
 import json
@@ -25,7 +26,8 @@ from runners.records.plan import Plan
 from runners.records.provenance import COMMIT, code
 from runners.records.record import Description, FalloffError, faulty
 
-# Slurm sends SIGTERM this long before a job's end, so that settings on the nodes can be restored ...
+# Slurm sends SIGTERM this long before a job's end, so that settings on the nodes can be restored
+# ...
 WARNING_S = 30
 # ... or up to a minute earlier (sbatch(1), --signal). No trial may run at that time.
 RESERVE_S = WARNING_S + 60
@@ -42,7 +44,8 @@ _LIMIT_S = 60.0  # a busy controller may be slow
 _HERE = Path(__file__).resolve().parent
 _RUNNERS = _HERE.parent
 _OPTION = re.compile(r"--([a-z][a-z-]*)(=[!-~]+)?")
-# Options that choose nodes, or what is billed. Others change what runs, as whom, or what a campaign's job depends on.
+# Options that choose nodes, or what is billed. Others change what runs, as whom, or what a
+# campaign's job depends on.
 _OPTIONS = (
     "account", "begin", "clusters", "comment", "constraint", "contiguous", "core-spec", "cpu-freq", "exclude", "gres",
     "hint", "licenses", "mail-type", "mail-user", "mem", "network", "nice", "nodelist", "partition", "priority", "qos",
@@ -130,7 +133,8 @@ def sbatch(plan: Plan, folder: Path) -> list[str]:
         *before,
         "--parsable",
         f"--job-name=falloff-{plan.name}-{plan.digest[:8]}",
-        "--dependency=singleton",  # if two jobs are submitted at the same moment, one waits for the other
+        # if two jobs are submitted at the same moment, one waits for the other
+        "--dependency=singleton",
         f"--chdir={folder.resolve()}",
         "--output=job-%j.out",
         "--open-mode=append",  # a requeued job continues

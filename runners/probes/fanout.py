@@ -3,9 +3,9 @@
 
 usage: fanout ADDRESS,ADDRESS... OPTION...   (options of every client, --json among them)
 
-Each row has the start time of the client [s since the epoch] and its whole report on one line. The clients
-of all flows run here, including flows towards this node (--reverse), so one clock gives the differences
-between their start times.
+Each row has the start time of the client [s since the epoch] and its whole report on one line. The
+clients of all flows run here, including flows towards this node (--reverse), so one clock gives the
+differences between their start times.
 """
 
 import shutil

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""Flows between the hosts of a platform, simulated by SimGrid: the time until all of a run have arrived, and the mean time.
+"""Flows between the hosts of a platform, simulated by SimGrid: the time until all of a run have
+arrived, and the mean time.
 
 usage: flows BYTES   (in a folder with platform.xml and flows.txt)
 
-A line of flows.txt is a run: FROM-TO for each flow, by the hosts' numbers. All flows of a run start at once and carry
-BYTES bytes each; a run begins when the one before has ended. Debian's python3-simgrid works only with Debian's Python.
+A line of flows.txt is a run: FROM-TO for each flow, by the hosts' numbers. All flows of a run start
+at once and carry BYTES bytes each; a run begins when the one before has ended. Debian's
+python3-simgrid works only with Debian's Python.
 """
 
 import sys

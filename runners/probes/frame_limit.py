@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""The largest frame that a path carries, by bisection with echo requests that must not be fragmented.
+"""The largest frame that a path carries, by bisection with echo requests that must not be
+fragmented.
 
 usage: frame_limit ADDRESS LEAST MOST REQUESTS   (payloads in bytes, requests of a batch)
 
-Each payload is tried with batches of requests until more than half of all were answered (`carried`), none of
-the first batch was, or five batches leave it `unclear`, which ends the search. A payload that was not carried
-failed at the `local` interface's MTU, at a `router` that reported it, or by `silent` loss.
-A reply is as large as its request, so a switch that drops frames silently does so in either direction.
-Linux may fragment replies, however, so a router on the way back is only seen from the other end.
+Each payload is tried with batches of requests until more than half of all were answered
+(`carried`), none of the first batch was, or five batches leave it `unclear`, which ends the search.
+A payload that was not carried failed at the `local` interface's MTU, at a `router` that reported
+it, or by `silent` loss. A reply is as large as its request, so a switch that drops frames silently
+does so in either direction. Linux may fragment replies, however, so a router on the way back is
+only seen from the other end.
 """
 
 import json
@@ -25,7 +27,8 @@ _BATCHES = 5
 _INTERVAL_S = (
     "0.02"  # as in runners/tools/ping.py: one reply is back before the next request leaves
 )
-_WAIT_S = "1"  # for replies to the last request; ping also tries so long when the interface's queue is full
+# for replies to the last request; ping also tries so long when the interface's queue is full
+_WAIT_S = "1"
 
 _REPLY = re.compile(r"^((\d+) bytes from \S+ icmp_seq=(\d+) .*)$", re.M)
 _SENT = re.compile(r"^(\d+) packets transmitted, ", re.M)

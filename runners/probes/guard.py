@@ -3,9 +3,9 @@
 
 usage: guard SILENCE FOLDER PORT PROGRAM ARGUMENT...
 
-The caller counts as gone when standard input ends, or is silent for SILENCE seconds. FOLDER is the program's working
-folder. If PORT is not 0, the program is a server, and standard error announces when it listens. The exit code is the
-program's, or 0 if the guard ended it.
+The caller counts as gone when standard input ends, or is silent for SILENCE seconds. FOLDER is the
+program's working folder. If PORT is not 0, the program is a server, and standard error announces
+when it listens. The exit code is the program's, or 0 if the guard ended it.
 """
 
 import ctypes

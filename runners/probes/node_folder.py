@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Make a folder on a node. When the caller is gone, end the programs that still run in it and remove it.
+"""Make a folder on a node. When the caller is gone, end the programs that still run in it and
+remove it.
 
 usage: node_folder SILENCE FOLDER
 
@@ -22,7 +23,8 @@ def main(silence_s: float, folder: Path) -> None:
     """Hold the folder; raises FileExistsError if it belongs to another user."""
     for number in (signal.SIGTERM, signal.SIGHUP):  # a cancelled job, a lost connection
         signal.signal(number, lambda *_: sys.exit(0))
-    # Several nodes may share a file system. Each leaves a mark, and the last one to leave removes everything.
+    # Several nodes may share a file system. Each leaves a mark, and the last one to leave removes
+    # everything.
     mark = folder / f".held-by-{platform.node()}-{os.getpid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()

@@ -2,12 +2,13 @@
 
 usage: python3 - NETWORKS PATIENCE_S PORT... < node_reach.py   (on all of the nodes at once)
 
-NETWORKS is JSON: by network, the address of each node by name. A node recognises its own address because it can bind it.
-It visits the others' ports for at most PATIENCE_S, and serves its own until all have met, or a third of that longer.
-An answer may take this third. It is more than 1 s, after which the kernel repeats a lost request.
+NETWORKS is JSON: by network, the address of each node by name. A node recognises its own address
+because it can bind it. It visits the others' ports for at most PATIENCE_S, and serves its own until
+all have met, or a third of that longer. An answer may take this third. It is more than 1 s, after
+which the kernel repeats a lost request.
 
-It prints a JSON object with, by network, `taken` (the ports that another program uses here) and `others`: for each node
-`ports`, with the reason why each port was not reached, empty if it was.
+It prints a JSON object with, by network, `taken` (the ports that another program uses here) and
+`others`: for each node `ports`, with the reason why each port was not reached, empty if it was.
 """
 
 import asyncio
@@ -38,7 +39,8 @@ async def meet(
             await writer.wait_closed()  # who ended before all was sent would be found away
             served += 1
         except (*_LOST, asyncio.CancelledError):
-            pass  # it is the visitor that tells, and comes again; cancelled is who still waits at the end
+            # it is the visitor that tells, and comes again; cancelled is who still waits at the end
+            pass
         finally:
             writer.close()
 
@@ -62,7 +64,9 @@ async def meet(
 
 
 async def visit(source: str, target: str, port: int, deadline: float, answer_s: float) -> str:
-    """Try until it succeeds, since the other node may not have started yet; why it did not in the end."""
+    """Try until it succeeds, since the other node may not have started yet; why it did not in the
+    end.
+    """
     while True:
         try:
             opening = asyncio.open_connection(target, port, local_addr=(source, 0))

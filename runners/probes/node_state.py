@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Print a node's properties, programs, counters and settings as one line of JSON. It changes nothing else on the node.
+"""Print a node's properties, programs, counters and settings as one line of JSON. It changes
+nothing else on the node.
 
 usage: node_state TOOLS [FOLDER [FILES]]
 
-TOOLS is JSON: by name the candidates for each tool; the first existing one counts. With FOLDER it answers only if that
-exists, and first writes FILES into it, the text of each by name. Numbers are in bytes and bit/s; counters of interfaces
-and RDMA ports start with the node. What the node does not report is null or missing. The project's other code needs
-Python 3.9; an older Python prints only its version.
+TOOLS is JSON: by name the candidates for each tool; the first existing one counts. With FOLDER it
+answers only if that exists, and first writes FILES into it, the text of each by name. Numbers are
+in bytes and bit/s; counters of interfaces and RDMA ports start with the node. What the node does
+not report is null or missing. The project's other code needs Python 3.9; an older Python prints
+only its version.
 """
 
 import hashlib

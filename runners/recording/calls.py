@@ -20,8 +20,8 @@ CHECKSUMS = 1000
 class Call(NamedTuple):
     """One call of one rank: the `seconds` computed before it, its `name` and its arguments.
 
-    `partner` is a rank or a collective's root, `label` the communicator (0: MPI_COMM_WORLD),
-    `size` what the rank puts in [B], `request` the number of a request that begins or ends, 0 for none.
+    `partner` is a rank or a collective's root, `label` the communicator (0: MPI_COMM_WORLD), `size`
+    what the rank puts in [B], `request` the number of a request that begins or ends, 0 for none.
     `parts` are a collective's parts [B], or the members of a communicator (`comm`).
     """
 

@@ -1,5 +1,5 @@
-"""The recording for a number of ranks that was not recorded, from recordings on others, where that is
-sound."""
+"""The recording for a number of ranks that was not recorded, from recordings on others, where that
+is sound."""
 
 import math
 from collections import defaultdict
@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from runners.recording.calls import CHECKSUMS, POINT_TO_POINT, Call, Recording
 from runners.records.record import FalloffError
 
-# The largest deviation of a size and of a time from a power law of the ranks that allows extrapolation.
+# The largest deviation of a size and of a time from a power law of the ranks that allows
+# extrapolation.
 _SIZE_OFF = 0.01
 _TIME_OFF = 0.10
 LEAST_RECORDINGS = 3
@@ -45,8 +46,8 @@ def extrapolated(program: str, recordings: Mapping[int, Recording], ranks: int) 
 
 
 def _alike_on_any_ranks(calls: Sequence[Call], why: str) -> tuple[Call, ...]:
-    """The calls without what belongs to one number of ranks; raises FalloffError if a collective is of some ranks, or
-    has parts of different sizes."""
+    """The calls without what belongs to one number of ranks; raises FalloffError if a collective is
+    of some ranks, or has parts of different sizes."""
     common_calls = []
     for call in calls:
         if call.collective and (call.label >= CHECKSUMS or call.parts):

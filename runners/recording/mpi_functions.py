@@ -47,7 +47,8 @@ def declared(compiler: str) -> list[Function]:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "functions.c"
         source.write_text(_HEADERS)
-        # Under C11 Open MPI's header hides the functions that MPI 3 removed; a program may still call them.
+        # Under C11 Open MPI's header hides the functions that MPI 3 removed; a program may still
+        # call them.
         argv = [compiler, "-std=gnu99", "-E", "-P", "-DSMPI_NO_OVERRIDE_MALLOC", str(source)]
         done = subprocess.run(argv, capture_output=True, text=True)
     text = " ".join(_ATTRIBUTE.sub(" ", done.stdout).split())

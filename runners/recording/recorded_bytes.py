@@ -1,9 +1,10 @@
-"""The bytes that a recorded program sent from each rank to each other: by its recording, by Open MPI's own
-monitoring of the same run, and by its replay. They must agree.
+"""The bytes that a recorded program sent from each rank to each other: by its recording, by Open
+MPI's own monitoring of the same run, and by its replay. They must agree.
 
-Open MPI counts a collective as what its ranks mean for each other, whatever way the bytes take: of a
-broadcast the root's data for each rank, of a reduction each rank's vector for each other. The same is counted here.
-Where it makes a collective of two others, by way of the communicator's first rank, it counts these as well.
+Open MPI counts a collective as what its ranks mean for each other, whatever way the bytes take: of
+a broadcast the root's data for each rank, of a reduction each rank's vector for each other. The
+same is counted here. Where it makes a collective of two others, by way of the communicator's first
+rank, it counts these as well.
 """
 
 import re
@@ -15,17 +16,19 @@ from typing import Callable
 from runners.recording.calls import SENDS, Call, Recording
 from runners.records.record import Contradictory
 
-# Output of Open MPI's monitoring about a rank: bytes that it sent to each other rank, in messages (E) and by collectives (C).
+# Output of Open MPI's monitoring about a rank: bytes that it sent to each other rank, in messages
+# (E) and by collectives (C).
 _SENT = re.compile(r"^([EC])\t(\d{1,6})\t(\d{1,6})\t(\d{1,18}) bytes\b")
 _HEAD = "# POINT TO POINT"
 MOST_OFF = 0.01
 _WAYS = {"E": "messages", "C": "collectives"}
 
-# Messages of neighbours' collectives have a tag that no program's has (record_neighbours.h); of some, Open MPI's
-# monitoring crashes, and they are not counted.
+# Messages of neighbours' collectives have a tag that no program's has (record_neighbours.h); of
+# some, Open MPI's monitoring crashes, and they are not counted.
 _WAY_BY_TAG = {-1: "C", -2: "-"}
 
-# Small MPI_Allgatherv are a gather and a broadcast, reductions without commutativity a reduction and a scatter.
+# Small MPI_Allgatherv are a gather and a broadcast, reductions without commutativity a reduction
+# and a scatter.
 _IN_TWO_STEPS = ("allgather", "allgatherv", "allreduce", "reduce_scatter", "reduce_scatter_block")
 
 Sent = dict[tuple[str, int, int], int]  # by E or C, sender and receiver [B]
@@ -71,7 +74,9 @@ def _with_members(recording: Recording) -> Iterator[tuple[int, Call, Sequence[in
 
 
 def _of_second_steps(recording: Recording) -> Sent:
-    """The most that the first rank of a communicator counts besides, for collectives that are made of two others."""
+    """The most that the first rank of a communicator counts besides, for collectives that are made
+    of two others.
+    """
     sizes: Sent = defaultdict(int)
     for rank, call, ranks in _with_members(recording):
         if call.name in _IN_TWO_STEPS and rank == ranks[0]:
@@ -83,7 +88,9 @@ def _of_second_steps(recording: Recording) -> Sent:
 
 
 def _require_alike(recording: Recording) -> None:
-    """Raise Contradictory if a member of a communicator made another number of some collective than its others."""
+    """Raise Contradictory if a member of a communicator made another number of some collective than
+    its others.
+    """
     counts: dict[tuple[Sequence[int], str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for rank, call, ranks in _with_members(recording):
         if call.collective:
@@ -118,7 +125,9 @@ def _to_each(call: Call, rank: int, members: Sequence[int]) -> Sequence[int]:
 
 
 def by_rank(recording: Recording) -> list[tuple[int, int]]:
-    """The bytes that each rank sends to others in messages, and by collectives that are not of neighbours."""
+    """The bytes that each rank sends to others in messages, and by collectives that are not of
+    neighbours.
+    """
     messages = sent(_only(recording, lambda call: call.name in SENDS))
     collectives = sent(_only(recording, lambda call: bool(call.collective)))
 
@@ -129,8 +138,9 @@ def by_rank(recording: Recording) -> list[tuple[int, int]]:
 
 
 def require_monitored(recording: Recording, counted: Sent) -> None:
-    """Raise Contradictory, with both numbers, for the pair of ranks with the largest difference from
-    the monitoring's counts if that exceeds 1 %, or for a collective that not all its ranks made.
+    """Raise Contradictory, with both numbers, for the pair of ranks with the largest difference
+    from the monitoring's counts if that exceeds 1 %, or for a collective that not all its ranks
+    made.
 
     Open MPI 4 does not count messages of persistent requests, and counts those inside of
     MPI_Alltoallw also as messages. Other versions may do otherwise: either way is accepted.
@@ -164,7 +174,9 @@ def _only(recording: Recording, is_meant: Callable[[Call], bool]) -> Recording:
 
 
 def _worst(ours: Sent, besides: Sent, theirs: Sent) -> tuple[float, tuple[str, int, int], int, int]:
-    """The largest relative difference, its pair of different ranks, and both numbers [B]; `besides` may be counted, too."""
+    """The largest relative difference, its pair of different ranks, and both numbers [B]; `besides`
+    may be counted, too.
+    """
     pairs = sorted(pair for pair in {*ours, *theirs} if pair[1] != pair[2] and pair[0] in _WAYS)
     both = []
     for pair in pairs:

@@ -1,8 +1,9 @@
 """Recordings of MPI programs: every rank's calls in order, as runners/src/record.c prints them.
 
 A recording is for one number of ranks. It says what each rank computes and sends, without any clock
-times, so that it can be replayed on any network (runners/recording/replay_actions.py). `of` gives it also for
-numbers of ranks that were not recorded, where that is sound (runners/recording/extrapolation.py).
+times, so that it can be replayed on any network (runners/recording/replay_actions.py). `of` gives
+it also for numbers of ranks that were not recorded, where that is sound
+(runners/recording/extrapolation.py).
 """
 
 import hashlib
@@ -50,8 +51,9 @@ _NUMBER = re.compile(r"-?\d{1,15}")
 
 @dataclass(frozen=True)
 class Totals:
-    """What a program did while it was recorded: the longest time from MPI_Init to MPI_Finalize of its ranks [s], 0 if
-    unknown; its calls; those of them whose result depends on what came first; and the calls that the recording holds.
+    """What a program did while it was recorded: the longest time from MPI_Init to MPI_Finalize of
+    its ranks [s], 0 if unknown; its calls; those of them whose result depends on what came first;
+    and the calls that the recording holds.
     """
 
     seconds: float
@@ -63,8 +65,8 @@ class Totals:
 def read(text: str) -> Recording:
     """The one recording in a text. One that was too long is cut to a window: see `totals`.
 
-    Raises Unreadable if it is cut off, damaged, contains calls that cannot be replayed, or its bytes
-    differ from those that the MPI library counted.
+    Raises Unreadable if it is cut off, damaged, contains calls that cannot be replayed, or its
+    bytes differ from those that the MPI library counted.
     """
     lines, count = _lines(text)
     _require_known(lines)
@@ -130,8 +132,9 @@ def is_window(recording: Recording) -> bool:
 
 
 def _window(ranks: Sequence[Sequence[Call]]) -> Recording:
-    """The calls up to the last collective of all ranks that each of them still recorded, without messages of which only
-    one end is within; `tag` of the last call is 1. Raises Unsupported if there is no such collective."""
+    """The calls up to the last collective of all ranks that each of them still recorded, without
+    messages of which only one end is within; `tag` of the last call is 1. Raises Unsupported if
+    there is no such collective."""
     border, windows = [], []
     for calls in ranks:
         border.append(
@@ -151,7 +154,9 @@ def _window(ranks: Sequence[Sequence[Call]]) -> Recording:
 
 
 def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
-    """The calls without messages that have only one end, and without ends of requests that did not begin."""
+    """The calls without messages that have only one end, and without ends of requests that did not
+    begin.
+    """
     ends: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
     for rank, calls in enumerate(ranks):
         for call in calls:
@@ -207,7 +212,9 @@ def _require_known(lines: Sequence[str]) -> None:
 
 
 def _call(line: str, parsed: Callable[[str], Call]) -> Call:
-    """The call of a line, what follows its time read by `parsed`; raises Contradictory if the line is none."""
+    """The call of a line, what follows its time read by `parsed`; raises Contradictory if the line
+    is none.
+    """
     nanoseconds, _, rest = line.partition(" ")
     try:
         seconds = int(nanoseconds) / 1e9
@@ -221,7 +228,9 @@ def _call(line: str, parsed: Callable[[str], Call]) -> Call:
 
 
 def _parsed(text: str) -> Call:
-    """The call, without its seconds, of the text after them; raises ValueError or IndexError if it has none."""
+    """The call, without its seconds, of the text after them; raises ValueError or IndexError if it
+    has none.
+    """
     name, *words = text.split() or [""]
     if not all(map(_NUMBER.fullmatch, words)):
         raise ValueError
@@ -260,7 +269,9 @@ def by_ranks(program: str) -> dict[int, Recording]:
 
 
 def _files(program: str) -> dict[int, Path]:
-    """The files of a program's recordings by their number of ranks; raises FalloffError when there is none."""
+    """The files of a program's recordings by their number of ranks; raises FalloffError when there
+    is none.
+    """
     listed = executables.described(STORE, "*-*.txt.xz")
     names = [(_FILE.fullmatch(file.name), file) for file in listed]
     files = {int(name[2]): file for name, file in names if name and name[1] == program}

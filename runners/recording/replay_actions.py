@@ -1,9 +1,9 @@
 """What runners/src/replay.c does to replay a recording: a file of actions for each rank.
 
 A recording names communicators, requests and messages as the program did. Here communicators are
-numbered from 0 (all ranks), requests have the number of a place that is free, and every message gets
-a tag of its own: the k-th message from one rank to another with a given tag is the k-th received there
-with it, so sender and receiver always match.
+numbered from 0 (all ranks), requests have the number of a place that is free, and every message
+gets a tag of its own: the k-th message from one rank to another with a given tag is the k-th
+received there with it, so sender and receiver always match.
 """
 
 from collections import defaultdict, deque
@@ -26,8 +26,8 @@ _MOST_BYTES = 2**31 - 1  # MPI counts with an int
 def files(recording: Recording) -> dict[str, str]:
     """The files of a replay by name: `communicators`, and `rank-0` and so on with the actions.
 
-    A computing time is in seconds. Raises Unreadable if a message has only one end, or moves 2 GiB or
-    more at once.
+    A computing time is in seconds. Raises Unreadable if a message has only one end, or moves 2 GiB
+    or more at once.
     """
     members = _communicators(recording)
     numbers = {label: number for number, label in enumerate(members)}

@@ -1,1 +1,3 @@
-"""What is kept of a campaign: its plan, its journal and transcripts, and the errors that people are shown."""
+"""What is kept of a campaign: its plan, its journal and transcripts, and the errors that people are
+shown.
+"""

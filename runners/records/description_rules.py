@@ -1,4 +1,6 @@
-"""Rules for the values of settings. The types of descriptions (`analysis.descriptions`) are made from them."""
+"""Rules for the values of settings. The types of descriptions (`analysis.descriptions`) are made
+from them.
+"""
 
 import math
 from collections.abc import Iterable
@@ -8,8 +10,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value must be: in words; one of these types; a number finite and within bounds, a text one of
-    `values`, or else not empty."""
+    """What a value must be: in words; one of these types; a number finite and within bounds, a text
+    one of `values`, or else not empty."""
 
     words: str
     kinds: tuple[type, ...]
@@ -35,7 +37,9 @@ def one_of(values: Iterable[str]) -> Rule:
 
 
 def up_to(most: int) -> Rule:
-    """A count that something is listed or tried by, so that a slip does not take all memory or time."""
+    """A count that something is listed or tried by, so that a slip does not take all memory or
+    time.
+    """
     return Rule(f"a whole number from 1 to {most}", (int,), least=1, most=most)
 
 

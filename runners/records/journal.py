@@ -1,11 +1,10 @@
 """A campaign's folder on disk: what survives an interrupt, a kill -9 or a power loss.
 
-    trials.json        the plan
-    journal.jsonl      what happened, one fsynced line each: sessions, finished trials, the end
-    provenance.json    where it ran
-    transcripts/*.json one file a trial, written whole or not at all; when packed, all in one archive
-    SHA256SUMS         the digests of these when a session ended, or when it was packed (manifest.py)
-    lock               held by the run that writes here (lock.py)
+    trials.json        the plan journal.jsonl      what happened, one fsynced line each: sessions,
+    finished trials, the end provenance.json    where it ran transcripts/*.json one file a trial,
+    written whole or not at all; when packed, all in one archive SHA256SUMS         the digests of
+    these when a session ended, or when it was packed (manifest.py) lock               held by the
+    run that writes here (lock.py)
 
 A trial is finished when its transcript is there; everything else can be derived from it.
 """
@@ -26,8 +25,8 @@ from runners.records import archive, lock, typed_json
 from runners.records.plan import Plan, plan_from_json, plan_to_json
 from runners.records.record import FalloffError, Transcript, is_name
 
-# The status of a trial that did not run because too few nodes were left, and of one that other work on the machine disturbed.
-# Neither has a result, and the next session tries them again.
+# The status of a trial that did not run because too few nodes were left, and of one that other work
+# on the machine disturbed. Neither has a result, and the next session tries them again.
 TRIED_AGAIN = ("unavailable", "busy")
 _LATEST = 1e11  # s since the epoch
 
@@ -279,10 +278,12 @@ def write_whole(file: Path, content: Union[str, bytes]) -> None:
 
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
-    """The path of a temporary file that replaces `file` when the block ends, and is removed if the block fails.
+    """The path of a temporary file that replaces `file` when the block ends, and is removed if the
+    block fails.
 
-    Writers in one folder take turns, so that two runs can write the same file, and the next one overwrites what a killed
-    one left. Where the file system has no locks for folders, as NFS, each process has a name of its own.
+    Writers in one folder take turns, so that two runs can write the same file, and the next one
+    overwrites what a killed one left. Where the file system has no locks for folders, as NFS, each
+    process has a name of its own.
     """
     folder, part = os.open(file.parent, os.O_RDONLY), file.with_name(file.name + ".part")
     try:

@@ -1,11 +1,12 @@
 """Locks: one run writes to a campaign's folder, one run measures on a machine.
 
-A folder's lock is flock(2) on a file. The file stays, with a line that names its last holder. On a file system without
-flock (Lustre without `-o flock`) it excludes nobody. The machine's lock is the name of an abstract socket, unix(7): all
-users share it, no file can block it, and the kernel knows whose process holds it. The kernel releases both locks however
-their owner ends, even after kill -9.
+A folder's lock is flock(2) on a file. The file stays, with a line that names its last holder. On a
+file system without flock (Lustre without `-o flock`) it excludes nobody. The machine's lock is the
+name of an abstract socket, unix(7): all users share it, no file can block it, and the kernel knows
+whose process holds it. The kernel releases both locks however their owner ends, even after kill -9.
 
-FALLOFF_LOCKS   a folder with files for the machine's lock instead, as for containers, which have their own sockets; runs
+FALLOFF_LOCKS   a folder with files for the machine's lock instead, as for containers, which have
+their own sockets; runs
                 that do not share it do not see each other
 """
 
@@ -61,7 +62,8 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
             os.pwrite(descriptor, line.encode(), 0)
         yield
     finally:
-        # A child between fork and exec has the descriptor, and with it the lock, for a moment longer.
+        # A child between fork and exec has the descriptor, and with it the lock, for a moment
+        # longer.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
@@ -71,8 +73,9 @@ def held(file: Path, line: str, mode: int = 0o644) -> Iterator[None]:
 def measuring(
     testbed: Description, what: str, wait: Callable[[str], None], folder: str = ""
 ) -> Iterator[bool]:
-    """Hold the lock of what a testbed measures on: this machine, the hosts of a cluster, or of a simulation, which
-    disturbs nobody and is disturbed by nobody, only the campaign's `folder`. Yields whether it had to wait.
+    """Hold the lock of what a testbed measures on: this machine, the hosts of a cluster, or of a
+    simulation, which disturbs nobody and is disturbed by nobody, only the campaign's `folder`.
+    Yields whether it had to wait.
 
     `what` names the measurement in a few words. If another run measures, `wait(message)` is called
     once.
@@ -115,8 +118,8 @@ def writing(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _of_machine(name: str, line: str) -> Iterator[None]:
-    """Hold a lock of this machine; raises LockBusy, or FalloffError if FALLOFF_LOCKS is not a usable
-    folder."""
+    """Hold a lock of this machine; raises LockBusy, or FalloffError if FALLOFF_LOCKS is not a
+    usable folder."""
     folder = os.environ.get("FALLOFF_LOCKS")
     with ExitStack() as stack:
         if folder:
@@ -210,8 +213,8 @@ def _line(content: bytes) -> str:
 
 
 def _suffix(testbed: Description, folder: str = "") -> str:
-    """The suffix that distinguishes other locks from this machine's: a digest of a cluster's hosts, else of its name, or of a
-    simulation's folder."""
+    """The suffix that distinguishes other locks from this machine's: a digest of a cluster's hosts,
+    else of its name, or of a simulation's folder."""
     if testbed["kind"] == "cluster":
         shared = " ".join(sorted(testbed.get("hosts", [testbed["name"]])))
     elif testbed["kind"] == "simulated":

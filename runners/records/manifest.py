@@ -1,6 +1,7 @@
 """Pack a campaign's folder into few files, and record the digests of all of its content.
 
-SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for every
+SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for
+every
              line of the journal, the first digits of its digest, enough to identify a changed line
 """
 
@@ -21,8 +22,8 @@ DATASET = "dataset.nc"
 LINE_DIGITS = 8
 
 _PACKED = f"{archive.NAME}:"
-# Files that change without the campaign: the record, the dataset of archives made before version 0.2, the lock, temporary files,
-# and those that Slurm jobs leave.
+# Files that change without the campaign: the record, the dataset of archives made before version
+# 0.2, the lock, temporary files, and those that Slurm jobs leave.
 _OTHERS = re.compile(
     rf"({NAME}|dataset\.jsonl\.xz|lock|jobs\.json|code/.*|job-[^/]*\.out|.*\.part)$"
 )

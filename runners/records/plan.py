@@ -1,7 +1,7 @@
 """The record of a campaign that is resolved for a testbed: its trials in their order.
 
-It is plain JSON (`trials.json`), so that the machine that runs the trials needs neither a TOML reader nor
-what resolves descriptions (analysis/descriptions).
+It is plain JSON (`trials.json`), so that the machine that runs the trials needs neither a TOML
+reader nor what resolves descriptions (analysis/descriptions).
 """
 
 import itertools
@@ -150,5 +150,7 @@ def kind_of(trial: Trial) -> Kind:
 
 
 def planned_s(trial: Trial, plan: Plan, tool: Tool) -> Optional[float]:
-    """How long a trial of a tool takes by the rates of its testbed [s]; None where these do not say."""
+    """How long a trial of a tool takes by the rates of its testbed [s]; None where these do not
+    say.
+    """
     return tool.seconds(trial.point, plan.testbed) if tool.seconds else None

@@ -19,7 +19,8 @@ _ADDRESS = re.compile(r"\{node(\d+)\}")
 # How the reason begins why a trial that other work disturbed is no measurement.
 BUSY = "machine-busy"
 
-# Names of campaigns, testbeds and trials: folders and files have these names, and commands use them.
+# Names of campaigns, testbeds and trials: folders and files have these names, and commands use
+# them.
 _NAME = re.compile(r"\w[\w .,+@=-]{0,99}")
 
 Settings = Mapping[str, Any]  # str, int, float or bool, which JSON and TOML share, by name
@@ -150,9 +151,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a dataset says of a setting or a reading: its meaning, and its unit ("1" of a pure number, none of a text).
+    """What a dataset says of a setting or a reading: its meaning, and its unit ("1" of a pure
+    number, none of a text).
 
-    `dims` are those of data/schema.toml, the trial first. `values` are all that a text may be, where that is known.
+    `dims` are those of data/schema.toml, the trial first. `values` are all that a text may be,
+    where that is known.
     """
 
     long_name: str
@@ -162,7 +165,8 @@ class Quantity:
 
 
 class Mark(NamedTuple):
-    """How a file is recognised: a regular expression (with `^` at each line) of what only such a file has, and what it is.
+    """How a file is recognised: a regular expression (with `^` at each line) of what only such a
+    file has, and what it is.
 
     A `weak` mark is looked for only where no other is found.
     """
@@ -176,18 +180,19 @@ class Mark(NamedTuple):
 class Tool:
     """One benchmark tool: how it is driven, read and recognised. All functions are pure.
 
-    `commands(point)` gives the commands of a trial, or raises FalloffError for a point that the tool
-    cannot run. `results(text)` reads any output of the tool, also one that no campaign of ours made.
-    `parse_trial(transcript)` is given where a trial's readings are not simply those of its one result.
-    Both raise Unreadable, with the reason, when an output is not whole or contradicts itself, and
-    InvalidRun when it is no measurement of what was asked for.
+    `commands(point)` gives the commands of a trial, or raises FalloffError for a point that the
+    tool cannot run. `results(text)` reads any output of the tool, also one that no campaign of ours
+    made. `parse_trial(transcript)` is given where a trial's readings are not simply those of its
+    one result. Both raise Unreadable, with the reason, when an output is not whole or contradicts
+    itself, and InvalidRun when it is no measurement of what was asked for.
 
-    `settings` are those of a point that the tool reads, each with the rule for its value (`description_rules`). `factors`
-    are those of them that a campaign may vary, or that a file names: the coordinates of a dataset; `readings` are its variables.
-    `seconds(point, testbed)` is how long a run takes by the rates that a testbed's description has. `marks` are of its
-    outputs, in which those of the tools that it `contains` may stand; `result_line` is of the line of a long output that has
-    the result. `aliases` are other names of it, `packages` the Debian
-    packages that bring it.
+    `settings` are those of a point that the tool reads, each with the rule for its value
+    (`description_rules`). `factors` are those of them that a campaign may vary, or that a file
+    names: the coordinates of a dataset; `readings` are its variables. `seconds(point, testbed)` is
+    how long a run takes by the rates that a testbed's description has. `marks` are of its outputs,
+    in which those of the tools that it `contains` may stand; `result_line` is of the line of a long
+    output that has the result. `aliases` are other names of it, `packages` the Debian packages that
+    bring it.
     """
 
     name: str
@@ -205,8 +210,8 @@ class Tool:
     parse_trial: Optional[Callable[[Transcript], list[Reading]]] = None
 
     def parse(self, transcript: Transcript) -> list[Reading]:
-        """The readings of a trial; raises Unreadable as `results` does, and InvalidRun if the output
-        has other settings than the trial's point."""
+        """The readings of a trial; raises Unreadable as `results` does, and InvalidRun if the
+        output has other settings than the trial's point."""
         if self.parse_trial:
             return self.parse_trial(transcript)
         return self.only_result(transcript)
@@ -349,7 +354,8 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], list[Reading]]) 
         return Outcome("fault", transcript.fault)
     if not transcript.executions:
         return Outcome("unreadable", "nothing was executed")
-    # Programs killed by a signal come first: programs that lose a partner fail, too, and may have started earlier.
+    # Programs killed by a signal come first: programs that lose a partner fail, too, and may have
+    # started earlier.
     for execution in sorted(transcript.executions, key=lambda item: (item.exit_code or 0) >= 0):
         tool = execution.tool
         if execution.timed_out:
@@ -377,8 +383,8 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], list[Reading]]) 
 
 
 def _cause(text: str) -> str:
-    """The line that says why a program failed: its last one, or where that is a ruler, as of Open MPI, the first words of
-    what is framed; empty without any."""
+    """The line that says why a program failed: its last one, or where that is a ruler, as of Open
+    MPI, the first words of what is framed; empty without any."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and not re.search(r"\w", lines[-1]):
         lines = [line for line in lines if re.search(r"\w", line)][:1]

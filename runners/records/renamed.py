@@ -1,5 +1,5 @@
-"""Names that were given up, each with the present one. Recorded plans, users' folders and archives still have the old ones,
-which never get a new meaning."""
+"""Names that were given up, each with the present one. Recorded plans, users' folders and archives
+still have the old ones, which never get a new meaning."""
 
 CAMPAIGNS = {  # stand in plans, and in the names of their folders
     "tcp_mtu": "mtu",
@@ -58,7 +58,9 @@ def names(campaign: str) -> list[str]:
 
 
 def present(name: str) -> str:
-    """What a campaign, its folder, a notebook or a source is called now; empty if nothing of this name was renamed."""
+    """What a campaign, its folder, a notebook or a source is called now; empty if nothing of this
+    name was renamed.
+    """
     stem, *testbed = name.split("-", 1)
     new = {**CAMPAIGNS, **NOTEBOOKS, **SOURCES}.get(stem, "")
     return "-".join([new, *testbed]) if new else ""

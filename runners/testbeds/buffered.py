@@ -14,7 +14,8 @@ from runners.testbeds.graph import Buffer
 from runners.testbeds.programs import RunningProgram
 
 PROGRAM = "buffered_switch"
-# A trial's `switch`, unless frames arrived later than computed by more than a full frame's time on the wire, on average.
+# A trial's `switch`, unless frames arrived later than computed by more than a full frame's time on
+# the wire, on average.
 KEPT = "in time"
 
 _PATIENCE_S = 5.0

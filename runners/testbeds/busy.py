@@ -1,8 +1,10 @@
-"""Whether the machine was too busy for a trial, so that its result is the machine's and not the network's.
+"""Whether the machine was too busy for a trial, so that its result is the machine's and not the
+network's.
 
-It was if something of the trial that was ready to run (a program, a rank, what carries or receives frames) often waited for
-a processor, and other work took processors meanwhile, or there is only one. The kernel counts such waits in
-/proc/PID/schedstat; without these files, or of a rank that was killed, they are unknown, and other work alone decides.
+It was if something of the trial that was ready to run (a program, a rank, what carries or receives
+frames) often waited for a processor, and other work took processors meanwhile, or there is only
+one. The kernel counts such waits in /proc/PID/schedstat; without these files, or of a rank that was
+killed, they are unknown, and other work alone decides.
 """
 
 import math
@@ -17,22 +19,23 @@ _MOST_WAITED = 0.05
 _MOST_LOAD = 0.25  # processors; a machine by itself takes less
 _SAMPLE_S = 0.4
 
-# Columns of /proc/stat: user, nice, system, and what a hypervisor gives to other machines. Interrupts belong to no program, and
-# most are the trial's own frames.
+# Columns of /proc/stat: user, nice, system, and what a hypervisor gives to other machines.
+# Interrupts belong to no program, and most are the trial's own frames.
 _WORK = (1, 2, 3, 8)
 
 
 def waited_s(process: object) -> float:
-    """How long a thread, or a process with a single one, has waited for a processor so far [s]; NaN if the kernel does not
-    say."""
+    """How long a thread, or a process with a single one, has waited for a processor so far [s]; NaN
+    if the kernel does not say."""
     with suppress(OSError, IndexError):
         return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
     return math.nan
 
 
 def verdict(waits: Iterable[float], other_work: float) -> str:
-    """Why a trial is no measurement, empty if it is one. `waits` are the shares of its time [1] that each of its parts waited
-    for a processor, NaN where unknown; `other_work` is how many processors other programs took meanwhile.
+    """Why a trial is no measurement, empty if it is one. `waits` are the shares of its time [1]
+    that each of its parts waited for a processor, NaN where unknown; `other_work` is how many
+    processors other programs took meanwhile.
 
     Where a wait is unknown the trial's own work is, too: the load is measured now, after it.
     """

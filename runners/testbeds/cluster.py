@@ -56,7 +56,8 @@ _KEEPALIVE = {
 
 # Other traffic of a node during a trial [B]: answers to ssh, mpirun's own messages, monitoring.
 _BACKGROUND = 1e6
-# Share of all bytes, beyond the background. If more goes elsewhere, the trial did not use the network asked for.
+# Share of all bytes, beyond the background. If more goes elsewhere, the trial did not use the
+# network asked for.
 _LARGEST_SHARE_ELSEWHERE = 0.05
 
 
@@ -362,7 +363,8 @@ class OnCluster:
             *network.get("mpi", []),
             *([] if "--map-by" in binding else ["--map-by", "slot"]),
             *binding,
-            "--report-bindings",  # which rank is on which node and core: on standard error, and so in the transcript
+            # which rank is on which node and core: on standard error, and so in the transcript
+            "--report-bindings",
             *(word for variable in exported for word in ("-x", variable)),
             *("--wdir", self.folder, "--host", slots, "-np", str(command.ranks)),
         ]
@@ -429,7 +431,8 @@ def carried(before: State, after: State, network: Description, at: Place) -> dic
     lower = after["interfaces"][at.interface]["lower"]
     elsewhere = [ports[name]["sent"] for name in ports if name != port]
     for name, interface in after["interfaces"].items():
-        # The interface below a VLAN also counts the VLAN's bytes; an interface without an address belongs to another one.
+        # The interface below a VLAN also counts the VLAN's bytes; an interface without an address
+        # belongs to another one.
         same = name in (at.interface, lower) or interface["lower"] == at.interface
         if interface["addresses"] and not same:
             elsewhere.append(interfaces[name]["sent"])

@@ -5,8 +5,8 @@ A trial's `interconnect` makes the graph a star: every node on one switch, or wi
 several. Its `path` is a graph of data/paths.toml. On a paced testbed a node computes at the stated
 rate, however fast this machine is (`[node] flop_s`), or any MPI program computes so many times as
 long as this machine's processor takes (`stretched` by `dilation`); otherwise a node's programs stay
-on one processor. If `[cpu] baseline_s` is set, the machine's CPU time is attributed to nodes: kernel
-threads receive for each node, and nothing else takes precedence.
+on one processor. If `[cpu] baseline_s` is set, the machine's CPU time is attributed to nodes:
+kernel threads receive for each node, and nothing else takes precedence.
 """
 
 import os
@@ -37,8 +37,9 @@ STANDS_FOR: dict[str, str] = {}  # every tool runs itself
 IS_HERE = True
 NEEDS_ROOT = True  # or a user namespace
 
-# How TCP finds out what was lost: sysctls by name. `rack` is Linux's default, with RACK's clock and tail loss probes (RFC
-# 8985); `acks` is TCP before 2013, which needs further acknowledgements or a timeout.
+# How TCP finds out what was lost: sysctls by name. `rack` is Linux's default, with RACK's clock and
+# tail loss probes (RFC 8985); `acks` is TCP before 2013, which needs further acknowledgements or a
+# timeout.
 LOSS_RECOVERY = {
     "rack": {"early_retrans": 3, "recovery": 1},
     "acks": {"early_retrans": 0, "recovery": 0},
@@ -59,7 +60,8 @@ POINT: Mapping[str, Rule] = {
     "loss_recovery": one_of(LOSS_RECOVERY),
 }
 
-# For root of the machine, and for root of a user namespace: every machine has that folder, and a session has its own.
+# For root of the machine, and for root of a user namespace: every machine has that folder, and a
+# session has its own.
 _ROOTS = {True: Path("/run/falloff"), False: Path("/dev/shm/falloff")}
 _OFFLOADS = ("tso", "gso", "gro")
 # The most that a program's socket may be given; the same on the whole machine.
@@ -441,8 +443,8 @@ def _clocks(net: Network) -> dict[str, float]:
 
 
 def _waits(state: programs.TrialState, others: Iterable[float], elapsed_s: float) -> list[float]:
-    """The share of a trial's time [1] for which each of its programs, but not mpirun, and each of `others` was kept waiting
-    for a processor."""
+    """The share of a trial's time [1] for which each of its programs, but not mpirun, and each of
+    `others` was kept waiting for a processor."""
     delays = [program.delayed_s for program in state.ran if not program.command.ranks]
     return [delay / elapsed_s for delay in (*delays, *others)]
 

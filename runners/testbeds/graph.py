@@ -236,7 +236,8 @@ class Graph:
         With `out` it begins at that end of the start.
         """
         reached: dict[str, Route] = {}
-        # Places to continue from, with the end that led out of the start and the first router on the way.
+        # Places to continue from, with the end that led out of the start and the first router on
+        # the way.
         frontier: list[tuple[str, Optional[End], Optional[str]]] = [(start, None, None)]
         seen, ends_by_place = {start}, self._ends_by_place()
         for place, first, via in frontier:  # grows during the loop: breadth first

@@ -8,7 +8,8 @@ from pathlib import Path
 
 HIGHEST_PRIORITY = -20
 
-# Columns of /proc/stat, see proc(5), for time in which a processor does nothing for this machine: idle, iowait and steal.
+# Columns of /proc/stat, see proc(5), for time in which a processor does nothing for this machine:
+# idle, iowait and steal.
 _REST = (3, 4, 7)
 _ALL_USERS = 4294967295
 

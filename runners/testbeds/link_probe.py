@@ -15,14 +15,16 @@ from runners.testbeds.programs import ExecutedCommand
 
 KEPT = "kept"
 SHORT, LONG = 4, 262144  # B: a pivot of HPL, and a large share of rows
-# Share of the payload that a link carries: a long message's own latency takes one hundredth. Delay lines are programs, whose
-# frames wait for a processor.
+# Share of the payload that a link carries: a long message's own latency takes one hundredth. Delay
+# lines are programs, whose frames wait for a processor.
 _LEAST_SHARE, _LEAST_SHARE_OF_LINES = 0.95, 0.90
 _USUAL_SHARE = 1.03  # the most that links of a set rate were measured at
 _MOST_SHARE = 1.10  # beyond this the rate is not in force
 _OF_FRAME = 1448 / 1538  # TCP payload of a frame on the wire
 _WARM_UP_S, _SHORTEST_S, _EXCHANGES, _LIMIT_S = 0.1, 0.2, 8, 60
-_TRIES = 3  # of long messages: other work on the machine can slow them, or stop a clock between two readings, for a moment
+# of long messages: other work on the machine can slow them, or stop a clock between two readings,
+# for a moment
+_TRIES = 3
 _MEDIAN_COLUMN = 10  # in the rows that the token program prints, in microseconds
 
 
@@ -32,7 +34,8 @@ def probe(net: Network, around: nodes.Surroundings, ranks: int) -> dict[str, flo
 
     Returns `short_message_time` [s], one way, the mean of the pairs' medians. If the link has a
     rate, it also returns `link_share` [1]: the rate of the long messages, by the same mean, over
-    the payload that the link carries, the first try's if it is usual, else the median of a few; a delay of the network's own counts as latency. Raises FalloffError if the tokens fail.
+    the payload that the link carries, the first try's if it is usual, else the median of a few; a
+    delay of the network's own counts as latency. Raises FalloffError if the tokens fail.
     """
     rate = net.table.get("rate_bit_s")
     counters = {"short_message_time": _round_trip(net, around, ranks, SHORT, _SHORTEST_S) / 2}
@@ -53,8 +56,8 @@ def probe(net: Network, around: nodes.Surroundings, ranks: int) -> dict[str, flo
 
 
 def verdict(counters: dict[str, float], has_lines: bool = False) -> str:
-    """KEPT, or a sentence with the share of its rate that the link, or its delay line, gives to long
-    messages."""
+    """KEPT, or a sentence with the share of its rate that the link, or its delay line, gives to
+    long messages."""
     share = counters.get("link_share", 1.0)
     if (_LEAST_SHARE_OF_LINES if has_lines else _LEAST_SHARE) <= share <= _MOST_SHARE:
         return KEPT

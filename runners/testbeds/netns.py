@@ -150,7 +150,8 @@ def release(folder: Path) -> None:
     there, which ends the namespaces."""
     kill(with_namespaces(folder))
     for mount in reversed(_mounts(folder)):
-        # umount(8) reads the list of all mounts each time, which took a minute for the 36 nodes of a dozen trials side by side.
+        # umount(8) reads the list of all mounts each time, which took a minute for the 36 nodes of
+        # a dozen trials side by side.
         if _libc.umount2(os.fsencode(mount), 0) and ctypes.get_errno() != errno.EINVAL:
             raise OSError(ctypes.get_errno(), "unmounting", mount)
 

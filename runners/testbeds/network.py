@@ -24,15 +24,17 @@ TUN = "/dev/net/tun"
 MPTCP = Path("/proc/sys/net/mptcp/enabled")
 _INTERFACES = Path("/proc/thread-self/net/dev")
 
-# Programs that carry frames run in their own namespace, so that they can be found when their owner is dead.
+# Programs that carry frames run in their own namespace, so that they can be found when their owner
+# is dead.
 _CARRIERS = "carriers"
 
 # The default for the largest packet that TCP hands down, and to which received segments are merged.
 _LARGEST_PACKET = 65536
-# Segments are never merged, but the interface still has a NAPI, which veth has only with GRO. A thread can do its
-# work.
+# Segments are never merged, but the interface still has a NAPI, which veth has only with GRO. A
+# thread can do its work.
 _NEVER_MERGED = 1
-# TCP hands down super-packets whatever a device's offloads, unless the device accepts no more than this.
+# TCP hands down super-packets whatever a device's offloads, unless the device accepts no more than
+# this.
 _SEGMENTS = {True: 65535, False: 1}
 
 # Its own messages would be counted with the frames of a trial.
@@ -49,7 +51,8 @@ _TUN_REMEDIES = {
 }
 _NO_TUN = "`modprobe tun` as root, or start the container with `--device /dev/net/tun`"
 
-# Before all ordinary programs. Otherwise whatever wakes up behind another waits for the scheduler's tick, 4 ms.
+# Before all ordinary programs. Otherwise whatever wakes up behind another waits for the scheduler's
+# tick, 4 ms.
 PRIORITY = "10"
 REAL_TIME = ("chrt", "-f", PRIORITY)
 
@@ -277,15 +280,15 @@ class Network:
         outlets, ends = self._outlets(place), self.graph.ends(place)
         lines = [f"address flush dev {outlet}" for outlet in outlets]
         lines.append(f"route flush root {_ALL_SUBNETS}")
-        # Packets have the subnet's address, whichever link they leave by. Otherwise newer kernels (6.18) would ignore
-        # the hash and prefer the interface with the packet's source address.
+        # Packets have the subnet's address, whichever link they leave by. Otherwise newer kernels
+        # (6.18) would ignore the hash and prefer the interface with the packet's source address.
         for number, rails in enumerate(way.routes, start=1):
             source = address_of(self.graph, place, number)
             by = [self.outlet(ends[rail - 1]) for rail in rails] or outlets[:1]
             for outlet in dict.fromkeys(by):
                 lines.append(f"address add {source}/24 dev {outlet} noprefixroute")
-        # Set congestion control by route: outside the first namespace the kernel accepts for tcp_congestion_control only
-        # names in the machine's tcp_allowed_congestion_control.
+        # Set congestion control by route: outside the first namespace the kernel accepts for
+        # tcp_congestion_control only names in the machine's tcp_allowed_congestion_control.
         for number, rails in enumerate(way.routes, start=1):
             source = address_of(self.graph, place, number)
             for node, hops in self._hops(place, rails).items():
@@ -294,7 +297,8 @@ class Network:
         if self.graph.is_star:
             lines += self._neighbours(place)
         if way.is_mptcp:
-            # A node announces its further addresses to every peer; the connecting side then adds a subflow to each.
+            # A node announces its further addresses to every peer; the connecting side then adds a
+            # subflow to each.
             further = range(2, len(way.routes) + 1)
             limits = f"subflow {len(further)} add_addr_accepted {len(further)}"
             lines += ["mptcp endpoint flush", f"mptcp limits set {limits}"]
@@ -399,8 +403,8 @@ class Network:
         return sum(map(host.thread_time, self._carrying(self.threads)))
 
     def waiting_times(self) -> dict[int, float]:
-        """How long each program that carries frames, and each thread that receives or passes them on, was kept waiting for a
-        processor so far [s], by its id."""
+        """How long each program that carries frames, and each thread that receives or passes them
+        on, was kept waiting for a processor so far [s], by its id."""
         return {thread: busy.waited_s(thread) for thread in self._carrying(self.threads)}
 
     def _carrying(self, places: Iterable[str]) -> list[int]:
@@ -499,7 +503,8 @@ class Network:
         bonding driver."""
         space, devices, (bond,) = self.space(node), self.devices(node), self._outlets(node)
         self._carry("channel_bond", [f"{space}/net", bond, *devices], node, bond)
-        # Otherwise the kernel would answer for the bond's address on the interface that received the question.
+        # Otherwise the kernel would answer for the bond's address on the interface that received
+        # the question.
         lines = [f"link set {device} arp off" for device in devices]
         netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
 
@@ -560,12 +565,13 @@ def build(
     """Make the network of a table in a new folder below `folder`.
 
     `tool` gives the path of a program by name where one is needed. With `threaded`, kernel threads
-    receive, and their CPU time counts for the place. With `real_time`, programs that carry frames go
-    before all others. Raises FalloffError as `graph.graph` does, or
-    if a tool fails or a program that carries frames ends at once.
+    receive, and their CPU time counts for the place. With `real_time`, programs that carry frames
+    go before all others. Raises FalloffError as `graph.graph` does, or if a tool fails or a program
+    that carries frames ends at once.
     """
     wanted = graph.graph(table)
-    # It starts with a letter, because Open MPI takes an interface name that begins with a digit for an address.
+    # It starts with a letter, because Open MPI takes an interface name that begins with a digit for
+    # an address.
     state = folder / (secrets.choice(string.ascii_lowercase) + secrets.token_hex(3)[1:])
     state.mkdir()
     net = Network(state, table, wanted, tool, threaded, real_time)

@@ -20,9 +20,11 @@ from runners.testbeds.programs import ExecutedCommand
 _RANK = Path(__file__).resolve().parent / "rank.py"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# Runs only if nothing else wants the processor, to keep it awake: waking a virtual processor takes long.
+# Runs only if nothing else wants the processor, to keep it awake: waking a virtual processor takes
+# long.
 _AWAKE = ("chrt", "-i", "0")
-# Its argument is its owner's process id. It ends when the owner has ended, in any way and even before its first line.
+# Its argument is its owner's process id. It ends when the owner has ended, in any way and even
+# before its first line.
 _LOOP = """
 import os, sys
 try:  # where the kernel shares processors out by session, an idle session would get as much as a busy one
@@ -51,8 +53,8 @@ class Surroundings:
     """The environment of a trial's programs: the testbed's description, the way of using links, and
     what paces MPI ranks.
 
-    `pacing` are variables for pace.so or pace_program.so. If it is empty, ranks are not paced, and a node's programs
-    stay on its processor. With `real_time` ranks go before all other programs.
+    `pacing` are variables for pace.so or pace_program.so. If it is empty, ranks are not paced, and
+    a node's programs stay on its processor. With `real_time` ranks go before all other programs.
     """
 
     description: Description
@@ -64,8 +66,8 @@ class Surroundings:
 def execute(
     commands: Sequence[Command], net: Network, around: Surroundings, ran: list[ExecutedCommand]
 ) -> float:
-    """Run commands as `programs.run` does; afterwards nothing that they started is left. Returns the CPU time [s] of the loops
-    that kept processors awake.
+    """Run commands as `programs.run` does; afterwards nothing that they started is left. Returns
+    the CPU time [s] of the loops that kept processors awake.
 
     Raises FalloffError as `programs.run` does, or if a node does not exist.
     """
@@ -119,8 +121,8 @@ def occupied(net: Network) -> int:
 
 
 def rank_times(net: Network) -> list[tuple[float, float]]:
-    """How long each rank since the trial began was kept waiting for a processor, and its CPU time [s]; NaN where it or the kernel
-    did not say."""
+    """How long each rank since the trial began was kept waiting for a processor, and its CPU time
+    [s]; NaN where it or the kernel did not say."""
     times = []
     for space in map(net.space, map(name, net.graph.nodes)):
         ranks = len((space / "guests").read_text().split())
@@ -143,7 +145,8 @@ def _prepare(net: Network, around: Surroundings) -> None:
             (space / "processor").write_text(str(host.processor(node)))
         if not by_address.is_symlink():
             by_address.symlink_to(name(node))
-    # Open MPI splits its agent's command line at spaces, which the state folder's path cannot contain.
+    # Open MPI splits its agent's command line at spaces, which the state folder's path cannot
+    # contain.
     _linked(net, "python", sys.executable)
     _linked(net, "rank.py", _RANK)
 

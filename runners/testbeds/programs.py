@@ -24,15 +24,16 @@ from runners.records.record import Command, Execution, FalloffError, Transcript,
 from runners.testbeds import busy, netns
 
 _LIMITED = ("sh", "-c", 'ulimit -t "$0" && exec "$@"')  # then seconds and a command line
-# A simulation's limit is in processor time. One that waits for nothing and never ends is ended after this many times that.
+# A simulation's limit is in processor time. One that waits for nothing and never ends is ended
+# after this many times that.
 BUSY = 50
 _PATIENCE_S = 5.0
 _STEP_S = 0.002
 
 
 class ExecutedCommand(NamedTuple):
-    """An executed command, the CPU time [s] of its program and of those that it waited for, and how long that program was kept
-    waiting for a processor [s]."""
+    """An executed command, the CPU time [s] of its program and of those that it waited for, and how
+    long that program was kept waiting for a processor [s]."""
 
     command: Command
     execution: Execution
@@ -150,8 +151,8 @@ def start(
     stdin: int = subprocess.DEVNULL,
     most_cpu_s: Optional[float] = None,
 ) -> RunningProgram:
-    """Start a program in `folder`, in the network namespace of `space` from its first moment. The kernel kills it, or what
-    it starts, after `most_cpu_s` seconds of processor time.
+    """Start a program in `folder`, in the network namespace of `space` from its first moment. The
+    kernel kills it, or what it starts, after `most_cpu_s` seconds of processor time.
 
     Output goes to files, because a surviving child could keep a pipe open, or fill it. `stdin` is
     passed to subprocess.Popen.

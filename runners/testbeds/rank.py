@@ -1,12 +1,15 @@
-"""mpirun starts this instead of rsh and of a rank. It imports nothing of ours, so the interpreter starts in milliseconds.
+"""mpirun starts this instead of rsh and of a rank. It imports nothing of ours, so the interpreter
+starts in milliseconds.
 
 rank.py agent STATE HOST COMMAND ...      become the command, inside the node whose address is HOST
-rank.py join STATE PROGRAM [ARGUMENT ...] run the program, on the processor of the node that it is on
+rank.py join STATE PROGRAM [ARGUMENT ...] run the program, on the processor of the node that it is
+on
 
-By rsh's convention the command is one string for a shell. Open MPI's command, without a prefix, is a plain list of words,
-so it is split as a shell would split it. A rank knows its node by its hostname. It adds a line to the node's file
-`guests`, and at its end one to `times`: how long it was ready to run and had no processor, by the kernel's count, and its CPU
-time [s]. If there is a file `processor`, it stays on that processor. A file `share` holds the share of the others' rate that a
+By rsh's convention the command is one string for a shell. Open MPI's command, without a prefix, is
+a plain list of words, so it is split as a shell would split it. A rank knows its node by its
+hostname. It adds a line to the node's file `guests`, and at its end one to `times`: how long it was
+ready to run and had no processor, by the kernel's count, and its CPU time [s]. If there is a file
+`processor`, it stays on that processor. A file `share` holds the share of the others' rate that a
 paced node has.
 """
 

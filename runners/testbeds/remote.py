@@ -30,11 +30,12 @@ _SSH_OPTIONS = (
     "LogLevel=ERROR",
 )
 
-# Its words follow as arguments, so that no data becomes part of a shell script. It is a login shell, because module
-# systems define `module` there.
+# Its words follow as arguments, so that no data becomes part of a shell script. It is a login
+# shell, because module systems define `module` there.
 _WITH_MODULES = 'n=$1; shift; module load "${@:1:n}" >&2 || exit 1; shift "$n"; exec "$@"'
 
-# Reads a script of a given number of bytes from standard input, and leaves the rest of the input to the script.
+# Reads a script of a given number of bytes from standard input, and leaves the rest of the input to
+# the script.
 _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 'exec'))"
 
 
@@ -68,7 +69,8 @@ def argv(description: Description, host: str, words: Sequence[str]) -> list[str]
     there."""
     program = with_modules(description, words)
     if description["launcher"] == "slurm":
-        # It shares cores and memory with other steps of the job: a server and its client are two steps.
+        # It shares cores and memory with other steps of the job: a server and its client are two
+        # steps.
         beside = ["--overlap", "--mem=0", "--cpu-bind=none"]
         task = ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={host}"]
         return ["srun", *task, *beside, "--", *program]
@@ -116,7 +118,8 @@ def held(
         def begin(host: str) -> Answer:
             line = argv(description, host, words)
             try:
-                # In its own session, so that Ctrl-C goes to this program, which then ends what it holds.
+                # In its own session, so that Ctrl-C goes to this program, which then ends what it
+                # holds.
                 process = subprocess.Popen(
                     line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
                 )

@@ -18,10 +18,12 @@ UNSHAPED = "unshaped"
 # The shaper's queue is as deep as a switch's packet memory for a port: 8 ms at 1 Gbit/s.
 # A smaller queue drops packets at the start of a TCP flow; a larger queue only adds delay.
 _QUEUE = "1mb"
-# Holds two of the 64 KiB super-packets that segmentation offload passes down: with one, 10 Gbit/s is never reached.
+# Holds two of the 64 KiB super-packets that segmentation offload passes down: with one, 10 Gbit/s
+# is never reached.
 _BURST = 128 * 1024
-# Without super-packets it holds what the wire carries while the kernel's timer is late, and at least two frames. On
-# a busy machine 1 ms lost up to a quarter of 50 Mbit/s, 4 ms less than a hundredth.
+# Without super-packets it holds what the wire carries while the kernel's timer is late, and at
+# least two frames. On a busy machine 1 ms lost up to a quarter of 50 Mbit/s, 4 ms less than a
+# hundredth.
 _LATE_S = 4e-3
 # Bytes of a frame that are on the wire but not in what tc counts: preamble 8, checksum 4, gap 12.
 _UNCOUNTED = 24

@@ -195,7 +195,8 @@ class Simulated:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
-        # smpirun and the dynamic linker split paths at blanks, so paths are relative to the folder in which everything runs.
+        # smpirun and the dynamic linker split paths at blanks, so paths are relative to the folder
+        # in which everything runs.
         (folder / _CLOCK).symlink_to(Path(self._tool(_CLOCK)).absolute())
         environment = {"PATH": os.environ["PATH"], "TMPDIR": ".", "LC_ALL": "C"}
         # Use the simulation's clock; the processor's belongs to this machine.

@@ -46,14 +46,16 @@ _OPTIONS = {
 EAGER_BYTES = 65536
 _EAGER = ("smpi/async-small-thresh", "smpi/send-is-detached-thresh")
 
-# Fields of a network's table that are not numbers: a tree of switches, factors by message size ([from bytes, of latency, of
-# bandwidth]), and factors of the latency by the number of nodes that exchange messages at once ([nodes, factor]).
+# Fields of a network's table that are not numbers: a tree of switches, factors by message size
+# ([from bytes, of latency, of bandwidth]), and factors of the latency by the number of nodes that
+# exchange messages at once ([nodes, factor]).
 _NO_NUMBER = ("tree", "by_size", "load")
 
 
 def as_open_mpi(ranks: int) -> list[str]:
     """Options for collectives by the algorithms that Open MPI would choose, as SimGrid has them."""
-    # Its split binary tree for large broadcasts divides by zero on two ranks (SimGrid 3.32), where all trees are one message.
+    # Its split binary tree for large broadcasts divides by zero on two ranks (SimGrid 3.32), where
+    # all trees are one message.
     bcast = ["--cfg=smpi/bcast:binomial_tree"] if ranks == 2 else []
     return ["--cfg=smpi/coll-selector:ompi", *bcast]
 
@@ -137,7 +139,8 @@ def _tree(network: TwoLevel, inside: str) -> list[str]:
     evenly. All traffic between edge switches shares the core's forwarding rate. Only traffic
     between line cards uses their ways to the fabric.
     """
-    # A link that never blocks would still join all of its flows into one system of equations, and slow the simulation.
+    # A link that never blocks would still join all of its flows into one system of equations, and
+    # slow the simulation.
     if math.isinf(network.card_bandwidth):
         network = replace(network, edges_per_card=network.edges)
     forwards = math.isfinite(network.core_bandwidth)

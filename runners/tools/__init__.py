@@ -20,7 +20,9 @@ def all_tools() -> tuple[Tool, ...]:
 
 
 def tool_named(name: str) -> Tool:
-    """The tool of that name, which may be one of its aliases; raises FalloffError when there is none."""
+    """The tool of that name, which may be one of its aliases; raises FalloffError when there is
+    none.
+    """
     wanted = name.lower()
     for tool in all_tools():
         if wanted in (tool.name, *tool.aliases):

@@ -1,7 +1,7 @@
 """congestion: what half of the ranks feel of the network while the other half floods it.
 
-As GPCNeT does (Chunduri et al., SC 2019): victims time small operations, alone and while congestors exchange long
-messages. The congestion impact is the ratio of both times.
+As GPCNeT does (Chunduri et al., SC 2019): victims time small operations, alone and while congestors
+exchange long messages. The congestion impact is the ratio of both times.
 """
 
 import re

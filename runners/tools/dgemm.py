@@ -32,7 +32,9 @@ def commands(point: Settings) -> list[Command]:
 
 
 def results(text: str) -> list[Result]:
-    """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as printed."""
+    """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as
+    printed.
+    """
     _, inner, nodes = map(int, whole("dgemm", text, _HEAD).groups())
     ranks = _RANK.findall(text)
     if not nodes or [int(rank) for rank, _ in ranks] != list(range(nodes)):

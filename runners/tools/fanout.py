@@ -1,9 +1,9 @@
 """fanout: one node sends to several at once, or several to one: what each flow gets and how fairly.
 
 A node and its `receivers` others; all flows are clients of iperf3 on that one node, which
-runners/probes/fanout.py starts together. Goodput is counted by the receivers over the window that is
-common to all flows, so that the aggregate was there at one time; what the buffers held at its ends is off
-by at most their size.
+runners/probes/fanout.py starts together. Goodput is counted by the receivers over the window that
+is common to all flows, so that the aggregate was there at one time; what the buffers held at its
+ends is off by at most their size.
 """
 
 import math
@@ -49,7 +49,8 @@ _ROW = re.compile(r"^ *(\d{1,6})  (\S+)  (\d{1,12}\.\d{6})  (.*)$", re.M)
 class Flow:
     """One flow: where to or from, when it started [s], and what its receiver had counted by then.
 
-    `times` [s] and `counts` [B] are cumulative, without the warm-up, from (0, 0) on; time 0 is `start`.
+    `times` [s] and `counts` [B] are cumulative, without the warm-up, from (0, 0) on; time 0 is
+    `start`.
     """
 
     address: str
@@ -76,7 +77,9 @@ def nodes(point: Settings) -> list[int]:
 
 
 def commands(point: Settings) -> list[Command]:
-    """A server on each far node, then all clients on the sender, which `direction` "reverse" makes receive."""
+    """A server on each far node, then all clients on the sender, which `direction` "reverse" makes
+    receive.
+    """
     direction = point.get("direction", "forward")
     if direction not in ("forward", "reverse"):
         raise FalloffError(f"`direction` has to be forward or reverse, not {direction!r}")
@@ -108,17 +111,21 @@ def parse(transcript: Transcript) -> list[Reading]:
 
 
 def results(text: str) -> list[Result]:
-    """The one result in an output, with its number of `receivers`; raises as `flows` and `readings`."""
+    """The one result in an output, with its number of `receivers`; raises as `flows` and
+    `readings`.
+    """
     started = flows(text, {})
     return [Result(tuple(readings(started)), {"receivers": len(started)})]
 
 
 def readings(all_flows: Sequence[Flow]) -> list[Reading]:
-    """flow_goodput (a list in the flows' order) and aggregate_goodput in bit/s, fairness, start_skew in s.
+    """flow_goodput (a list in the flows' order) and aggregate_goodput in bit/s, fairness,
+    start_skew in s.
 
-    fairness is Jain's index, (sum x)^2 / (n sum x^2) of the flows' goodputs: 1 when all are equal, 1/n when
-    one has everything (Jain, Chiu and Hawe 1984, DEC-TR-301). start_skew is between the first client's
-    start and the last's. Raises InvalidRun when the flows had less than half of the time in common.
+    fairness is Jain's index, (sum x)^2 / (n sum x^2) of the flows' goodputs: 1 when all are equal,
+    1/n when one has everything (Jain, Chiu and Hawe 1984, DEC-TR-301). start_skew is between the
+    first client's start and the last's. Raises InvalidRun when the flows had less than half of the
+    time in common.
     """
     starts = [flow.start for flow in all_flows]
     begin, end = max(starts), min(flow.start + flow.times[-1] for flow in all_flows)
@@ -155,8 +162,8 @@ def _flow(address: str, started: float, report: str, asked: Settings) -> Flow:
             raise InvalidRun("; ".join(different))
         receiver = client if made["direction"] == "reverse" else client["server_output_json"]
         times, counts = [0.0], [0.0]
-        # Starts are not used: the one that iperf3 gives to the first interval after the warm-up lies before
-        # it, though its bytes do not.
+        # Starts are not used: the one that iperf3 gives to the first interval after the warm-up
+        # lies before it, though its bytes do not.
         for interval in receiver["intervals"]:
             sums = interval["sum"]
             if not sums["omitted"]:

@@ -1,4 +1,6 @@
-"""flows: what the nodes of parallel programs send to each other, all at once, over a simulated network."""
+"""flows: what the nodes of parallel programs send to each other, all at once, over a simulated
+network.
+"""
 
 import random
 import re
@@ -33,7 +35,9 @@ def _nearest_neighbour(nodes: int, chance: random.Random) -> Pairs:
 
 
 def _permutation(nodes: int, chance: random.Random) -> Pairs:
-    """Each rank to another one, each from another one: any such permutation with the same probability."""
+    """Each rank to another one, each from another one: any such permutation with the same
+    probability.
+    """
     sinks = list(range(nodes))
     while any(rank == sink for rank, sink in enumerate(sinks)):
         chance.shuffle(sinks)
@@ -41,7 +45,9 @@ def _permutation(nodes: int, chance: random.Random) -> Pairs:
 
 
 def _all_to_all(nodes: int, chance: random.Random) -> Pairs:
-    """One phase of an exchange of all with all: each rank to the one that is so many further, any but itself."""
+    """One phase of an exchange of all with all: each rank to the one that is so many further, any
+    but itself.
+    """
     shift = chance.randrange(1, nodes)
     return [(rank, (rank + shift) % nodes) for rank in range(nodes)]
 
@@ -63,9 +69,9 @@ PATTERNS: dict[str, Callable[[int, random.Random], Pairs]] = {
 def pairs(point: Settings) -> list[Pairs]:
     """The nodes (from, to) of each flow, from 1, in each of the `runs` of a point.
 
-    A run draws the pattern anew, and with `placement` shuffled the nodes of the ranks, from `random_seed`, `nodes`
-    and its number alone: on another network it is the same. Raises FalloffError for an unknown pattern or placement,
-    or fewer than two nodes.
+    A run draws the pattern anew, and with `placement` shuffled the nodes of the ranks, from
+    `random_seed`, `nodes` and its number alone: on another network it is the same. Raises
+    FalloffError for an unknown pattern or placement, or fewer than two nodes.
     """
     nodes, pattern = point["nodes"], point["pattern"]
     if pattern not in PATTERNS:
@@ -82,7 +88,9 @@ def pairs(point: Settings) -> list[Pairs]:
 
 
 def commands(point: Settings) -> list[Command]:
-    """One simulation of all runs, one after the other, of flows of `flow_bytes` each; raises as `pairs` does."""
+    """One simulation of all runs, one after the other, of flows of `flow_bytes` each; raises as
+    `pairs` does.
+    """
     lines = "".join(
         " ".join(f"{source}-{sink}" for source, sink in run) + "\n" for run in pairs(point)
     )
@@ -97,8 +105,9 @@ def commands(point: Settings) -> list[Command]:
 def results(text: str) -> list[Result]:
     """The one table of an output, with its settings.
 
-    flow_makespan [s] has for each run the time in which all of its flows arrived, flow_mean [s] their mean time;
-    simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself took.
+    flow_makespan [s] has for each run the time in which all of its flows arrived, flow_mean [s]
+    their mean time; simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself
+    took.
     """
     nodes, runs, size = map(int, whole("flows", text, _HEAD).groups())
     rows = _ROW.findall(text)

@@ -1,8 +1,8 @@
 """frame_limit: the largest frame that a path carries, and why larger ones fail.
 
-Found by runners/probes/frame_limit.py, which says how; here its table is read. An echo request with a
-payload of n bytes is an IPv4 packet of n + 8 + 20 bytes in a frame of 14 more, the FCS not counted: a limit of
-8954 is an MTU of 8982 and frames of 8996 bytes.
+Found by runners/probes/frame_limit.py, which says how; here its table is read. An echo request with
+a payload of n bytes is an IPv4 packet of n + 8 + 20 bytes in a frame of 14 more, the FCS not
+counted: a limit of 8954 is an MTU of 8982 and frames of 8996 bytes.
 """
 
 import re
@@ -29,7 +29,8 @@ REQUESTS = 10  # of a batch: at 20 % loss all of them are lost once in ten milli
 
 ICMP_HEADER, IP_HEADER, ETHERNET_HEADER = 8, 20, 14
 
-# A payload that is lost in the interface's own queue takes a second for each request, 20 ms otherwise.
+# A payload that is lost in the interface's own queue takes a second for each request, 20 ms
+# otherwise.
 _LIMIT_S = 300.0
 
 _HEAD = re.compile(r"^frame_limit: (\S+) to (\S+), payloads from \d{1,5} to \d{1,5} B, ", re.M)
@@ -39,7 +40,8 @@ _ROW = re.compile(
 
 
 def commands(point: Settings) -> list[Command]:
-    """A probe on the sender, then one on the receiver, for payloads from `least_payload` to `most_payload` [B].
+    """A probe on the sender, then one on the receiver, for payloads from `least_payload` to
+    `most_payload` [B].
 
     With `load`, TCP from the sender to the receiver fills the path meanwhile.
     """
@@ -77,10 +79,12 @@ def results(text: str) -> list[Result]:
 
 
 def readings(text: str) -> list[Reading]:
-    """frame_payload, frame_mtu and frame_bytes_largest in B, and frame_fault: why one byte more fails.
+    """frame_payload, frame_mtu and frame_bytes_largest in B, and frame_fault: why one byte more
+    fails.
 
-    The fault is the outcome of the next payload, or `none` when the largest one tried was carried. Raises
-    InvalidRun when the limit is undecided or no payload was carried, and Unreadable when the table is not whole.
+    The fault is the outcome of the next payload, or `none` when the largest one tried was carried.
+    Raises InvalidRun when the limit is undecided or no payload was carried, and Unreadable when the
+    table is not whole.
     """
     tried = tries(text)
     unclear = [attempt for attempt in tried if attempt.outcome == UNCLEAR]

@@ -1,7 +1,8 @@
 """The HPC Challenge benchmarks (hpccoutf.txt of HPCC 1.x): only read, never run from here.
 
-HPCC ends its output with a summary of `name=value` lines in which -1 stands for what was not measured. The
-summary says nothing of HPL's residual check: that is taken from the part of the output that HPL printed.
+HPCC ends its output with a summary of `name=value` lines in which -1 stands for what was not
+measured. The summary says nothing of HPL's residual check: that is taken from the part of the
+output that HPL printed.
 """
 
 import math
@@ -35,8 +36,9 @@ _TITLE = re.compile(r"^(?=This is the DARPA/DOE HPC Challenge Benchmark version 
 _VALUE = re.compile(r"^(\w+)=(\S+)$", re.M)
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]\d\d)?", re.ASCII)
 
-# HPCC's name: our name, our unit, the power of ten from HPCC's unit to ours, and what it is, empty for HPL's own. Star is
-# the mean of one process while all work at once, Single is one process alone.
+# HPCC's name: our name, our unit, the power of ten from HPCC's unit to ours, and what it is, empty
+# for HPL's own. Star is the mean of one process while all work at once, Single is one process
+# alone.
 _QUANTITIES = {
     "HPL_Tflops": ("hpl_rate", "Gflop/s", 3, ""),
     "HPL_time": ("hpl_time", "s", 0, ""),
@@ -133,7 +135,8 @@ _SETTINGS = {
 
 
 def results(text: str) -> list[Result]:
-    """One result for each run in the file (HPCC appends), with its processes and HPL's N, NB, P and Q.
+    """One result for each run in the file (HPCC appends), with its processes and HPL's N, NB, P and
+    Q.
 
     What was not measured has no reading. Raises Unreadable when no run has a reading.
     """
@@ -185,7 +188,9 @@ def _result(number: int, run: str) -> Result:
 
 
 def _require_sound(numbers: dict[str, str], sizes: dict[str, int], rows: Sequence[hpl.Row]) -> None:
-    """Raises Unreadable where a summary contradicts itself, or HPL, by the `rows` that it printed before, computed wrongly."""
+    """Raises Unreadable where a summary contradicts itself, or HPL, by the `rows` that it printed
+    before, computed wrongly.
+    """
     for name, size in sizes.items():
         if size == 0:
             raise Contradictory(f"HPCC prints {name} = 0, which no run has")

@@ -1,9 +1,10 @@
-"""High Performance Linpack (xhpl of HPL 2.x): the rate at which n nodes solve a dense linear system.
+"""High Performance Linpack (xhpl of HPL 2.x): the rate at which n nodes solve a dense linear
+system.
 
-HPL 2.0 to 2.3 and the vendors' builds (Intel, AMD, NVIDIA) print the same table: a row that begins with
-the encoded variant (WR for row-major, WC for column-major process grids), then a line with the scaled
-residual. Around it there are progress lines, colours, labels of the rank that printed a line, and what
-other programs printed.
+HPL 2.0 to 2.3 and the vendors' builds (Intel, AMD, NVIDIA) print the same table: a row that begins
+with the encoded variant (WR for row-major, WC for column-major process grids), then a line with the
+scaled residual. Around it there are progress lines, colours, labels of the rank that printed a
+line, and what other programs printed.
 """
 
 import math
@@ -52,8 +53,9 @@ _LABEL = re.compile(r"\s*(?:[\w.-]+: )?\s*")
 # NVIDIA's own title comes before HPL's, or stands alone.
 _VENDOR_TITLE = re.compile(r"HPL-(NVIDIA \d\S*)\s+--")
 _TITLE = re.compile(r"HPLinpack (\d\S*)\s+--")
-# A word may stand before the variant (HPL_AI) or follow it (AMD's number of its row swap); NVIDIA adds columns after the rate.
-# Lengths are limited, so that no damaged row makes a number beyond what float can hold.
+# A word may stand before the variant (HPL_AI) or follow it (AMD's number of its row swap); NVIDIA
+# adds columns after the rate. Lengths are limited, so that no damaged row makes a number beyond
+# what float can hold.
 _ROW = re.compile(
     r"(?P<variant>(?:\S+ +)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*| \d{1,3})?)"
     r"\s+(?P<N>\d{1,9})\s+(?P<NB>\d{1,9})\s+(?P<P>\d{1,9})\s+(?P<Q>\d{1,9})"
@@ -65,9 +67,11 @@ _RESIDUAL = re.compile(
     r"\s+\.+\s+(?P<check>PASSED|FAILED)$",
     re.ASCII,
 )
-# NVIDIA's first releases print a rate that is up to 0.14 % off what N and time give, beyond all rounding.
+# NVIDIA's first releases print a rate that is up to 0.14 % off what N and time give, beyond all
+# rounding.
 _VENDOR_OFF = 2e-3
-# s of this machine for each rank and column, times log2 of the grid's rows, and for each rank and panel
+# s of this machine for each rank and column, times log2 of the grid's rows, and for each rank and
+# panel
 _COLUMN_S, _PANEL_S = 1.4e-6, 2e-4
 # HPL prints the moments before and after each test, in whole seconds.
 _MOMENT = re.compile(
@@ -109,9 +113,10 @@ _PHASES = {
 class Row:
     """One line of HPL's result table with its residual check.
 
-    `sizes` are N, NB, P and Q. `time_text` (s) and `rate_text` (Gflop/s) are as printed, since their last digit is
-    their precision. `check` is PASSED, FAILED or unchecked; `residual` is None when unchecked. `doubt` is why
-    the residual is missing or may be another row's; `clock` says that HPL's dates contradict the time.
+    `sizes` are N, NB, P and Q. `time_text` (s) and `rate_text` (Gflop/s) are as printed, since
+    their last digit is their precision. `check` is PASSED, FAILED or unchecked; `residual` is None
+    when unchecked. `doubt` is why the residual is missing or may be another row's; `clock` says
+    that HPL's dates contradict the time.
     """
 
     variant: str
@@ -126,8 +131,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of xhpl in an output: the version in its title, empty when that is missing; its complete
-    rows; and why these are not all results that were asked for, None when they are."""
+    """One run of xhpl in an output: the version in its title, empty when that is missing; its
+    complete rows; and why these are not all results that were asked for, None when they are."""
 
     version: str
     rows: tuple[Row, ...]
@@ -137,8 +142,8 @@ class Run:
 def commands(point: Settings) -> list[Command]:
     """One xhpl over all nodes of the point, `ranks_per_node` (else one) processes on each.
 
-    `blas` and `payload` choose among the binaries that are built here; raises FalloffError when there
-    is none for them.
+    `blas` and `payload` choose among the binaries that are built here; raises FalloffError when
+    there is none for them.
     """
     blas, counted = point.get("blas", "openblas"), point.get("payload", False)
     if (blas, counted) not in _BINARIES:
@@ -150,8 +155,8 @@ def commands(point: Settings) -> list[Command]:
 
 
 def parse(transcript: Transcript) -> list[Reading]:
-    """The `readings` of the trial's one result; where they are printed also its phases and payload and,
-    in a simulation, what the simulator took.
+    """The `readings` of the trial's one result; where they are printed also its phases and payload
+    and, in a simulation, what the simulator took.
     """
     text, point = transcript.executions[-1].stdout, transcript.trial.point
     printed = rows(text)
@@ -172,11 +177,13 @@ def parse(transcript: Transcript) -> list[Reading]:
 
 
 def phases(stdout: str) -> list[Reading]:
-    """Times [s] of HPL's phases, each the most that any process spent in it; none where they are missing.
+    """Times [s] of HPL's phases, each the most that any process spent in it; none where they are
+    missing.
 
-    hpl_rfact_time is the panels' factorisation with hpl_mxswp_time, the search and exchange of pivots;
-    hpl_update_time the trailing matrix's update with hpl_laswp_time, its row swaps; and hpl_ptrsv_time
-    the triangular solution. With look-ahead they overlap other processes' phases and need not add up.
+    hpl_rfact_time is the panels' factorisation with hpl_mxswp_time, the search and exchange of
+    pivots; hpl_update_time the trailing matrix's update with hpl_laswp_time, its row swaps; and
+    hpl_ptrsv_time the triangular solution. With look-ahead they overlap other processes' phases and
+    need not add up.
     """
     times = dict(_TIMER.findall(stdout))
     return [
@@ -187,8 +194,9 @@ def phases(stdout: str) -> list[Reading]:
 def results(text: str) -> list[Result]:
     """Every complete result in an output that may hold several runs, stopped ones and other lines.
 
-    The settings are the number of the run in the file, HPL's version, the variant, N, NB, P and Q. A row
-    that must not be used is refused with the reason; so is, without N, what is missing from a run.
+    The settings are the number of the run in the file, HPL's version, the variant, N, NB, P and Q.
+    A row that must not be used is refused with the reason; so is, without N, what is missing from a
+    run.
     """
     if is_output_of("hpcc", text):
         raise Foreign("an output of HPCC, not of xhpl: it is read as hpcc")
@@ -214,7 +222,9 @@ def results(text: str) -> list[Result]:
 
 
 def _result(run: Run, row: Row, settings: Settings) -> Result:
-    """A row as a result; of NVIDIA, or of nobody knows whom, its rate may be a little off, which is noted."""
+    """A row as a result; of NVIDIA, or of nobody knows whom, its rate may be a little off, which is
+    noted.
+    """
     off = _VENDOR_OFF if not run.version or run.version.startswith("NVIDIA") else 0.0
     work, seconds, note = operations(row.sizes["N"]) / 1e9, float(row.time_text), ""
     if off and work and seconds and not rate_agrees(work, row.time_text, row.rate_text):
@@ -228,7 +238,8 @@ def _result(run: Run, row: Row, settings: Settings) -> Result:
 def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
     """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual.
 
-    The rate may be `off` by this part of what N and time give, beyond the rounding of what is printed.
+    The rate may be `off` by this part of what N and time give, beyond the rounding of what is
+    printed.
     """
     if min(row.sizes.values()) < 1:
         sizes = ", ".join(f"{name} = {size}" for name, size in row.sizes.items())
@@ -267,7 +278,8 @@ def rows(text: str) -> list[Row]:
 
 
 def runs(text: str) -> list[Run]:
-    """Every run of xhpl in a file of unknown origin; nothing else in it matters, and nothing is raised.
+    """Every run of xhpl in a file of unknown origin; nothing else in it matters, and nothing is
+    raised.
 
     A row is complete when its residual check, or the rule that ends an unchecked row, follows it.
     """
@@ -275,7 +287,9 @@ def runs(text: str) -> list[Run]:
 
 
 def _split(text: str) -> Iterator[list[str]]:
-    """The lines of each run, and of what lies between runs, without colours, labels and outer blanks."""
+    """The lines of each run, and of what lies between runs, without colours, labels and outer
+    blanks.
+    """
     run: list[str] = []
     raw = without_labels(text).replace("\r", "\n").split("\n")
     lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
@@ -298,7 +312,9 @@ def _split(text: str) -> Iterator[list[str]]:
 
 
 def _ended(run: list[str]) -> bool:
-    """Whether the last line is the rule below HPL's last words; a line or two of others may come between."""
+    """Whether the last line is the rule below HPL's last words; a line or two of others may come
+    between.
+    """
     return bool(run) and run[-1].startswith(_RULE) and "End of Tests." in run[-6:-1]
 
 
@@ -351,7 +367,8 @@ def _read(lines: list[str]) -> Optional[Run]:
     lost = fault if ended and (not finished or len(complete) < int(finished)) else None
     if orphans:
         lost = Cut(f"{orphans} residuals stand alone")
-    # Only HPL's own count says that no row is missing, so that the clock was wrong and not the residual.
+    # Only HPL's own count says that no row is missing, so that the clock was wrong and not the
+    # residual.
     is_counted = ended and finished and len(complete) == int(finished) and not orphans
     complaint = _first(_COMPLAINT, lines)
     if fault and complaint:
@@ -414,8 +431,9 @@ def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
 
 
 def seconds(point: Settings, testbed: Description) -> Optional[float]:
-    """How long a run takes on paced nodes that never wait [s]; a simulation by its events, of which each column of the matrix
-    and each panel makes some on every rank (fitted to the references, mostly within a factor of 2). None of other nodes."""
+    """How long a run takes on paced nodes that never wait [s]; a simulation by its events, of which
+    each column of the matrix and each panel makes some on every rank (fitted to the references,
+    mostly within a factor of 2). None of other nodes."""
     if testbed["kind"] == "simulated" and {"N", "NB", "P", "Q"} <= point.keys():
         per_column = _COLUMN_S * math.log2(point["P"]) + _PANEL_S / point["NB"]
         return point["N"] * point["P"] * point["Q"] * per_column

@@ -1,7 +1,8 @@
-"""Intel MPI Benchmarks (IMB-MPI1: PingPong, Sendrecv, Exchange and the collective operations): only read, never run from here.
+"""Intel MPI Benchmarks (IMB-MPI1: PingPong, Sendrecv, Exchange and the collective operations): only
+read, never run from here.
 
-The unit of its Mbytes/sec changed between versions: 2^20 bytes up to 4.x, 10^6 bytes from 2018 on. Size and
-time of every row tell which it is, so that no version has to be known.
+The unit of its Mbytes/sec changed between versions: 2^20 bytes up to 4.x, 10^6 bytes from 2018 on.
+Size and time of every row tell which it is, so that no version has to be known.
 """
 
 import re
@@ -75,13 +76,14 @@ _TABLES = {
 
 
 def results(text: str) -> list[Result]:
-    """One result for each table in the file, with its test, IMB's version and the largest size in bytes.
+    """One result for each table in the file, with its test, IMB's version and the largest size in
+    bytes.
 
-    Of PingPong the readings are lists over the sizes: message_size [B], message_time [s], half a round trip, and
-    message_bandwidth [B/s], which is left out where the rows do not tell its unit; what was too small to be
-    printed is None. Of Sendrecv, Exchange and the collective operations they are collective_time [s], the average over the
-    processes, and message_bandwidth as far as it is printed. Other benchmarks are passed over. Raises Unreadable when no
-    table can be used.
+    Of PingPong the readings are lists over the sizes: message_size [B], message_time [s], half a
+    round trip, and message_bandwidth [B/s], which is left out where the rows do not tell its unit;
+    what was too small to be printed is None. Of Sendrecv, Exchange and the collective operations
+    they are collective_time [s], the average over the processes, and message_bandwidth as far as it
+    is printed. Other benchmarks are passed over. Raises Unreadable when no table can be used.
     """
     titles, sections = list(_TITLE.finditer(text)), list(_SECTION.finditer(text))
     if not titles and not sections:
@@ -134,7 +136,9 @@ def _result(test: str, version: str, head: str, body: str, has_ended: bool) -> R
 
 
 def _stopped(last: int, announced: int, has_ended: bool) -> Unreadable:
-    """That a table ends with another size than was announced. It is cut off if the sizes, which double, would have come there."""
+    """That a table ends with another size than was announced. It is cut off if the sizes, which
+    double, would have come there.
+    """
     times, rest = divmod(announced, max(last, 1))
     would_come = last < announced and not rest and times & (times - 1) == 0
     reason = f"IMB stopped at {last} bytes, {announced} were to come"
@@ -142,8 +146,8 @@ def _stopped(last: int, announced: int, has_ended: bool) -> Unreadable:
 
 
 def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> list[Reading]:
-    """Of rows as printed: of PingPong the size in bytes, the time in microseconds and Mbytes/sec; of operations the size,
-    the least, largest and average time, and perhaps Mbytes/sec."""
+    """Of rows as printed: of PingPong the size in bytes, the time in microseconds and Mbytes/sec;
+    of operations the size, the least, largest and average time, and perhaps Mbytes/sec."""
     sizes, *columns, rates = zip(*rows)
     slowest = times = columns[0]
     if test != "pingpong":

@@ -1,7 +1,8 @@
-"""incast: one receiver asks several senders for a block at once, and for the next when it has all of it.
+"""incast: one receiver asks several senders for a block at once, and for the next when it has all
+of it.
 
-The pattern is that of striped storage (Phanishayee et al., FAST 2008): a block is complete when the last
-sender's part is, so one part that has to wait for a retransmission timeout delays all.
+The pattern is that of striped storage (Phanishayee et al., FAST 2008): a block is complete when the
+last sender's part is, so one part that has to wait for a retransmission timeout delays all.
 """
 
 import re
@@ -54,10 +55,10 @@ def commands(point: Settings) -> list[Command]:
 def results(text: str) -> list[Result]:
     """The one result of an output, with its settings.
 
-    goodput [bit/s] is that of all counted blocks together; block_time [s] has each block's, from the
-    requests to the last byte. timeouts and retransmitted are lists over nodes, None on the receiver
-    and where the sender's kernel does not count. Raises Unreadable if the output is incomplete or
-    contradicts itself.
+    goodput [bit/s] is that of all counted blocks together; block_time [s] has each block's, from
+    the requests to the last byte. timeouts and retransmitted are lists over nodes, None on the
+    receiver and where the sender's kernel does not count. Raises Unreadable if the output is
+    incomplete or contradicts itself.
     """
     head = whole("incast", text, _HEAD)
     senders, size = int(head[1]), int(head[2])

@@ -1,7 +1,7 @@
 """iperf 2 (2.0 and 2.1): the rate of TCP streams; only read, never run from here.
 
-A client of TCP counts what it wrote, also what is still in its buffers at the end: that is its sent_rate. A server counts
-what arrived, the goodput.
+A client of TCP counts what it wrote, also what is still in its buffers at the end: that is its
+sent_rate. A server counts what arrived, the goodput.
 """
 
 import re
@@ -32,8 +32,9 @@ _CUT = "the last row of each stream is missing: stopped or cut off"
 def results(text: str) -> list[Result]:
     """One result for each run of a client, each connection of a server, and each of its sums.
 
-    `stream` is the connection's number or SUM, `duration_s` its length, `test` of how many streams the rate is. With -i an output of 2.0 that is cut off after its
-    first interval reads as one of that length, which is noted.
+    `stream` is the connection's number or SUM, `duration_s` its length, `test` of how many streams
+    the rate is. With -i an output of 2.0 that is cut off after its first interval reads as one of
+    that length, which is noted.
 
     The reading is goodput or sent_rate [bit/s]. Raises Unreadable when nothing can be used.
     """
@@ -75,7 +76,8 @@ def _of_run(title: str, part: str) -> list[Result]:
         return [refused(reason, {})]
     rate = "goodput" if is_server else "sent_rate"
     rows_of = Counter(row.id for row in listed)
-    # A server does not say which of its connections a sum is of: what is beside one may be a part of it.
+    # A server does not say which of its connections a sum is of: what is beside one may be a part
+    # of it.
     alone = "one of several streams" if "SUM" in rows_of else "one stream"
     tests = {"SUM": "sum of streams"} if is_server else {"SUM": f"{streams} streams"}
     return [
@@ -89,7 +91,9 @@ def _of_run(title: str, part: str) -> list[Result]:
 
 
 def _note(row: Row, is_alone: bool) -> str:
-    """What a reader of a connection's rate has to know; its row may be the only one of it that is left."""
+    """What a reader of a connection's rate has to know; its row may be the only one of it that is
+    left.
+    """
     may_go_on = f"with -i it may be the first {row.end:g} s of a longer run that was cut off"
     return "; ".join(
         [iperf_text.NOTE, may_go_on] if row.is_round and is_alone else [iperf_text.NOTE]
@@ -97,7 +101,8 @@ def _note(row: Row, is_alone: bool) -> str:
 
 
 def _ends(listed: list[Row]) -> tuple[int, list[Row]]:
-    """How many streams there are, and the rows that are of a whole connection; raises Unreadable when one is cut off.
+    """How many streams there are, and the rows that are of a whole connection; raises Unreadable
+    when one is cut off.
 
     With -i a connection's first interval begins at 0 too, and another one follows where it ends.
     """

@@ -36,9 +36,9 @@ PORT = 5201
 # Connecting, and the exchange of results at the end.
 _MARGIN_S = 20.0
 
-# The data flow from the client to the server, or the other way. Both ways at once are two programs at
-# each end, since iperf3's own --bidir sends and receives in one thread: at an MTU of 1500 one way then
-# stalled the other.
+# The data flow from the client to the server, or the other way. Both ways at once are two programs
+# at each end, since iperf3's own --bidir sends and receives in one thread: at an MTU of 1500 one
+# way then stalled the other.
 _CLIENTS = {"forward": ((),), "reverse": (("--reverse",),), "both": (("--reverse",), ())}
 _OPTIONS = {
     "streams": "--parallel",
@@ -54,8 +54,9 @@ _BEHIND_S = 1  # by which the client in the background may end later than the ot
 # Settings of a trial that a report names too.
 _COMPARABLE = ("direction", "streams", "duration_s", "omit_s", "window_bytes", "congestion_control")
 
-# A report begins a line; a terminal's colours and other control characters may stand before it. The blanks before the
-# first one are taken as a whole (\1): each of n tried as their last took time in n^2.
+# A report begins a line; a terminal's colours and other control characters may stand before it. The
+# blanks before the first one are taken as a whole (\1): each of n tried as their last took time in
+# n^2.
 _BEGIN = re.compile(
     r"(?m)(?:\A(?=(\s*))\1|^)(?:\x1b\[[\d;]*m|[\x00-\x08\x0b-\x1f\x7f\ufeff]|\^C)*(?=\{|\[\s*\{)"
 )
@@ -96,9 +97,9 @@ def server(node: int, limit: float, *words: str, port: int = PORT) -> Command:
 def commands(point: Settings) -> list[Command]:
     """A server for one test on the receiver, then the client on the sender; both report in JSON.
 
-    Both ways at once there are two servers, and two clients together. Of `point`, `sender`, `receiver`
-    and `duration_s` are needed; `direction` (forward: the client sends), `streams`, `omit_s`,
-    `window_bytes` (0: the kernel's choice) and `congestion_control` have defaults.
+    Both ways at once there are two servers, and two clients together. Of `point`, `sender`,
+    `receiver` and `duration_s` are needed; `direction` (forward: the client sends), `streams`,
+    `omit_s`, `window_bytes` (0: the kernel's choice) and `congestion_control` have defaults.
     """
     limit, sender, receiver = limit_s(point), point["sender"], point["receiver"]
     servers, clients = [], []
@@ -116,9 +117,10 @@ def commands(point: Settings) -> list[Command]:
 def parse(transcript: Transcript) -> list[Reading]:
     """The readings of one trial (see `readings`), from the reports of both its ends.
 
-    Both ways at once, goodput_reverse and retransmits_reverse are those of the test whose server sent,
-    and cpu_sender and cpu_receiver the sums of what either end's programs used. Raises Unreadable as
-    `readings` does or when a test is missing, InvalidRun when a report is one of other settings.
+    Both ways at once, goodput_reverse and retransmits_reverse are those of the test whose server
+    sent, and cpu_sender and cpu_receiver the sums of what either end's programs used. Raises
+    Unreadable as `readings` does or when a test is missing, InvalidRun when a report is one of
+    other settings.
     """
     point = transcript.trial.point
     servers: dict[str, str] = {}
@@ -189,7 +191,9 @@ def _of_text(part: str) -> Result:
 
 
 def _text_readings(part: str, streams: int) -> list[Reading]:
-    """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings` does."""
+    """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings`
+    does.
+    """
     _refuse_what_it_says(part)
     if "Lost/Total Datagrams" in part:
         raise Unsupported(_UDP)
@@ -256,7 +260,9 @@ def reports(text: str) -> list[Report]:
 
 
 def _refuse_what_it_says(text: str) -> None:
-    """Raises Unreadable with iperf3's own complaint, where it printed one beside or instead of a report."""
+    """Raises Unreadable with iperf3's own complaint, where it printed one beside or instead of a
+    report.
+    """
     complaint = _ERROR.search(text)
     if complaint:
         raise Failed(f"iperf3 says: {complaint[1]}")
@@ -306,10 +312,10 @@ def settings(report: Report) -> dict[str, Any]:
 def readings(report: Report, server: Optional[Report] = None) -> list[Reading]:
     """What a test measured, from its client's report and, where it is there, its server's.
 
-    goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the sender,
-    mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the receiver without omitted
-    intervals, and cpu_sender and cpu_receiver, shares of one core. Of --bidir these are of the client's
-    sending; goodput_reverse and retransmits_reverse are of the server's.
+    goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the
+    sender, mss [B], rtt_mean [s] of the sending kernel, goodput_interval [bit/s] of the receiver
+    without omitted intervals, and cpu_sender and cpu_receiver, shares of one core. Of --bidir these
+    are of the client's sending; goodput_reverse and retransmits_reverse are of the server's.
     """
     _refuse_an_error(report)
     if "event" in report:
@@ -352,7 +358,8 @@ def _goodput(report: Report, way: str = "") -> list[Reading]:
         if "accepted_connection" in part(report, "start"):
             raise Unsupported("the server's report does not know what the client received")
         raise Failed("iperf3's receiver counted no data")
-    # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the latter.
+    # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the
+    # latter.
     times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
     if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
         raise Contradictory(

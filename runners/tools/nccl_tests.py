@@ -1,7 +1,8 @@
 """nccl-tests and rccl-tests (all_reduce_perf and the like): only read, never run from here.
 
-Sizes are in bytes, times in microseconds, a gigabyte is 10^9 bytes. The out-of-place columns are read. The bus bandwidth
-is the rate that each link carries: the algorithm's times a factor of the operation and the number of ranks.
+Sizes are in bytes, times in microseconds, a gigabyte is 10^9 bytes. The out-of-place columns are
+read. The bus bandwidth is the rate that each link carries: the algorithm's times a factor of the
+operation and the number of ranks.
 """
 
 import re
@@ -30,7 +31,8 @@ _STARTED = re.compile(r"^[ \t]*# Collective test starting: (\w{1,40}?)_perf", re
 _VERSION = re.compile(r"^[ \t]*# (?:nccl|rccl)-tests version (\S{1,20})", re.M)
 _RANK = re.compile(r"^[ \t]*#[ \t]+Rank[ \t]+(\d{1,6}) ", re.M)
 _NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"
-# Size, count, type, perhaps the operation and its root; then time, both rates and what was wrong, out of place and in place.
+# Size, count, type, perhaps the operation and its root; then time, both rates and what was wrong,
+# out of place and in place.
 _ROW = re.compile(
     rf"^[ \t]*(\d{{1,15}})[ \t]+\d{{1,15}}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
     r"[ \t]+(N/A|\d{1,12}(?:\.\d{1,6})?(?:e[+-]\d\d)?)(?:[ \t]+\S+){0,4}[ \t]*\n",
@@ -41,10 +43,11 @@ _OUT_OF_BOUNDS = re.compile(r"^[ \t]*# Out of bounds values : (\d{1,12}) (\w+)",
 
 
 def results(text: str) -> list[Result]:
-    """One result for each table in the file, with its largest size in bytes and, as far as printed, test, version and ranks.
+    """One result for each table in the file, with its largest size in bytes and, as far as printed,
+    test, version and ranks.
 
-    The readings are lists over the sizes: message_size [B], collective_time [s] and bus_bandwidth [B/s]. Raises Unreadable
-    when no table can be used.
+    The readings are lists over the sizes: message_size [B], collective_time [s] and bus_bandwidth
+    [B/s]. Raises Unreadable when no table can be used.
     """
     heads, tables = list(_HEAD.finditer(text)), parts(text, _HEAD)
     # What a run says of itself stands between the table before it and its own.

@@ -1,6 +1,7 @@
 """netperf: the goodput of TCP streams and the rate of transactions; only read, never run from here.
 
-Read are its classic tables and key=value lines (-k). Units are those of netperf's manual (Care and Feeding of Netperf
+Read are its classic tables and key=value lines (-k). Units are those of netperf's manual (Care and
+Feeding of Netperf
 2.7, option -f): G, M and K are 2^30, 2^20 and 2^10 bytes/s, g, m and k are 10^9, 10^6 and 10^3 bits/s.
 """
 
@@ -22,7 +23,8 @@ from runners.records.record import (
     Unsupported,
 )
 
-# bit/s in each unit of throughput. Not here: 2.7.0 with -f b prints bytes/s and calls them 10^0bits/s.
+# bit/s in each unit of throughput. Not here: 2.7.0 with -f b prints bytes/s and calls them
+# 10^0bits/s.
 _UNITS = {
     "10^3bits": 1e3,
     "10^6bits": 1e6,
@@ -66,8 +68,8 @@ _OTHER_FORM = "no throughput with its unit is here, as with -P 0, -o or -O: use 
 def results(text: str) -> list[Result]:
     """Every test in an output as a result, with its name and any warning about its confidence.
 
-    goodput [bit/s] is what the receiver counted over the time until it had all; a request/response test has
-    transaction_rate [1/s]. Raises Unreadable when no test can be used.
+    goodput [bit/s] is what the receiver counted over the time until it had all; a request/response
+    test has transaction_rate [1/s]. Raises Unreadable when no test can be used.
     """
     if not text.strip():
         raise Cut("netperf printed nothing")
@@ -133,7 +135,9 @@ def _without_throughput(text: str) -> Unreadable:
 
 
 def _exchanged_bits(fields: dict[str, str]) -> float:
-    """Bits of a request and its response: in another unit than transactions netperf counts both (nettest_omni.c)."""
+    """Bits of a request and its response: in another unit than transactions netperf counts both
+    (nettest_omni.c).
+    """
     sizes = [fields.get(name, "").strip() for name in ("REQUEST_SIZE", "RESPONSE_SIZE")]
     if not all(re.fullmatch(r"\d{1,12}", size) for size in sizes) or not sum(map(int, sizes)):
         raise Unsupported("the sizes of request and response are missing: leave out -f")
@@ -150,7 +154,9 @@ def _keyval(text: str) -> dict[str, str]:
 
 
 def _headings(text: str) -> tuple[Optional[re.Match[str]], int]:
-    """The last line of a classic table's headings, if it is there, and how many numbers the row below it has."""
+    """The last line of a classic table's headings, if it is there, and how many numbers the row
+    below it has.
+    """
     headings, count = _STREAM.search(text), 5
     if not headings:
         headings, count = _EXCHANGE.search(text), 6
@@ -158,8 +164,8 @@ def _headings(text: str) -> tuple[Optional[re.Match[str]], int]:
 
 
 def _table(text: str) -> dict[str, str]:
-    """The fields of the classic tables, under the names of -k: of streams three sizes, of exchanges four, then time
-    and rate, and perhaps CPU and service demand of both ends.
+    """The fields of the classic tables, under the names of -k: of streams three sizes, of exchanges
+    four, then time and rate, and perhaps CPU and service demand of both ends.
 
     The row ends with a line's end: the last number of a cut output may lack digits.
     """

@@ -39,8 +39,9 @@ UNITS = {
     "strided_s": "s",
 }
 
-# Multiple of the longest length. Beyond it, rates differ by less than a fifth from rates that grow with k for ever,
-# over all lengths, and F would be more than five times the longest loop's rate: extrapolated, not measured.
+# Multiple of the longest length. Beyond it, rates differ by less than a fifth from rates that grow
+# with k for ever, over all lengths, and F would be more than five times the longest loop's rate:
+# extrapolated, not measured.
 _LONGEST_HALF = 4
 
 # For a node with a small share of a core, and large arrays that must be touched first.
@@ -62,7 +63,8 @@ _ON_TESTBED_S = 0.5
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _LEAST_ARRAY_MIB = 64  # even if the kernel names no caches
 
-# Operations, bytes or elements of one repetition. STREAM counts the operands in the loop, read or written.
+# Operations, bytes or elements of one repetition. STREAM counts the operands in the loop, read or
+# written.
 _WORK = {
     "dgemm": lambda m, n, k: 2 * m * n * k,
     "thin": lambda m, n, k: 2 * m * n * k,
@@ -118,8 +120,8 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def _estimate(turn: _Turn) -> dict[str, float]:
-    """The rates of one turn, with the equations of simulated.h: DGEMM takes 2 m n k / F (1 + k_half / k)
-    (1 + mn_half / min(m, n)), DTRSM of order k the share of F (1 + k_half / k)."""
+    """The rates of one turn, with the equations of simulated.h: DGEMM takes 2 m n k / F (1 + k_half
+    / k) (1 + mn_half / min(m, n)), DTRSM of order k the share of F (1 + k_half / k)."""
     square = turn["dgemm"]
     ((order, _, _), *_) = square
     at_order, k_half = half_length([k for _, _, k in square], list(square.values()))

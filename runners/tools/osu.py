@@ -1,7 +1,9 @@
-"""OSU Micro-Benchmarks (two-sided and blocking collective tests of OMB 2.x to 7.x): only read, never run from here.
+"""OSU Micro-Benchmarks (two-sided and blocking collective tests of OMB 2.x to 7.x): only read,
+never run from here.
 
-A latency is half a round trip in microseconds, that of a collective operation its average time over the processes. A megabyte is 10^6 bytes in every version's source; copies that
-were changed to 2^20 say so above their table.
+A latency is half a round trip in microseconds, that of a collective operation its average time over
+the processes. A megabyte is 10^6 bytes in every version's source; copies that were changed to 2^20
+say so above their table.
 """
 
 import re
@@ -58,9 +60,10 @@ _BINARY = re.compile(r"1 ?MB ?==? ?2\^20")
 def results(text: str) -> list[Result]:
     """One result for each table in the file, with its test, version and largest size in bytes.
 
-    The readings are lists over the sizes: message_size [B], and message_time [s] or message_bandwidth [B/s] of
-    tests between processes, collective_time [s] of collective operations; what was too small to be printed is None. A table may end
-    early and nothing says so: its `largest_bytes` tells. Raises Unreadable when no table can be used.
+    The readings are lists over the sizes: message_size [B], and message_time [s] or
+    message_bandwidth [B/s] of tests between processes, collective_time [s] of collective
+    operations; what was too small to be printed is None. A table may end early and nothing says so:
+    its `largest_bytes` tells. Raises Unreadable when no table can be used.
     """
     tables = parts(text, _TITLE, _OTHER_COLUMNS)
     table_results = [

@@ -1,7 +1,7 @@
 """ping: the round-trip time of small packets between two nodes.
 
-Read are the outputs of iputils (Linux), BusyBox, the BSDs, macOS and GNU inetutils. They differ in the name of the
-sequence number, in where it begins, and in their last lines.
+Read are the outputs of iputils (Linux), BusyBox, the BSDs, macOS and GNU inetutils. They differ in
+the name of the sequence number, in where it begins, and in their last lines.
 """
 
 import re
@@ -55,7 +55,8 @@ def commands(point: Settings) -> list[Command]:
 
 
 def results(text: str) -> list[Result]:
-    """One result for each run in an output: round_trip_time in s, the median of all replies, and ping_loss, the lost share.
+    """One result for each run in an output: round_trip_time in s, the median of all replies, and
+    ping_loss, the lost share.
 
     Raises Unreadable when no run can be used.
     """

@@ -27,9 +27,9 @@ DATA = executables.CHECKOUT / "data"
 def commands(point: Settings) -> list[Command]:
     """The program on the point's number of nodes, one rank on each.
 
-    `command` is its command line, split as a shell would. It runs in `folder`, or in a folder of its
-    own into which the text files of `inputs`, a folder of data/, are copied. Raises FalloffError if
-    the command line is empty or cannot be split, or there is no such folder.
+    `command` is its command line, split as a shell would. It runs in `folder`, or in a folder of
+    its own into which the text files of `inputs`, a folder of data/, are copied. Raises
+    FalloffError if the command line is empty or cannot be split, or there is no such folder.
     """
     try:
         argv = shlex.split(point["command"])

@@ -1,8 +1,8 @@
 """ReFrame's performance logs: only read, never run from here. Their first line names the columns.
 
-Each row is a run of a test; each pair of columns NAME_value, NAME_unit is a figure of merit of it (ReFrame 4; older logs
-have perf_var, perf_value, perf_unit). A unit of time makes it a time, for which less is better, also a time for each step,
-iteration or message; any other a rate.
+Each row is a run of a test; each pair of columns NAME_value, NAME_unit is a figure of merit of it
+(ReFrame 4; older logs have perf_var, perf_value, perf_unit). A unit of time makes it a time, for
+which less is better, also a time for each step, iteration or message; any other a rate.
 """
 
 import re
@@ -39,8 +39,10 @@ _PLATFORM_COLUMNS = ("system", "partition", "environ")
 
 
 def results(text: str) -> list[Result]:
-    """One result for each figure of merit of each row, with its test, platform, processes and unit as far as the log has
-    them: the reading reported_rate in the log's own unit, or reported_time [s], and when the run was over, as `start` [s since the epoch]; a time without a zone is taken as UTC.
+    """One result for each figure of merit of each row, with its test, platform, processes and unit
+    as far as the log has them: the reading reported_rate in the log's own unit, or reported_time
+    [s], and when the run was over, as `start` [s since the epoch]; a time without a zone is taken
+    as UTC.
 
     Raises Unreadable when no row can be used.
     """
@@ -112,7 +114,9 @@ def _figures(row: dict[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _moment(text: str) -> Optional[float]:
-    """Seconds since the epoch of a time in ISO 8601, or of a number of seconds; None if it is neither."""
+    """Seconds since the epoch of a time in ISO 8601, or of a number of seconds; None if it is
+    neither.
+    """
     try:
         moment = float(text)
     except ValueError:

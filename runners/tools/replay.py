@@ -20,7 +20,8 @@ from runners.records.record import (
     Tool,
 )
 
-# Printed once, when the last rank has ended; the older replay by SMPI itself printed six decimals and no ranks.
+# Printed once, when the last rank has ended; the older replay by SMPI itself printed six decimals
+# and no ranks.
 _END = re.compile(r"Simulation time (\d{1,9}\.\d{6,9})$", re.M)
 _RANK = re.compile(
     r"^replay: rank (\d+) computed (\d+\.\d+) ended (\d+\.\d+) messages (\d+) of (\d+) collectives (\d+) of (\d+)$",

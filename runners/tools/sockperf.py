@@ -1,4 +1,6 @@
-"""sockperf: half the round trip of small messages over TCP, with its percentiles (ping-pong and under-load of sockperf 3.x)."""
+"""sockperf: half the round trip of small messages over TCP, with its percentiles (ping-pong and
+under-load of sockperf 3.x).
+"""
 
 import re
 from collections.abc import Mapping
@@ -47,7 +49,9 @@ _PERCENTILES = {"50.000": "p50", "99.000": "p99", "99.900": "p999"}
 
 
 def commands(point: Settings) -> list[Command]:
-    """A server on the receiver, and messages of `request_bytes` back and forth from the sender for `duration_s` seconds."""
+    """A server on the receiver, and messages of `request_bytes` back and forth from the sender for
+    `duration_s` seconds.
+    """
     address, limit = f"{{node{point['receiver']}}}", point["duration_s"] + _MARGIN_S
     to = ("--tcp", "-i", address, "-p", str(PORT))
     serve = Command(
@@ -63,9 +67,10 @@ def commands(point: Settings) -> list[Command]:
 
 
 def results(text: str) -> list[Result]:
-    """One result for each run in an output, with its `version`, and the test and the size of its messages [B] where the
-    command line above it states them: the mean, three percentiles and the largest of half the
-    round trips [s], and the share of messages that were lost. Raises Unreadable when no run can be used."""
+    """One result for each run in an output, with its `version`, and the test and the size of its
+    messages [B] where the command line above it states them: the mean, three percentiles and the
+    largest of half the round trips [s], and the share of messages that were lost. Raises Unreadable
+    when no run can be used."""
     text = without_labels(text)
     runs, above = [], 0
     for title, body in parts(text, _TITLE):
@@ -131,7 +136,9 @@ def _readings(run: str) -> list[Reading]:
 
 
 def _places(run: str) -> Mapping[str, float]:
-    """The observations [us] by their percentile, MIN and MAX; raises Contradictory where one stands twice."""
+    """The observations [us] by their percentile, MIN and MAX; raises Contradictory where one stands
+    twice.
+    """
     rows = [(percentile or end, float(time)) for percentile, end, time in _PLACE.findall(run)]
     if len(dict(rows)) < len(rows):
         raise Contradictory("two values for one percentile: runs of sockperf are mixed")

@@ -1,7 +1,8 @@
-"""suspects: DGEMM and STREAM of every node, and latency and bandwidth of every pair of nodes, in one MPI program.
+"""suspects: DGEMM and STREAM of every node, and latency and bandwidth of every pair of nodes, in
+one MPI program.
 
-Pairs meet in a round-robin tournament: in each round a node is in one pair at most. With `rounds` only so many are held,
-and as many again around the nodes that are slow in these.
+Pairs meet in a round-robin tournament: in each round a node is in one pair at most. With `rounds`
+only so many are held, and as many again around the nodes that are slow in these.
 """
 
 import re
@@ -67,8 +68,8 @@ def results(text: str) -> list[Result]:
     dgemm_rate [Gflop/s] and stream_rate [B/s] are lists over nodes; `hosts` are their names,
     separated by commas. pair_latency [s] and pair_bandwidth [B/s] are lists over nodes of lists
     over their partners: the row sends, the column receives. A latency is for both ways. Entries
-    where a node would meet itself, or did not meet another, are None. Raises Unreadable if the output is incomplete or
-    contradicts itself.
+    where a node would meet itself, or did not meet another, are None. Raises Unreadable if the
+    output is incomplete or contradicts itself.
     """
     head = whole("suspects", text, _HEAD)
     count, order, turn, message = (int(head[group]) for group in (1, 2, 4, 5))
@@ -95,8 +96,8 @@ def results(text: str) -> list[Result]:
 
 
 def _matrices(text: str, count: int, head: re.Match[str]) -> Any:
-    """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round of its own, or each node
-    in each round but those around some."""
+    """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round
+    of its own, or each node in each round but those around some."""
     rows = _PAIR.findall(text)
     met = {(int(low), int(high)) for _, low, high, *_ in rows}
     wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}

@@ -1,4 +1,5 @@
-"""token: producers whose consumers return each token, several pairs of nodes at once, counted over one window.
+"""token: producers whose consumers return each token, several pairs of nodes at once, counted over
+one window.
 
 Not named `token`, as the program is: so is a module of Python's that many others import.
 """
@@ -33,8 +34,8 @@ from runners.records.record import (
 
 PORT = 5310
 
-# Starting everybody, and the last exchange of each run: tokens of 4 MB from seven pairs on one wire of 10 Mbit/s
-# take most of a minute to return.
+# Starting everybody, and the last exchange of each run: tokens of 4 MB from seven pairs on one wire
+# of 10 Mbit/s take most of a minute to return.
 _MARGIN_S = 60.0
 
 # Of the distribution of round trips: the shares of them that took no longer.
@@ -57,10 +58,11 @@ _ROW = re.compile(
 
 
 def ends(point: Settings) -> list[tuple[int, int]]:
-    """The nodes (producer, consumer) of the first `pairs` pairs that `producers` and `consumers` list.
+    """The nodes (producer, consumer) of the first `pairs` pairs that `producers` and `consumers`
+    list.
 
-    Both are numbers of nodes, with commas between them. Raises FalloffError when they are fewer than `pairs`, or a
-    node is in two pairs.
+    Both are numbers of nodes, with commas between them. Raises FalloffError when they are fewer
+    than `pairs`, or a node is in two pairs.
     """
     listed = (str(point[key]).split(",") for key in ("producers", "consumers"))
     try:
@@ -79,10 +81,12 @@ def ends(point: Settings) -> list[tuple[int, int]]:
 
 
 def commands(point: Settings) -> list[Command]:
-    """All consumers and producers as servers, then the coordinator, beside the first producer, who prints all rows.
+    """All consumers and producers as servers, then the coordinator, beside the first producer, who
+    prints all rows.
 
-    With `transport` "mpi" it is one MPI program on the nodes up to the last one needed; "tcp" where it is absent.
-    With `real_time` the ends of the pairs run before all ordinary work of their nodes, which root may ask for.
+    With `transport` "mpi" it is one MPI program on the nodes up to the last one needed; "tcp" where
+    it is absent. With `real_time` the ends of the pairs run before all ordinary work of their
+    nodes, which root may ask for.
     """
     pairs = ends(point)
     settings = [str(point[key]) for key in ("token_bytes", "runs", "warm_up_s", "window_s")]
@@ -129,10 +133,10 @@ class Row:
 def results(text: str) -> list[Result]:
     """The one table of an output, with its settings; readings are lists of pairs of lists of runs.
 
-    token_throughput [B/s] counts what the producer wrote, tokens times their size over the window; both
-    ends together wrote exactly twice that. token_exchanges is their number; token_round_trip [s] has
-    for each run the round trips at LEVELS. Raises Unreadable when the table is not whole, InvalidRun
-    when a pair completed no exchange or the pairs' windows were not the same time.
+    token_throughput [B/s] counts what the producer wrote, tokens times their size over the window;
+    both ends together wrote exactly twice that. token_exchanges is their number; token_round_trip
+    [s] has for each run the round trips at LEVELS. Raises Unreadable when the table is not whole,
+    InvalidRun when a pair completed no exchange or the pairs' windows were not the same time.
     """
     settings, rows = table(text)
     by_pair = [rows[pair :: settings["pairs"]] for pair in range(settings["pairs"])]
@@ -149,8 +153,8 @@ def results(text: str) -> list[Result]:
 
 
 def table(text: str) -> tuple[Settings, list[Row]]:
-    """The settings of an output by their names in a point, and its rows in the order of runs, then pairs; raises as
-    `results` does."""
+    """The settings of an output by their names in a point, and its rows in the order of runs, then
+    pairs; raises as `results` does."""
     head, matches = whole("token", text, _HEAD), list(_ROW.finditer(text))
     pairs, size, runs = map(int, head.groups()[:3])
     window = float(head[5])
@@ -186,7 +190,9 @@ def _row(match: re.Match[str]) -> Row:
 
 
 def _require_common(rows: Sequence[Row], window: float) -> None:
-    """Insist that the windows of one run are the same time, but for what clocks and schedulers are off."""
+    """Insist that the windows of one run are the same time, but for what clocks and schedulers are
+    off.
+    """
     begins = [row.begin for row in rows]
     common = window - (max(begins) - min(begins))
     if common < _LEAST_IN_COMMON * window:

@@ -1,7 +1,7 @@
 """udp_sizes: UDP datagrams of one frame size, as packets per second at both ends and their loss.
 
-One trial for each `frame_bytes`, the whole frame without its FCS: Ethernet 14, IPv4 20 and UDP 8 bytes, then
-the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
+One trial for each `frame_bytes`, the whole frame without its FCS: Ethernet 14, IPv4 20 and UDP 8
+bytes, then the payload. The smallest frame of Ethernet, 64 bytes with the FCS, is 60 here.
 """
 
 import math
@@ -34,7 +34,9 @@ _MOST_RECEIVED = 1.01
 
 
 def commands(point: Settings) -> list[Command]:
-    """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it can)."""
+    """A server on the receiver, then a client that offers `bitrate_bit_s` of payload (0: what it
+    can).
+    """
     payload = point["frame_bytes"] - HEADERS
     what, least = f"a frame of {point['frame_bytes']} B", _SMALLEST_PAYLOAD + HEADERS
     if payload < _SMALLEST_PAYLOAD:
@@ -51,11 +53,13 @@ def commands(point: Settings) -> list[Command]:
 
 
 def results(text: str) -> list[Result]:
-    """packets_sent_per_s and packets_received_per_s, and datagram_loss: the share that did not arrive.
+    """packets_sent_per_s and packets_received_per_s, and datagram_loss: the share that did not
+    arrive.
 
-    Each end's packets are over its own seconds. Those that arrived are counted by their bytes: the packets
-    that iperf3 3.12 reports as lost include those of the warm-up. iperf3 takes the whole seconds of a time only:
-    `duration_s` is what it made of it. Raises Unreadable with what is missing, or when there is more than one report.
+    Each end's packets are over its own seconds. Those that arrived are counted by their bytes: the
+    packets that iperf3 3.12 reports as lost include those of the warm-up. iperf3 takes the whole
+    seconds of a time only: `duration_s` is what it made of it. Raises Unreadable with what is
+    missing, or when there is more than one report.
     """
     report = iperf3.only_report(text)
     made = iperf3.settings(report)

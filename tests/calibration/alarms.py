@@ -1,6 +1,8 @@
-"""How often `falloff history` raises a false alarm, and how soon it names a loss, in synthetic years (`make calibrate`).
+"""How often `falloff history` raises a false alarm, and how soon it names a loss, in synthetic
+years (`make calibrate`).
 
-A node's value in a session is a common one, its own one, both with the scatter between sessions, and that of its blocks.
+A node's value in a session is a common one, its own one, both with the scatter between sessions,
+and that of its blocks.
 """
 
 import itertools
@@ -28,8 +30,8 @@ def year(
     within: float,
     sessions: int = course_changes.YEAR,
 ) -> np.ndarray:
-    """Log speeds (sessions, nodes) of an unchanged cluster; `within` is the standard deviation of a session's mean
-    within it."""
+    """Log speeds (sessions, nodes) of an unchanged cluster; `within` is the standard deviation of a
+    session's mean within it."""
     shape = (sessions, nodes + 1)
     noise = scatter(random, shape, kind)
     if r := CORRELATIONS.get(kind):
@@ -40,7 +42,9 @@ def year(
 
 
 def scatter(random: np.random.Generator, shape: tuple[int, ...], kind: str) -> np.ndarray:
-    """Deviates of a kind; of standard deviation 1 but for bad nights, a tenth of which scatter five times as much."""
+    """Deviates of a kind; of standard deviation 1 but for bad nights, a tenth of which scatter five
+    times as much.
+    """
     if kind == HEAVY:
         return random.standard_t(3, shape) / np.sqrt(3)
     noise = random.normal(0, 1, shape)
@@ -58,7 +62,9 @@ def tested(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def alarms(values: np.ndarray) -> int:
-    """How many changes are named in a cluster's year; a change that several nodes share counts several times."""
+    """How many changes are named in a cluster's year; a change that several nodes share counts
+    several times.
+    """
     weights, count = np.ones(len(values)), 0
     for courses in tested(values):
         threshold = course_changes.log_threshold(2 * len(courses))
@@ -68,7 +74,9 @@ def alarms(values: np.ndarray) -> int:
 
 
 def simulate_alarms(settings: Mapping) -> pd.DataFrame:
-    """False alarms a year, by scatter between sessions, number of nodes and kind of scatter, a row each."""
+    """False alarms a year, by scatter between sessions, number of nodes and kind of scatter, a row
+    each.
+    """
     sizes, rows = settings["history"], list[dict]()
     within = sizes["run_sd"] / np.sqrt(sizes["blocks"])
     cells = itertools.product(sizes["kinds"], sizes["nodes"].items(), sizes["session_sds"])
@@ -81,7 +89,8 @@ def simulate_alarms(settings: Mapping) -> pd.DataFrame:
 
 
 def simulate_losses(settings: Mapping) -> pd.DataFrame:
-    """How soon a loss of all nodes, or of one, is named after 60 sessions, by scatter and number of nodes, a row each.
+    """How soon a loss of all nodes, or of one, is named after 60 sessions, by scatter and number of
+    nodes, a row each.
 
     `found` is the share named within 120 sessions, `median` and `most` (90 %) how many sessions of
     the loss that took; NaN where fewer are found.
@@ -108,8 +117,8 @@ def simulate_losses(settings: Mapping) -> pd.DataFrame:
 
 
 def simulate_intervals(settings: Mapping) -> pd.DataFrame:
-    """How often the 95 % intervals of size and date contain the planted ones, by kind of scatter, sessions since the loss,
-    and loss in standard deviations of a session, a row each.
+    """How often the 95 % intervals of size and date contain the planted ones, by kind of scatter,
+    sessions since the loss, and loss in standard deviations of a session, a row each.
 
     Only losses that are named once have intervals; `named` is their share.
     """

@@ -1,4 +1,6 @@
-"""How often the judgement of `suspects` is wrong when each node meets only some others, by planted faults (`make calibrate`)."""
+"""How often the judgement of `suspects` is wrong when each node meets only some others, by planted
+faults (`make calibrate`).
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -10,7 +12,9 @@ from analysis.statistics import outliers
 
 
 def pairs(random: np.random.Generator, nodes: int, rounds: int) -> np.ndarray:
-    """The pairs (numbers from 0) that meet in so many rounds, shape (pairs, 2), as runners/src/suspects.c draws them."""
+    """The pairs (numbers from 0) that meet in so many rounds, shape (pairs, 2), as
+    runners/src/suspects.c draws them.
+    """
     count = nodes + nodes % 2
     seats, met = random.permutation(count), list[np.ndarray]()
     for number in range(min(rounds, count - 1)):
@@ -29,7 +33,9 @@ def campaign(
     slow: Sequence[int],
     loss: float,
 ) -> np.ndarray:
-    """Log speeds over (blocks, sender, receiver), NaN where two did not meet. The links of `slow` lose a share both ways."""
+    """Log speeds over (blocks, sender, receiver), NaN where two did not meet. The links of `slow`
+    lose a share both ways.
+    """
     speeds = np.full((blocks, nodes, nodes), np.nan)
     for block in speeds:
         a, b = pairs(random, nodes, rounds).T
@@ -43,8 +49,8 @@ def campaign(
 def named(
     speeds: np.ndarray, level: float, tolerance: float, smallest: float
 ) -> tuple[set[int], set[int]]:
-    """The nodes that are named as slow in sending, and in receiving; the level is a campaign's, shared by all five
-    quantities of a node."""
+    """The nodes that are named as slow in sending, and in receiving; the level is a campaign's,
+    shared by all five quantities of a node."""
     nodes = speeds.shape[1]
     members = [(node,) for node in range(nodes)]
     families = outliers.of_pairs(speeds)[:2]
@@ -55,8 +61,9 @@ def named(
 
 
 def simulate(settings: Mapping) -> pd.DataFrame:
-    """`false_alarms`, the share of campaigns that name any healthy node, and `found`, the share of planted links that are
-    named both ways, by number of nodes and scatter of a pair's rate, a row each."""
+    """`false_alarms`, the share of campaigns that name any healthy node, and `found`, the share of
+    planted links that are named both ways, by number of nodes and scatter of a pair's rate, a row
+    each."""
     sizes, rows = settings["tournament"], list[dict]()
     for (nodes, campaigns), sd in itertools.product(sizes["nodes"].items(), sizes["pair_sds"]):
         random = np.random.default_rng([settings["seed"], 5, len(rows)])

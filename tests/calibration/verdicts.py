@@ -1,4 +1,6 @@
-"""How often verdicts, reproductions and comparisons are wrong, from synthetic campaigns with a planted truth."""
+"""How often verdicts, reproductions and comparisons are wrong, from synthetic campaigns with a
+planted truth.
+"""
 
 import itertools
 import math

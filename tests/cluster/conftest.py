@@ -1,4 +1,6 @@
-"""Emulated nodes with real daemons on them, for the tests of this folder; skipped where they cannot be had."""
+"""Emulated nodes with real daemons on them, for the tests of this folder; skipped where they cannot
+be had.
+"""
 
 import daemons
 import nodes

@@ -1,4 +1,5 @@
-"""Real daemons on emulated nodes: OpenSSH servers and a Slurm, with munge and slurmctld on the head.
+"""Real daemons on emulated nodes: OpenSSH servers and a Slurm, with munge and slurmctld on the
+head.
 
 Keys are made for the test: nobody's own keys or settings are read or changed.
 """
@@ -56,7 +57,8 @@ def lacking(needed: Iterable[str] = _PACKAGES) -> list[str]:
 
 
 def ssh(nodes: Nodes) -> Path:
-    """Start a server on every node, to end with it; the configuration file for clients, as in `ssh -F FILE`.
+    """Start a server on every node, to end with it; the configuration file for clients, as in `ssh
+    -F FILE`.
 
     Every node has the same host key, and it is known under their names and addresses.
     """
@@ -80,7 +82,8 @@ def ssh(nodes: Nodes) -> Path:
     return client
 
 
-# What a user of the cluster has: jobs inherit it. The tests run as root, as whom mpirun otherwise refuses.
+# What a user of the cluster has: jobs inherit it. The tests run as root, as whom mpirun otherwise
+# refuses.
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -129,7 +132,9 @@ class Slurm:
     environment: dict[str, str]
 
     def ask(self, *argv: str) -> str:
-        """What a client of Slurm's prints on the head; raises AssertionError with its complaint when it fails."""
+        """What a client of Slurm's prints on the head; raises AssertionError with its complaint
+        when it fails.
+        """
         done = self.nodes.head.run(argv, env=self.environment)
         assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr}"
         return done.stdout.strip()

@@ -1,7 +1,9 @@
-"""The first process of an emulated node: init.py SHARED KEPT ... gives it file systems of its own, then only reaps.
+"""The first process of an emulated node: init.py SHARED KEPT ... gives it file systems of its own,
+then only reaps.
 
-It runs in fresh mount and PID namespaces. SHARED is the folder that all nodes see, with `hosts` in it; KEPT are
-folders that stay visible although they may be below /tmp. When this process dies, so does all else on the node.
+It runs in fresh mount and PID namespaces. SHARED is the folder that all nodes see, with `hosts` in
+it; KEPT are folders that stay visible although they may be below /tmp. When this process dies, so
+does all else on the node.
 """
 
 import os
@@ -20,7 +22,9 @@ def mount(*words: str) -> None:
 
 
 def renew(place: str, mode: str, kept: "list[Path]") -> None:
-    """An empty file system at `place`, but for the kept folders below it: other nodes do not see its files."""
+    """An empty file system at `place`, but for the kept folders below it: other nodes do not see
+    its files.
+    """
     mount("-t", "tmpfs", "-o", f"mode={mode}", "tmpfs", str(_SPARE))
     for folder in kept:
         if Path(place) in folder.parents:

@@ -1,4 +1,6 @@
-"""Emulated nodes that real daemons take for machines: a network, a hostname, processes and mounts of their own."""
+"""Emulated nodes that real daemons take for machines: a network, a hostname, processes and mounts
+of their own.
+"""
 
 import re
 import subprocess
@@ -27,7 +29,9 @@ _INIT = Path(__file__).with_name("init.py")
 
 @dataclass(frozen=True)
 class Node:
-    """One node while it is up; `init` is the process on this machine with which all of the node's end."""
+    """One node while it is up; `init` is the process on this machine with which all of the node's
+    end.
+    """
 
     name: str
     space: Path
@@ -42,7 +46,9 @@ class Node:
         ]  # fmt: skip
 
     def start(self, argv: Sequence[str], **options: object) -> "subprocess.Popen[str]":
-        """Start a command on the node with subprocess' options; whatever it starts ends with the node."""
+        """Start a command on the node with subprocess' options; whatever it starts ends with the
+        node.
+        """
         return subprocess.Popen([*self.inside, *argv], text=True, **options)
 
     def run(
@@ -53,18 +59,24 @@ class Node:
         return subprocess.run(argv, text=True, capture_output=True, timeout=limit_s, **options)
 
     def commands(self) -> list[str]:
-        """The command lines of all processes on the node beside its own: the first one, and daemons that wait."""
+        """The command lines of all processes on the node beside its own: the first one, and daemons
+        that wait.
+        """
         lines = self.run(["ps", "-e", "-ww", "-o", "args="]).stdout.splitlines()
         return [line for line in lines if not _ITS_OWN.fullmatch(line)]
 
     def runs(self, program: str) -> bool:
-        """Whether a program of that name runs on the node; that others have it among their words does not count."""
+        """Whether a program of that name runs on the node; that others have it among their words
+        does not count.
+        """
         return any(Path(line.split()[0]).name == program for line in self.commands())
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes that are up: `head`, where users log in, and `compute`; `shared` is a folder that all of them see."""
+    """Nodes that are up: `head`, where users log in, and `compute`; `shared` is a folder that all
+    of them see.
+    """
 
     net: network.Network
     shared: Path
@@ -99,7 +111,8 @@ class Nodes:
 
 @contextmanager
 def up(compute: int) -> Iterator[Nodes]:
-    """So many compute nodes n1, n2 ... and a head after them, joined by Gigabit and 10 Gigabit Ethernet.
+    """So many compute nodes n1, n2 ... and a head after them, joined by Gigabit and 10 Gigabit
+    Ethernet.
 
     All processes on them, their mounts and namespaces are gone on leaving, whatever happens.
     """

@@ -1,4 +1,6 @@
-"""Campaigns of HPL's as jobs of a real Slurm: submitted, cancelled, out of time, and with a node lost; and the doctor."""
+"""Campaigns of HPL's as jobs of a real Slurm: submitted, cancelled, out of time, and with a node
+lost; and the doctor.
+"""
 
 import json
 
@@ -23,8 +25,8 @@ def someone(cluster, real_slurm):
 
 
 def test_submitted_cancelled_resubmitted_and_finished(someone, real_slurm, cluster):
-    """The HPL campaign as it is shipped. Cancelled in the middle, finished trials stay as they are and nothing runs
-    on; the next job does the rest, and then the same command makes the dataset."""
+    """The HPL campaign as it is shipped. Cancelled in the middle, finished trials stay as they are
+    and nothing runs on; the next job does the rest, and then the same command makes the dataset."""
     campaign = "hpl_scaling"
     words = submission("mine", 2, campaign)  # a second block goes on while this asks
     someone.describe("mine", by_slurm("mine", 3600))
@@ -73,7 +75,9 @@ def check_provenance(folder, jobs):
 
 
 def test_it_stops_before_the_time_limit(someone, real_slurm):
-    """A job ends by itself while there is still time, says that there is more to do, and the next goes on."""
+    """A job ends by itself while there is still time, says that there is more to do, and the next
+    goes on.
+    """
     someone.describe("minutes", by_slurm("minutes", 120))
     kept = {}
     for _ in range(2):
@@ -86,8 +90,8 @@ def test_it_stops_before_the_time_limit(someone, real_slurm):
 
 
 def test_a_lost_slurmd(someone, real_slurm, cluster):
-    """A node's daemon dies in the middle: what is finished stays, what needs only the others goes on; with the node
-    back, the next job does what was missing."""
+    """A node's daemon dies in the middle: what is finished stays, what needs only the others goes
+    on; with the node back, the next job does what was missing."""
     someone.describe("lossy", by_slurm("lossy", 3600))
     lost = cluster.compute[3]
     first = someone.submit(*submission("lossy", 1))
@@ -129,7 +133,9 @@ def test_with_slurm_it_asks_for_an_allocation(someone, real_slurm):
 
 
 def test_by_ssh_it_names_who_differs_and_who_is_gone(someone, cluster, ssh_config):
-    """One node has another MTU, one has no cable: each is on a line of its own kind, the others are well."""
+    """One node has another MTU, one has no cable: each is on a line of its own kind, the others are
+    well.
+    """
     someone.describe("four", by_ssh("four", ssh_config))
     other, gone = cluster.compute[1], cluster.compute[3]
     ten_gige = cluster.net.devices("n2")[1]

@@ -1,4 +1,6 @@
-"""Campaigns of HPL's by ssh and mpirun on real sshd: what somebody without a scheduler does, and what may befall it."""
+"""Campaigns of HPL's by ssh and mpirun on real sshd: what somebody without a scheduler does, and
+what may befall it.
+"""
 
 import pytest
 from daemons import ENVIRONMENT
@@ -24,7 +26,9 @@ def someone(cluster):
 
 
 def test_interrupted_killed_and_resumed(someone, cluster, ssh_config):
-    """Ctrl-C, SIGTERM and kill -9 while ranks run: nothing of it stays on any node, and the same command goes on."""
+    """Ctrl-C, SIGTERM and kill -9 while ranks run: nothing of it stays on any node, and the same
+    command goes on.
+    """
     someone.describe("four", by_ssh("four", ssh_config))
     words = ("run", CAMPAIGN, "--testbed", "four", "--repeats", "1")
     for how, code in (("INT", 130), ("TERM", 143), ("KILL", -9)):
@@ -42,7 +46,9 @@ def test_interrupted_killed_and_resumed(someone, cluster, ssh_config):
 
 
 def test_bytes_on_another_network_make_it_invalid(someone, ssh_config):
-    """MPI pinned to the second network where the first was asked for: no result of HPL's on several nodes counts."""
+    """MPI pinned to the second network where the first was asked for: no result of HPL's on several
+    nodes counts.
+    """
     astray = {GIGE: GIGE + ON_10GE}
     someone.describe("astray", by_ssh("astray", ssh_config, astray))
     found = someone.run_block("astray")
@@ -69,8 +75,9 @@ def test_an_unknown_server_is_not_believed(someone, ssh_config):
 
 
 def test_an_unplugged_node_costs_only_what_needs_it(someone, cluster, ssh_config):
-    """A cable is pulled while four ranks run: that trial fails, the next block's that needs four nodes is unavailable
-    with the node named, all others run; and with the cable back nothing runs on there."""
+    """A cable is pulled while four ranks run: that trial fails, the next block's that needs four
+    nodes is unavailable with the node named, all others run; and with the cable back nothing runs
+    on there."""
     longer = {
         "memory_bytes = 64e9": "memory_bytes = 5e7"
     }  # some seconds on four nodes, to pull the cable in

@@ -1,4 +1,6 @@
-"""Somebody who uses the cluster: a clone of the project on the shared file system, its command line on the head."""
+"""Somebody who uses the cluster: a clone of the project on the shared file system, its command line
+on the head.
+"""
 
 import re
 import shutil
@@ -23,7 +25,9 @@ _PAUSE_S = 0.2  # to ask is to start processes, which should not slow down what 
 
 
 def until(holds: Callable[[], object], what: str, limit_s: float = 30) -> None:
-    """Return once `holds()` is true; raises AssertionError that says `what` when that takes longer than `limit_s`."""
+    """Return once `holds()` is true; raises AssertionError that says `what` when that takes longer
+    than `limit_s`.
+    """
     deadline = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < deadline, f"{what}: not within {limit_s:g} s"
@@ -31,7 +35,9 @@ def until(holds: Callable[[], object], what: str, limit_s: float = 30) -> None:
 
 
 def until_none(running: Callable[[], list[str]], limit_s: float = 30) -> None:
-    """Return once nothing is `running()`; raises AssertionError that lists what still does after `limit_s`."""
+    """Return once nothing is `running()`; raises AssertionError that lists what still does after
+    `limit_s`.
+    """
     deadline = time.monotonic() + limit_s
     while left := running():
         assert time.monotonic() < deadline, f"still running after {limit_s:g} s: {left}"
@@ -139,7 +145,8 @@ def submission(testbed: str, blocks: int, campaign: str = CAMPAIGN) -> "tuple[st
 
 
 def clone(nodes: Nodes, environment: Mapping[str, str]) -> User:
-    """A clone of what is in the repository, which has the small campaign and finds the tools that are built here.
+    """A clone of what is in the repository, which has the small campaign and finds the tools that
+    are built here.
 
     The test is skipped where a tool is missing.
     """
@@ -187,7 +194,9 @@ def check_ran_once(folder: Folder) -> None:
 
 
 def check_measured(folder: Folder) -> None:
-    """Every trial ran once and is valid evidence of the kind `measured`, and HPL's bytes are on its network."""
+    """Every trial ran once and is valid evidence of the kind `measured`, and HPL's bytes are on its
+    network.
+    """
     check_ran_once(folder)
     dataset = store.assemble(folder.path)
     assert (dataset.status == "ok").all(), dataset.reason.values
@@ -199,7 +208,8 @@ def check_measured(folder: Folder) -> None:
     )
 
 
-# The shipped examples of clusters, edited line by line as a reader would, until they describe the emulated nodes.
+# The shipped examples of clusters, edited line by line as a reader would, until they describe the
+# emulated nodes.
 _EXAMPLES = ROOT / "data/testbeds"
 
 # What the example says, and what holds here. The first network is GigE, the second 10GE.

@@ -104,7 +104,9 @@ def _hypercube(power: int) -> Iterator[tuple[int, int]]:
 
 
 def _tree(count: int) -> Iterator[tuple[int, int, int]]:
-    """A binary tree from rank 0 of `count`: sender, receiver and the reach of its branch, in the order of the steps."""
+    """A binary tree from rank 0 of `count`: sender, receiver and the reach of its branch, in the
+    order of the steps.
+    """
     reach = 1 << max((count - 1).bit_length() - 1, 0)
     while reach:
         for sender in range(0, count - reach, 2 * reach):
@@ -116,7 +118,9 @@ def _tree(count: int) -> Iterator[tuple[int, int, int]]:
 
 
 def binary_exchange(rows: list[int], owner: int) -> list[Meeting]:
-    """HPL_pdlaswp00T: U travels from the panel's row of the grid, and the rows that become U travel towards it."""
+    """HPL_pdlaswp00T: U travels from the panel's row of the grid, and the rows that become U travel
+    towards it.
+    """
     P, width = len(rows), sum(rows)
     power = 1 << (P.bit_length() - 1)
     held = [rows[(owner + place) % P] for place in range(P)]
@@ -145,7 +149,9 @@ def binary_exchange(rows: list[int], owner: int) -> list[Meeting]:
 
 
 def spread_roll(rows: list[int], owner: int) -> list[Meeting]:
-    """HPL_pdlaswp01T: U is spread over the rows of the grid, evened out, and then rolled through all of them."""
+    """HPL_pdlaswp01T: U is spread over the rows of the grid, evened out, and then rolled through
+    all of them.
+    """
     P = len(rows)
     order, begins = _log_sorted(rows, owner)
     one_way = list(_to_the_right(begins, 0))
@@ -218,7 +224,9 @@ def _evened(begins) -> tuple[list[tuple[int, int, int]], list[int]]:
 
 @cache
 def _rolled(P: int) -> tuple[tuple[int, int, int, int], ...]:
-    """HPL_rollT: in P - 1 steps every rank passes pieces on to its neighbours: (a, b, piece there, piece back)."""
+    """HPL_rollT: in P - 1 steps every rank passes pieces on to its neighbours: (a, b, piece there,
+    piece back).
+    """
     todo = []
     for place in range(P):
         steps = []
@@ -345,7 +353,9 @@ def solve_messages(N: int, NB: int, P: int, Q: int) -> Iterator[tuple[tuple[int,
 
 @cache
 def panel_splits(width: int) -> tuple[tuple[int, int, int], ...]:
-    """The matrix products within a panel (HPL_pdrpanrlT): columns done, columns of the product, and its inner dimension."""
+    """The matrix products within a panel (HPL_pdrpanrlT): columns done, columns of the product, and
+    its inner dimension.
+    """
 
     def split(width, done):
         if width <= NBMIN:
@@ -448,13 +458,15 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
             clock[:, columns] = ranks
         flops = step.width**2 * step.right + 2.0 * step.width * np.outer(step.below, step.right)
         clock += flops[:, :, None] * gamma
-    # HPL_pdtrsv: a block of the solution goes up to the next row, and what it takes off there to the next column.
+    # HPL_pdtrsv: a block of the solution goes up to the next row, and what it takes off there to
+    # the next column.
     up, aside, blocks = P > 1, Q > 1, -(-N // NB)
     solve = (blocks - 1) * ((up + aside) * alpha + (up + aside * (Q - 1) / P) * NB * number)
     return (blocks / len(steps) * clock.max(axis=(0, 1)) + solve).reshape(shape)
 
 
-# Grid of costs for latency and bandwidth, in units of a run's computing time; the longest path is found for each.
+# Grid of costs for latency and bandwidth, in units of a run's computing time; the longest path is
+# found for each.
 _PARTS = [
     [0.0, *base ** np.arange(*powers)] for base, powers in ((2.0, (-9, 3)), (2**0.5, (-16, 5)))
 ]

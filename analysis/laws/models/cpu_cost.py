@@ -9,8 +9,9 @@ from analysis.laws.models import Model, _linear
 def cpu_cost(payload, per_byte, per_packet):
     """y(p) = per_byte + per_packet / p for packets that carry p bytes of user data.
 
-    y is CPU-seconds (or instructions) per byte; `per_byte` has its unit, `per_packet` that of y times
-    bytes. With TCP over IPv4 the payload is `analysis.wire.tcp_payload` of the MTU, or the tool's MSS.
+    y is CPU-seconds (or instructions) per byte; `per_byte` has its unit, `per_packet` that of y
+    times bytes. With TCP over IPv4 the payload is `analysis.wire.tcp_payload` of the MTU, or the
+    tool's MSS.
     """
     return per_byte + per_packet / payload
 

@@ -6,7 +6,9 @@ from analysis.laws.models import Model, _linear
 
 
 def hockney(size, alpha, beta):
-    """t(s) = alpha + beta s: `alpha` [s] whatever the size, `beta` [s/B] for each of the `size` bytes."""
+    """t(s) = alpha + beta s: `alpha` [s] whatever the size, `beta` [s/B] for each of the `size`
+    bytes.
+    """
     return alpha + beta * size
 
 

@@ -50,7 +50,9 @@ def _stacked(runs: tuple[tuple[int, int, int, int], ...], panels: int) -> np.nda
 
 @lru_cache(256)
 def _paths(N: int, NB: int, P: int, Q: int, panels: int) -> np.ndarray:
-    """`hpl_steps.paths`, kept in build/: they take up to half a second, and every figure and fit of the same run needs them."""
+    """`hpl_steps.paths`, kept in build/: they take up to half a second, and every figure and fit of
+    the same run needs them.
+    """
     file = HOME / "build" / "hpl_paths" / f"{N}-{NB}-{P}-{Q}-{panels}-{_digest_of_code()}.npy"
     with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged
         return np.load(file, allow_pickle=False)
@@ -68,7 +70,9 @@ def _digest_of_code() -> str:
 
 
 def longest(counted, alpha, beta, gamma):
-    """The time of the longest path: shape (points,), or (fits, points) for parameters of shape (fits, 1)."""
+    """The time of the longest path: shape (points,), or (fits, points) for parameters of shape
+    (fits, 1).
+    """
     messages, bytes_, flops = np.moveaxis(counted, -1, 0)
     alpha, beta, gamma = (np.asarray(cost, float)[..., None] for cost in (alpha, beta, gamma))
     return (alpha * messages + beta * bytes_ + gamma * flops).max(axis=-1)

@@ -31,8 +31,8 @@ def guess(n, y):
 
 
 def meeting(log_n, y, low, high):
-    """Where the mean of the points up to `low` meets the line through those from `high` on, in log2 of n; at most
-    these two, and `low` where they never meet."""
+    """Where the mean of the points up to `low` meets the line through those from `high` on, in log2
+    of n; at most these two, and `low` where they never meet."""
     before, beyond = y[log_n <= low].mean(), log_n >= high
     slope, level = np.polyfit(log_n[beyond], y[beyond], 1)
     return np.clip((before - level) / slope, low, high) if slope else low

@@ -24,10 +24,11 @@ class Entry:
 
 
 def evaluate(ledger: Ledger, stated: Mapping[str, Iterable[Statement]]) -> tuple[Entry, ...]:
-    """Judge every claim by what the notebooks stated, by the notebook's name. If a kind of evidence cannot decide it, the
-    verdict says why.
+    """Judge every claim by what the notebooks stated, by the notebook's name. If a kind of evidence
+    cannot decide it, the verdict says why.
 
-    If two quantities of a claim have the same kind of evidence, as a user's may, the first is judged.
+    If two quantities of a claim have the same kind of evidence, as a user's may, the first is
+    judged.
     """
     kinds = {statement.evidence for statement in chain.from_iterable(stated.values())}
     printed, entries = readings(), []
@@ -49,8 +50,8 @@ def evaluate(ledger: Ledger, stated: Mapping[str, Iterable[Statement]]) -> tuple
 
 
 def stated_on(ledger: Ledger, data: Mapping[str, xr.Dataset]) -> dict[str, tuple[Statement, ...]]:
-    """The quantities that judge these claims on datasets by campaign: their notebooks are run in this process. One whose
-    data are missing states nothing."""
+    """The quantities that judge these claims on datasets by campaign: their notebooks are run in
+    this process. One whose data are missing states nothing."""
     names = {name.partition("/")[0] for claim in ledger.claims for name in claim.judged_by}
     stated = {}
     for name in sorted(names):

@@ -41,9 +41,10 @@ RULE = (
 class ClaimVerdict:
     """A claim's verdict on one kind of evidence, and what it rests on; unknown is NaN or "".
 
-    The estimate is in the claim's unit, and `interval` is the one that decided; `kind` names it. `of` names the quantity
-    taken; `n` counts `n_of`, which ran in so many `sessions` (None: not known). `reading` names the readings that agree with the printed number, or else the nearest; the
-    estimate is the nearest one's.
+    The estimate is in the claim's unit, and `interval` is the one that decided; `kind` names it.
+    `of` names the quantity taken; `n` counts `n_of`, which ran in so many `sessions` (None: not
+    known). `reading` names the readings that agree with the printed number, or else the nearest;
+    the estimate is the nearest one's.
     """
 
     evidence: str
@@ -60,8 +61,8 @@ class ClaimVerdict:
 
 
 def judge(claim: Claim, kind: str, quantity: Statement | None) -> ClaimVerdict:
-    """Judge a claim on one kind of evidence by the quantity that a notebook stated. What the ledger rules out is not tested,
-    nor what was not run (None).
+    """Judge a claim on one kind of evidence by the quantity that a notebook stated. What the ledger
+    rules out is not tested, nor what was not run (None).
 
     Raises FalloffError if a ratio is not above 0.
     """

@@ -19,7 +19,8 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30  # bytes
 ICMP_HEADER = 8  # bytes
 PERCENT = 0.01
 SYSTEMS = 500  # of one of TOP500's lists
-# By the id of a number about a family's systems: the columns of top500_families.csv that it may mean.
+# By the id of a number about a family's systems: the columns of top500_families.csv that it may
+# mean.
 STATISTICS = {
     "gige_average": {
         "mean of the ratios": "mean_percent",
@@ -38,7 +39,9 @@ def readings() -> Readings:
 
 
 def _top500() -> Readings:
-    """What the lists themselves have: of a family's systems, or of the one system that the number is about."""
+    """What the lists themselves have: of a family's systems, or of the one system that the number
+    is about.
+    """
     families = published.table("top500_families").set_index(["list", "family"])
     readings: Readings = {}
     for number in published.facts("top500")["aggregate"]:
@@ -122,8 +125,9 @@ def _beowulf() -> Readings:
     exchange = source["exchange"]
     local = {"the mesh's wires over the original's": wires["mesh"] / wires["original"]}
     remote = {"half of the mesh's wires over the original's": wires["mesh"] / 2 / wires["original"]}
-    # The wires are busses that both ways share. What both ends wrote crosses them once; what the producers wrote
-    # crosses them again on its way back. The study's kernels did not have TCP timestamps yet.
+    # The wires are busses that both ways share. What both ends wrote crosses them once; what the
+    # producers wrote crosses them again on its way back. The study's kernels did not have TCP
+    # timestamps yet.
     token = exchange["largest_token"]["value"]
     framing = message_wire_bytes(token, 1500, IPV4_HEADER + TCP_HEADER) / token
     used = min(exchange["most_pairs"]["value"], wires["mesh"])
