@@ -101,7 +101,7 @@ reference: setup
 
 # Makes data/calibration; the settings are in calibration.toml there.
 calibrate: setup
-	@PYTHONPATH=tests $(BIN)/python -m calibration
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m calibration
 
 # .taplo.toml names them.
 schemas: $(VENV)/.installed

@@ -18,7 +18,7 @@ from runners.engine import campaign as engine
 from runners.records.journal import Folder
 from runners.records.record import Execution, FalloffError, Transcript, Trial, judge
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "support"
 
 
 @pytest.fixture(autouse=True)

@@ -179,7 +179,7 @@ def program(tmp_path_factory):
     """The program, which knows nothing of pacing."""
     users.require("pace.so")
     made = tmp_path_factory.mktemp("paced") / "paced"
-    source = Path(__file__).with_name("paced.c")
+    source = Path(__file__).parent / "support" / "paced.c"
     subprocess.run(["mpicc", "-O1", "-w", source, "-o", made, "-lopenblas"], check=True)
     return made
 

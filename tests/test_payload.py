@@ -15,7 +15,7 @@ from runners import executables, payload
 from runners.records.record import Execution, Transcript, Trial, Unreadable, judge
 from runners.tools import hpl
 
-PROGRAM = Path(__file__).resolve().parent / "every_call.c"
+PROGRAM = Path(__file__).resolve().parent / "support" / "every_call.c"
 FALLOFF = str(Path(sys.executable).with_name("falloff"))
 SMALL = {**DECK, "N": 640, "NB": 32, "P": 2, "Q": 2, "nodes": 4, "payload": True, "timeout_s": 60}
 

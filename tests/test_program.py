@@ -26,7 +26,7 @@ from runners.testbeds import emulated, simulated
 from runners.tools import program as program_tool
 from runners.tools import replay as replay_tool
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "support"
 LAUNCH = ("mpirun", "-np", "5")
 
 

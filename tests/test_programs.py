@@ -22,7 +22,7 @@ from runners.testbeds import simulated
 from runners.tools import hpl
 from runners.tools import replay as replay_tool
 
-PROGRAM = Path(__file__).with_name("recorded_calls.c")
+PROGRAM = Path(__file__).parent / "support" / "recorded_calls.c"
 MODEL = testbeds.read("fortinet_model_simulated").plain()
 needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="Open MPI is not here")
 

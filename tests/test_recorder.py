@@ -17,7 +17,7 @@ from runners.recording import mpi_functions, recorder
 from runners.recording.calls import COLLECTIVES, NON_BLOCKING, POINT_TO_POINT
 from runners.records.record import Unreadable
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "support"
 FALLOFF = Path(sys.executable).with_name("falloff")
 FORTRAN = next(filter(None, map(shutil.which, ("gfortran", "gfortran-12"))), None)
 LAUNCH = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np")

@@ -24,7 +24,7 @@ from runners.records.record import Command, FalloffError, Trial, judge
 from runners.testbeds import simulated
 from runners.tools import replay
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "support"
 SMITH = testbeds.read("smith").plain()
 pytestmark = needs_simgrid
 

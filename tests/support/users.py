@@ -17,7 +17,7 @@ from runners.records.plan import Plan
 from runners.records.record import FalloffError
 from runners.testbeds import emulated
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 USER = 54321  # nobody's on any machine, so that all processes of this user are the test's
 IS_ROOT = os.geteuid() == 0
 PYTHON = "/usr/bin/python3"  # the one that runs the tests may lie in root's home

@@ -21,7 +21,7 @@ from runners.records.record import Command, Trial
 from runners.testbeds import netns
 from runners.testbeds.graph import address
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EMULATED = testbeds.read("emulated").plain()
 # Without a long look at an idle machine.
 ON_PATHS = {**testbeds.read("paths").plain(), "cpu": {"baseline_s": 0.02}}

@@ -21,7 +21,7 @@ from runners.records.record import (
 )
 from runners.tools import tool_named
 
-FOLDER = Path(__file__).resolve().parent / "transcripts"
+FOLDER = Path(__file__).resolve().parents[1] / "transcripts"
 
 # Of what is there, right whichever part that is; not what the whole output gives. A residual names
 # no row: that one lost block of lines brings no other's is asked in test_hpl.py.

@@ -12,7 +12,7 @@ import numpy as np
 
 from analysis.laws.models import Model
 
-FOLDER = Path(__file__).parent / "certified"
+FOLDER = Path(__file__).parents[1] / "certified"
 NUMBER = r"[-+]?\d[\d.]*(?:E[-+]?\d+)?"
 FUNCTIONS = {
     "BoxBOD": lambda x, b1, b2: b1 * (1 - np.exp(-b2 * x)),
