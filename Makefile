@@ -81,7 +81,7 @@ fuzz: setup
 
 bench: setup
 	@packaging/install-packages packaging/debian-packages-browser.txt build/apt-browser.log
-	@$(BIN)/python tests/bench.py
+	@PYTHONPATH=tests/support $(BIN)/python tests/bench.py
 
 explore: setup
 	@$(BIN)/falloff explore
@@ -95,7 +95,7 @@ reference: setup
 	@for packed in data/reference/*/; do \
 	  name=$$(basename $$packed); \
 	  $(BIN)/falloff run $${name%%-*} --testbed $${name#*-} --fresh --pack $$packed || exit 1; done
-	@PYTHONPATH=. $(BIN)/python tests/test_trust.py
+	@PYTHONPATH=.:tests/support $(BIN)/python tests/test_trust.py
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
 

@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 
+import nist
 import numpy as np
 import pytest
 import xarray as xr
@@ -21,7 +22,6 @@ from analysis.laws.model_comparison import HELD_OUT, PARAMETERS, compare, ranked
 from analysis.laws.models import find, names
 from analysis.laws.scaling_laws import LAWS, fit_each
 from runners.records.record import FalloffError
-from tests import nist
 
 NODES = np.array([1.0, 2, 4, 8])
 CONSTANT, POWER_LAW, USL = (find(n) for n in ("constant", "power_law", "usl"))

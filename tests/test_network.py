@@ -190,7 +190,9 @@ def owner(kind, tmp_path):
     (tmp_path / "description.json").write_text(
         json.dumps([kind.description, {"it": kind.table}, kind.point])
     )
-    process = subprocess.Popen([sys.executable, ROOT / "tests/support/owner.py", tmp_path], cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, ROOT / "tests/support/owner.py", tmp_path], cwd=ROOT
+    )
     told, ranks = tmp_path / "state", 2 if "interconnect" in kind.point else 1
     assert within(30, told.exists)
     state = Path(told.read_text())
