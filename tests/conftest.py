@@ -34,8 +34,8 @@ collect_ignore = ["cluster"]  # asked for by itself: `make test-system`
 # What takes longest begins first, so that no process is left alone with it at the end.
 LONG = [
     f"test_{name}"
-    for name in """notebooks reproduce notebook_runs cli hostile explorer_page own_report hpl_scaling
-    claims_verdicts session network cluster explorer switch four_users transcripts""".split()
+    for name in """notebooks reproduce notebook_runs cli hostile explorer_page own_report
+    hpl_scaling     claims_verdicts session network cluster explorer switch four_users transcripts""".split()
 ]
 
 
@@ -67,7 +67,9 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item, nextitem):
-    """A test marked `alone` waits for all others that run, and those that come later wait for it."""
+    """A test marked `alone` waits for all others that run, and those that come later wait for
+    it.
+    """
     try:
         kind = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
         with _turn(item.config, kind):

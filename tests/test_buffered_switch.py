@@ -285,7 +285,10 @@ def test_what_needs_a_buffer_is_refused_without(testbed, asked, said):
 
 def test_a_report_that_is_cut_is_refused():
     """Every line of it is needed."""
-    whole = "buffered_switch: 2 ports, buffer 9 alpha 0 pause 0 mark 0 delay 0.0\n1 1000 1 2 0 0 0 4 0 0.0\n"
+    whole = (
+        "buffered_switch: 2 ports, buffer 9 alpha 0 pause 0 mark 0 delay 0.0\n1 1000 1 2 0 "
+        "0 0 4 0 0.0\n"
+    )
     whole += "2 1000 1 2 0 0 0 4 0 0.0\nlate 2 0.000001 0.1\nend of buffered_switch\n"
     report = buffered.read(whole)
     assert report.ports[0].most_queued == 4 and report.settings(1500)["switch"] == buffered.KEPT

@@ -82,7 +82,8 @@ def test_the_source_is_pinned_whichever_mirror_brings_it(tmp_path, monkeypatch):
     helper = tmp_path / "helper"
     helper.write_text(
         '#!/bin/sh\nshift 3\necho "$1 $3" >> "${0%/*}/asked"\n'
-        'case $1 in http://good.*) echo tarball > "$2" ;; *) echo "E: 404 of $1" >&2; exit 100 ;; esac\n'
+        'case $1 in http://good.*) echo tarball > "$2" ;;\n'
+        '*) echo "E: 404 of $1" >&2; exit 100 ;; esac\n'
     )
     helper.chmod(0o755)
     monkeypatch.setattr(hpl_source, "_HELPER", helper)

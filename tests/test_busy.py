@@ -36,13 +36,18 @@ SPIN = "from time import *; end = monotonic() + {seconds}\nwhile monotonic() < e
         ([0.0, 0.04], 1.0, 2, ""),
         ([], 1.0, 2, ""),
         ([0.01, 0.4], 0.1, 2, ""),  # the trial's own programs had the processors
-        ([0.01, 0.4], 0.9, 2, "waited 40 % of its time for a processor, of which other work took 90 %"),
+        (
+            [0.01, 0.4],
+            0.9,
+            2,
+            "waited 40 % of its time for a processor, of which other work took 90 %",
+        ),
         ([0.4, 0.01], 0.0, 1, "waited 40 % of its time for a processor, of which it had one"),
         ([math.nan], 0.9, 2, "an unknown time"),  # a kernel that does not say
         ([math.nan], 0.1, 2, ""),
         ([math.nan, 0.4], 0.1, 1, ""),
     ],
-)  # fmt: skip
+)
 def test_a_trial_is_disturbed_if_it_waited_and_others_worked(
     monkeypatch, waits, load, processors, reason
 ):

@@ -42,7 +42,9 @@ def ids(*parts):
 
 
 def test_only_what_is_missing_is_run(folder):
-    """All trials in order; then a lost transcript, and the blocks that a longer campaign has more."""
+    """All trials in order; then a lost transcript, and the blocks that a longer campaign has
+    more.
+    """
     plan, first, again = small_plan(), LocalTestbed(), LocalTestbed()
     assert engine.run(plan, first, folder) == "blocks"
     assert first.executed == ids(plan.preamble, *plan.blocks) and folder.plan() == plan
@@ -189,7 +191,8 @@ ballast.write_bytes(bytes(int(sys.argv[3])))
 try:
     engine.run(plan, testbed, folder)
 except OSError as error:
-    said = [errno.errorcode[error.errno], str(error.filename), len(list(folder.path.rglob("*.part")))]
+    parts = list(folder.path.rglob("*.part"))
+    said = [errno.errorcode[error.errno], str(error.filename), len(parts)]
 kept = [transcript.trial.id for transcript in folder.transcripts()]
 ballast.unlink()
 engine.run(plan, again, folder)
@@ -225,7 +228,9 @@ def test_trials_run_side_by_side_where_a_testbed_can(folder):
 
 
 def test_a_trial_begins_when_the_programs_of_the_one_before_have_started(folder, monkeypatch):
-    """Side by side, a trial of n nodes delays the start of the next one by n times the same time."""
+    """Side by side, a trial of n nodes delays the start of the next one by n times the same
+    time.
+    """
     monkeypatch.setattr(engine, "_APART_S", 0.1)
     plan = small_plan(settings={"say": "3", "seconds": "1"}, stopping={"blocks": 1}, warm_up=[])
     begun = []  # by the engine's clock: a process may start late on a busy machine
@@ -307,7 +312,10 @@ def test_what_lacked_nodes_is_tried_again(folder):
 def test_a_failure_is_told_by_its_cause():
     """Open MPI frames what it says with rulers, and ends with one."""
     ruler = 74 * "-"
-    said = f"{ruler}\nmpirun has detected an attempt to run as root.\n\nRunning as root is discouraged.\n{ruler}\n"
+    said = (
+        f"{ruler}\nmpirun has detected an attempt to run as root.\n\nRunning as root is "
+        f"discouraged.\n{ruler}\n"
+    )
     execution = Execution("mpirun", (), "", said, 1, 0.0, 1.0)
     trial = Trial("t", "point", "hpl", 1, 1, {})
     outcome = judge(Transcript(trial, "mine", "measured", (execution,), {}, {}), lambda _: [])

@@ -17,8 +17,13 @@ from runners.tools import tool_named
 NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 # Their orders are the paper's, which are no multiples of the blocks.
 SIMULATED = (
-    "hpl_paper_simulated", "scale_model_chain", "hpl_paper_sensitivity", "hpl_larger", "hpl_agreement", "oversubscription_hpl",
-)  # fmt: skip
+    "hpl_paper_simulated",
+    "scale_model_chain",
+    "hpl_paper_sensitivity",
+    "hpl_larger",
+    "hpl_agreement",
+    "oversubscription_hpl",
+)
 HPL = [
     name
     for name in NAMES
@@ -102,7 +107,9 @@ def test_tcp_runs_between_nodes_of_its_path():
 
 
 def _ends(point):
-    """The nodes that a point names: a sender and its receiver, or the pairs that exchange tokens."""
+    """The nodes that a point names: a sender and its receiver, or the pairs that exchange
+    tokens.
+    """
     if "producers" in point:
         return {int(node) for role in ("producers", "consumers") for node in point[role].split(",")}
     return {point["sender"], point.get("receiver", point["sender"])}

@@ -114,7 +114,11 @@ def test_nodes_that_are_well(checked):
 @pytest.mark.parametrize(
     ("changed", "mark", "said"),
     [
-        ({"kernel": "another"}, DIFFERS, "kernel: another on node02; 5.14.0-427 on node01, node03, node04"),
+        (
+            {"kernel": "another"},
+            DIFFERS,
+            "kernel: another on node02; 5.14.0-427 on node01, node03, node04",
+        ),
         ({"tcp": {"rmem": "another"}}, DIFFERS, "TCP: rmem another on node02; "),
         ({"governor": "powersave"}, DIFFERS, "powersave on node02: `cpupower"),
         ({"processors": 8}, DIFFERS, "node02: too few processors for 32 ranks of 2 threads"),
@@ -126,14 +130,30 @@ def test_nodes_that_are_well(checked):
         ({"eth0": {"addresses": []}}, MISSING, "node02 has no address on 10.1.0.0/24"),
         ({"tools": {"xhpl": None}}, MISSING, "xhpl on node02: install it"),
         ({"tools": {"xhpl": {**XHPL, "digest": "b"}}}, DIFFERS, "SHA-256 b on node02; "),
-        ({"unreached": "no answer"}, MISSING, "port 5201 of node02: no answer; open it in the firewall"),
-        ({"unreached": "full frames are lost"}, MISSING, "port 5201 of node02: full frames are lost; a switch"),
+        (
+            {"unreached": "no answer"},
+            MISSING,
+            "port 5201 of node02: no answer; open it in the firewall",
+        ),
+        (
+            {"unreached": "full frames are lost"},
+            MISSING,
+            "port 5201 of node02: full frames are lost; a switch",
+        ),
         # A cut cable fails both ways, and only the node behind it is named.
-        ({"unreached": "no answer", "cut_off": "no answer"}, MISSING, "port 5201 of node02: no answer"),
+        (
+            {"unreached": "no answer", "cut_off": "no answer"},
+            MISSING,
+            "port 5201 of node02: no answer",
+        ),
         # Visits that fail where another program listens are its, and no firewall's.
-        ({"unreached": "closed", "taken": [5201, 50505]}, MISSING, "port 5201 of node02 is another program's"),
+        (
+            {"unreached": "closed", "taken": [5201, 50505]},
+            MISSING,
+            "port 5201 of node02 is another program's",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_node_that_is_not_as_the_others_is_named(checked, changed, mark, said):
     """With what it has, what the others have or what is expected, and the remedy; and no other node
     is.

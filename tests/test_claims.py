@@ -230,7 +230,9 @@ def test_readers_see_every_verdict_and_where_they_differ(tmp_path):
 
 
 def test_numbers_and_ranges_keep_what_was_written():
-    """In a unit that suits them, all digits, the unit once; ends that are not there are left out."""
+    """In a unit that suits them, all digits, the unit once; ends that are not there are left
+    out.
+    """
     assert tables.amount(6e-06, "s") == "6 µs" and tables.amount(1.45e9, "B/s") == "1450 MB/s"
     for ends, unit, written in (
         ((0.95, 1.0527), "1", "0.95 to 1.0527"),

@@ -85,8 +85,24 @@ ROUTER = {"path": "remote_router_10m", "pairs": 1}
     [
         ("nemo_jumbo_gain", "mtu", "goodput", 1.05, JUMBO, FOR, AGAINST),
         ("nemo_cpu_byte_local", "mtu_cpu", "goodput", 0.5, {"mtu": 9000}, FOR, AGAINST),
-        ("grid5000_stays_saturated", "fan_out", "aggregate_goodput", 0.7, {"receivers": 7}, FOR, AGAINST),
-        ("grid5000_buffers_need_tuning", "long_path", "goodput", 6, {"window_bytes": 65536}, FOR, AGAINST),
+        (
+            "grid5000_stays_saturated",
+            "fan_out",
+            "aggregate_goodput",
+            0.7,
+            {"receivers": 7},
+            FOR,
+            AGAINST,
+        ),
+        (
+            "grid5000_buffers_need_tuning",
+            "long_path",
+            "goodput",
+            6,
+            {"window_bytes": 65536},
+            FOR,
+            AGAINST,
+        ),
         # Of the repeats every second transfer is slowed down: emulated, without other traffic, they
         # are not testable.
         ("grid5000_scatter_from_rennes", "long_path_repeats", "goodput", 0.5, {}, AGAINST, FOR),
@@ -94,12 +110,20 @@ ROUTER = {"path": "remote_router_10m", "pairs": 1}
         ("beowulf_local_gain", "token_exchange", "token_throughput", 0.5, WIRE, FOR, AGAINST),
         ("beowulf_local_highest", "token_exchange", "token_throughput", 0.5, WIRE, FOR, AGAINST),
         ("beowulf_bonded_worse", "token_exchange", "token_throughput", 0.7, BONDED, AGAINST, FOR),
-        ("beowulf_peak_token", "token_exchange", "token_throughput", 1e-3, {**WIRE, "token_bytes": 8192}, FOR, AGAINST),
+        (
+            "beowulf_peak_token",
+            "token_exchange",
+            "token_throughput",
+            1e-3,
+            {**WIRE, "token_bytes": 8192},
+            FOR,
+            AGAINST,
+        ),
         # Latency is of the smallest token and one pair.
         ("beowulf_switch_latency", "token_exchange", "token_round_trip", 0.1, SWITCH, FOR, FOR),
         ("beowulf_router_latency", "token_exchange", "token_round_trip", 0.3, ROUTER, FOR, AGAINST),
     ],
-)  # fmt: skip
+)
 def test_other_readings_are_another_verdict(claim, altered, reading, factor, levels, before, after):
     """On stored campaigns, and on tokens as they are planted."""
     data = {"token_exchange": TOKENS}

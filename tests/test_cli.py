@@ -134,28 +134,49 @@ def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
     ("arguments", "answer"),
     [
         (("import", "hpl", "README.md", "--print"), "not an output of HPL"),
-        (("import", "iperf33", "README.md", "--print"), "there is no tool 'iperf33' (did you mean 'iperf3'?)"),
+        (
+            ("import", "iperf33", "README.md", "--print"),
+            "there is no tool 'iperf33' (did you mean 'iperf3'?)",
+        ),
         (("status", "nosuch"), "there is no campaign 'nosuch'; there are: "),
         (("run",), "falloff run --list"),
         (("run", "hpl_scalling"), "(did you mean 'hpl_scaling'?)"),
         (("report", "--claims", "--data", "x"), "give one of them"),
         (("run", "hpl_size", "--plan"), "judges no fall over nodes: there is nothing to plan"),
-        (("run", "hpl_paper_sensitivity", "--testbed", "emulated"), "testbed emulated is no simulated one"),
-        (("run", "mtu", "--testbed", "smith"), "joined by paths, and those of testbed smith are not"),
+        (
+            ("run", "hpl_paper_sensitivity", "--testbed", "emulated"),
+            "testbed emulated is no simulated one",
+        ),
+        (
+            ("run", "mtu", "--testbed", "smith"),
+            "joined by paths, and those of testbed smith are not",
+        ),
         (("run", "hpl_scaling", "--preset", "quck"), "did you mean quick?"),
         (("doctor", "--testbed", "emulated"), "testbed emulated is no cluster"),
-        (("fit", "constant", "data/published/fortinet_table1.csv", "--x", "P", "--y", "q"), "no column 'q'"),
+        (
+            ("fit", "constant", "data/published/fortinet_table1.csv", "--x", "P", "--y", "q"),
+            "no column 'q'",
+        ),
         (("fit", "README.md", "--x", "a", "--y", "b"), "say what was measured together by --block"),
-        (("fit", "data/published/fortinet_table1.csv", "--x", "P", "--y", "N", "--block", "P"), "name the one that counts"),
+        (
+            ("fit", "data/published/fortinet_table1.csv", "--x", "P", "--y", "N", "--block", "P"),
+            "name the one that counts",
+        ),
         (("report", "--design", "data"), "cannot read data"),
-        (("evidence", "trace", "sahre"), "no figure 'sahre' (did you mean 'share'?); there are: agreement, "),
-        (("evidence", "trace", "table1", "--transcript", "x/y"), "they are: hpl_paper_emulated-fortinet_model, hpl_paper_simulated-smith"),
+        (
+            ("evidence", "trace", "sahre"),
+            "no figure 'sahre' (did you mean 'share'?); there are: agreement, ",
+        ),
+        (
+            ("evidence", "trace", "table1", "--transcript", "x/y"),
+            "they are: hpl_paper_emulated-fortinet_model, hpl_paper_simulated-smith",
+        ),
         (("evidence", "archive", "README.md"), "README.md is there already"),
         (("profile",), "say after `--` what to run"),
         (("profile", "--replay", "stencil", "--on", "emulated"), "is not simulated"),
         (("profile", "--replay", "stencil", "--nodes", "2"), "the smallest recording has 4"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_answered_in_a_line_or_two(arguments, answer):
     """Exit code 1, the reason on stderr, a line for each of several faults, nothing on stdout."""
     done = run(*arguments)
@@ -195,7 +216,9 @@ def grammar(group=commands.falloff, words=()):
             yield from grammar(command, (*words, name))
 
 
-@pytest.mark.parametrize(("words", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in grammar()])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in grammar()]
+)
 def test_every_command_explains_itself(words, command, monkeypatch):
     """Its line among the others; help for each argument and option, with the default; a misspelt
     option is answered with the right one, and nothing runs."""
@@ -291,13 +314,21 @@ def test_tab_completes(tmp_path):
 @pytest.mark.parametrize(
     ("name", "statement"),
     [
-        ("hpl_scaling-fortinet_model", r"GigE falls off against 10GE from 2 to 36 nodes: .* falls by [\d.]+ % .*\."),
+        (
+            "hpl_scaling-fortinet_model",
+            r"GigE falls off against 10GE from 2 to 36 nodes: .* falls by [\d.]+ % .*\.",
+        ),
         ("hpl_paper_emulated-fortinet_model", r"GigE falls off against 10GE .*"),
-        ("twin_load-scale_model", r"No statement: no notebook judges campaign twin_load by itself, .*"),
+        (
+            "twin_load-scale_model",
+            r"No statement: no notebook judges campaign twin_load by itself, .*",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_run_ends_with_its_statements(name, statement, monkeypatch, tmp_path):
-    """Those that the campaign was planned for, or why there is none; the data are kept in any case."""
+    """Those that the campaign was planned for, or why there is none; the data are kept in any
+    case.
+    """
     monkeypatch.setattr(paths, "DATASETS", tmp_path)
     monkeypatch.setattr(running, "run_campaign", lambda plan, **_: paths.REFERENCE / name)
     done = run("run", name.partition("-")[0])

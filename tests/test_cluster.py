@@ -150,7 +150,8 @@ def test_bytes_are_those_of_the_network_that_was_asked_for(
     network, at, interfaces, layer, sent, elsewhere
 ):
     """Between two moments; the loopback belongs to no network, and a VLAN and what is below it are
-    not two. RDMA bypasses the interface, but an InfiniBand port counts what its IP interface sends."""
+    not two. RDMA bypasses the interface, but an InfiniBand port counts what its IP
+    interface sends."""
     ports = {"mlx5_0:1": (1000, layer)} if layer else {}
     before, then = (state(times, ports, **interfaces) for times in (1, 2))
     found = cluster.carried(before, then, network, Place(at, "10.1.0.1"))
@@ -195,9 +196,15 @@ def description(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return {
-        "name": "mine", "kind": "cluster", "launcher": "ssh", "hosts": HOSTS, "nodes": 3, "python": sys.executable,
-        "scratch": str(scratch), "networks": {"gige": {"interface": name, "mtu": its["mtu"]}},
-    }  # fmt: skip
+        "name": "mine",
+        "kind": "cluster",
+        "launcher": "ssh",
+        "hosts": HOSTS,
+        "nodes": 3,
+        "python": sys.executable,
+        "scratch": str(scratch),
+        "networks": {"gige": {"interface": name, "mtu": its["mtu"]}},
+    }
 
 
 @pytest.fixture
@@ -243,7 +250,10 @@ def test_another_mtu_than_stated_is_invalid(ssh, description):
 
 def test_a_server_is_up_before_its_client_and_gone_after_the_trial(opened):
     """The client connects at once; afterwards the port is free again, also for the next trial."""
-    serve = "import socket, time; time.sleep(0.3); s = socket.create_server(('', 47311)); time.sleep(60)"
+    serve = (
+        "import socket, time; time.sleep(0.3); s = socket.create_server(('', 47311)); "
+        "time.sleep(60)"
+    )
     connect = "import socket; socket.create_connection(('127.0.0.1', 47311)); print('connected')"
     commands = [
         Command(("python3", "-c", serve), node=2, background=True, listens=47311),
@@ -318,7 +328,8 @@ with cluster.open_testbed(description, description["networks"]) as testbed:
     testbed.require(["sleep"])
     trial = Trial("t", "point", "any", 1, 1, {"interconnect": "gige"})
     asleep = ("sleep", "62.5")
-    testbed.run(trial, [Command(asleep, node=2, background=True), Command(asleep, ranks=2, timeout_s=60)])
+    background = Command(asleep, node=2, background=True)
+testbed.run(trial, [background, Command(asleep, ranks=2, timeout_s=60)])
 """
 
 

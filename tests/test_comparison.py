@@ -128,7 +128,15 @@ def test_what_has_no_scatter_or_a_single_block():
     assert single.difference == pytest.approx(-0.5)
 
 
-@pytest.mark.parametrize(("slower", "noise", "code", "answer"), [(1, 0.003, 0, SAME), (0.93, 0.003, 1, SLOWER), (1.08, 0.003, 0, FASTER), (1, 0.2, 2, UNDECIDED)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("slower", "noise", "code", "answer"),
+    [
+        (1, 0.003, 0, SAME),
+        (0.93, 0.003, 1, SLOWER),
+        (1.08, 0.003, 0, FASTER),
+        (1, 0.2, 2, UNDECIDED),
+    ],
+)
 def test_two_csv_files_need_no_options(slower, noise, code, answer, tmp_path):
     """The exit code is the answer's; every point of the figure and the JSON is there."""
     old = write(tmp_path / "old.csv", 1, noise=noise)
@@ -167,7 +175,9 @@ def refused(old, new):
 
 
 BAD_FILES = {
-    "nodes,time,block\n1,2,3\n": "no column 'rate'; it has: nodes, time, block. Name columns by --x",
+    "nodes,time,block\n1,2,3\n": (
+        "no column 'rate'; it has: nodes, time, block. Name columns by --x"
+    ),
     "nodes,rate,block\n1,fast,1\n": "numbers belong: 'fast' in line 2",
     "nodes,rate,block\n1,3,1\n\n2,0,1\n": "column 'rate' has to be above 0 in line 4",
     "nodes,rate,block\n1,3,1\n1,4,1\n": "block 1 has two rows at nodes = 1",
@@ -204,7 +214,9 @@ def test_what_cannot_be_compared_is_refused_in_a_line(tmp_path):
 
 
 def test_what_else_changed_is_listed_once():
-    """A value that differs, nodes that differ alike in one line, and what only one side has apart."""
+    """A value that differs, nodes that differ alike in one line, and what only one side has
+    apart.
+    """
     old, new = sample("a", 1, {}), sample("b", 2, {})
     nodes = {f"session/nodes/n{n}.cluster.org/driver": "5.1" for n in range(4)}
     before = {"kernel": "6.1", "cpus": "2", **nodes}
@@ -217,7 +229,9 @@ def test_what_else_changed_is_listed_once():
 
 
 def test_imported_results_are_compared_run_by_run(tmp_path):
-    """Outputs of HPL from elsewhere: each result is a run of its own, and a slower rate is found."""
+    """Outputs of HPL from elsewhere: each result is a run of its own, and a slower rate is
+    found.
+    """
     text, both = HPL.read_text(), []
     for side, factor in (("old", 1.0), ("new", 0.9)):
         folder = tmp_path / side

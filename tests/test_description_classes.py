@@ -79,13 +79,19 @@ def within(table, **changes):
         (within("design", margin="small"), ["design.margin = 'small'"]),
         (within("stopping", bloks=3), ["stopping.bloks", "blocks?"]),
         ({"presets": {"full": {"bloks": 3}}}, ["presets.full.bloks", "blocks?"]),
-        ({"presets": {"full": {"design": {"contol": "x"}}}}, ["presets.full.design.contol", "control?"]),
-        ({"presets": {"full": {"factors": {"nodes": ["two"]}}}}, ["presets.full.factors.nodes = ['two']"]),
+        (
+            {"presets": {"full": {"design": {"contol": "x"}}}},
+            ["presets.full.design.contol", "control?"],
+        ),
+        (
+            {"presets": {"full": {"factors": {"nodes": ["two"]}}}},
+            ["presets.full.factors.nodes = ['two']"],
+        ),
         ({"presets": {"full": {"looks": [2, 9]}}}, ["presets.full.stopping.looks", "4 blocks"]),
         ({"setings": {}}, ["setings", "settings?"]),
         ({"survey": [{"runner": "ping", "links": [[1, 2, 3]]}]}, ["survey[1].links"]),
     ],
-)  # fmt: skip
+)
 def test_a_slip_in_a_campaign_is_named(changes, parts):
     """Its place, and what was probably meant; a slip in one preset is found whichever is run."""
     with pytest.raises(FalloffError) as refusal:
@@ -129,12 +135,28 @@ def test_a_slip_in_a_testbed_is_named(name, keys, value, parts):
 @pytest.mark.parametrize(
     ("section", "row", "parts"),
     [
-        ("attributes", '{ dims = ["trial"], type = "text", long_name = "mine" }', ["attributes.mine"]),
-        ("variables", '{ dims = ["trail"], type = "text", long_name = "mine" }', ["variables.mine.dims"]),
-        ("variables", '{ dims = ["trial"], type = "number", unit = "s", long_name = "mine" }', ["mine.unit", "units?"]),
-        ("coordinates", '{ dims = ["trial"], type = "number", long_name = "mine" }', ["coordinates.mine: needs units"]),
+        (
+            "attributes",
+            '{ dims = ["trial"], type = "text", long_name = "mine" }',
+            ["attributes.mine"],
+        ),
+        (
+            "variables",
+            '{ dims = ["trail"], type = "text", long_name = "mine" }',
+            ["variables.mine.dims"],
+        ),
+        (
+            "variables",
+            '{ dims = ["trial"], type = "number", unit = "s", long_name = "mine" }',
+            ["mine.unit", "units?"],
+        ),
+        (
+            "coordinates",
+            '{ dims = ["trial"], type = "number", long_name = "mine" }',
+            ["coordinates.mine: needs units"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_misplaced_row_of_the_datasets_schema_is_named(tmp_path, section, row, parts):
     """Rather than make every dataset unreadable."""
     text = paths.SCHEMA.read_text(encoding="utf-8")
@@ -154,10 +176,12 @@ def test_a_campaign_extends_another(tmp_path, monkeypatch):
     (tmp_path / "base.toml").write_text(base.read_text() + "\n[design]\nmargin = 0.1\n")
     (tmp_path / "a.toml").write_text(
         'extends = "base"\nname = "a"\ntitle = "A"\nrunner = "hpl"\nseed = 1\n'
-        "[factors]\nnodes = [2]\n[settings]\nNB = 24\nDEPTH = 1\n[stopping]\nblocks = 3\nlooks = [2]\n"
+        "[factors]\nnodes = [2]\n[settings]\nNB = 24\nDEPTH = 1\n"
+        "[stopping]\nblocks = 3\nlooks = [2]\n"
     )
     (tmp_path / "b.toml").write_text(
-        'extends = "a"\nname = "b"\n[factors]\nN = [64]\n[design]\ncontrol = 2\n[stopping]\nblocks = 1\n'
+        'extends = "a"\nname = "b"\n[factors]\nN = [64]\n[design]\ncontrol = 2\n'
+        "[stopping]\nblocks = 1\n"
     )
     found, deck = campaigns.read("b"), tomllib.loads(base.read_text())["settings"]
     assert found.settings == {**deck, "NB": 24, "DEPTH": 1} and deck["DEPTH"] == 0
@@ -235,7 +259,8 @@ def test_what_travels_reads_no_descriptions():
     """A session and a job import no part of the analysis, no TOML reader and no library from
     outside.
     """
-    names = "runners.engine.session, runners.engine.job, runners.engine.slurm, runners.records.plan, runners.testbeds.emulated"
+    engine = "runners.engine.session, runners.engine.job, runners.engine.slurm"
+    names = f"{engine}, runners.records.plan, runners.testbeds.emulated"
     code = f"import sys, {names}; print(sorted(sys.modules))"
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=paths.ROOT, capture_output=True, text=True

@@ -49,12 +49,20 @@ def refused(*arguments):
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("[factors]", '[factors]\ncolour = ["red", "blue"]', "neither hpl nor testbed scale_model reads the setting colour"),
-        ("[settings]", "[settings]\ntimout_s = 5", "reads the setting timout_s; did you mean timeout_s?"),
+        (
+            "[factors]",
+            '[factors]\ncolour = ["red", "blue"]',
+            "neither hpl nor testbed scale_model reads the setting colour",
+        ),
+        (
+            "[settings]",
+            "[settings]\ntimout_s = 5",
+            "reads the setting timout_s; did you mean timeout_s?",
+        ),
         ("NB = 24", 'NB = "24"', "NB = '24' must be a whole number from 1"),
         ("[design]", "[design]\ncolour = 1", "design.colour is unknown; there are"),
     ],
-)  # fmt: skip
+)
 def test_what_nothing_reads_is_refused_before_anything_runs(edited, old, new, fault):
     """A factor, a setting and a key of the design that no tool, testbed or experiment knows."""
     edited(CAMPAIGN, old, new)
@@ -68,12 +76,17 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
     """
     edited(
         CAMPAIGN,
-        'runner = "hpl"', 'runner = "hpll"',
-        "seed = 20261125", "sed = 20261125",
-        "blocks = 4", 'blocks = "four"',
-        "[presets.full]", "[presets.full]\nbloks = 2",
-        "margin = ", "margn = ",
-    )  # fmt: skip
+        'runner = "hpl"',
+        'runner = "hpll"',
+        "seed = 20261125",
+        "sed = 20261125",
+        "blocks = 4",
+        'blocks = "four"',
+        "[presets.full]",
+        "[presets.full]\nbloks = 2",
+        "margin = ",
+        "margn = ",
+    )
     first, *lines = refused("run", "mine")
     assert first == "falloff: campaign mine (extends common/hpl) has 6 faults:"
     assert {line.strip() for line in lines} == {
@@ -89,18 +102,26 @@ def test_six_faults_of_a_campaign_are_six_lines(edited):
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("nodes = [4]", 'nodes = ["four"]', "factors.nodes = ['four'] must be a list of distinct levels, whole numbers"),
+        (
+            "nodes = [4]",
+            'nodes = ["four"]',
+            "factors.nodes = ['four'] must be a list of distinct levels, whole numbers",
+        ),
         ("nodes = [4]", "nodes = 4", "factors.nodes = 4 must be a list of distinct levels"),
         ("nodes = [4]", "nodes = [[4], [4]]", "factors.nodes"),
         ("blocks = 4", f"blocks = {9 * 10**20}", "must be a whole number from 1 to 1000"),
-        ('"gige", "10gige"]', '"gigee", "10gige"]', "design.primary = 'gige' must be among gigee, 10gige"),
+        (
+            '"gige", "10gige"]',
+            '"gigee", "10gige"]',
+            "design.primary = 'gige' must be among gigee, 10gige",
+        ),
         ("[settings]", "[[settings]]", "settings = [{"),
         ("[presets.quick]", "[presets]\nquick = 3\n[other]", "presets.quick = 3 must be a table"),
         ("[[warm_up]]", "[warm_up]", "must be a list of tables: [[warm_up]]"),
         ("[stopping]", "[levels]\nnodes = 3\n[stopping]", "levels.nodes = 3 must be a table"),
         ("[factors]\n", "factors = {}\n[factor]\n", "factors: is empty"),
     ],
-)  # fmt: skip
+)
 def test_a_part_of_the_wrong_shape_is_named(edited, old, new, fault):
     """Whatever TOML allows there: a sentence, and no traceback."""
     edited(CAMPAIGN, old, new)
@@ -113,20 +134,31 @@ def test_a_part_of_the_wrong_shape_is_named(edited, old, new, fault):
         (
             TESTBED,
             (
-                'launcher = "ssh"', 'launcher = "rsh"\nrank_per_node = 2',
-                "rate_bit_s = 1e9", 'rate_bit_s = "1 Gbit"',
-                "rate_bit_s = 10e9", "rate_bits = 10e9",
+                'launcher = "ssh"',
+                'launcher = "rsh"\nrank_per_node = 2',
+                "rate_bit_s = 1e9",
+                'rate_bit_s = "1 Gbit"',
+                "rate_bit_s = 10e9",
+                "rate_bits = 10e9",
             ),
             ("launcher = 'rsh'", "ranks_per_node?", "'1 Gbit' must be bit/s", "rate_bit_s?"),
         ),
         (
             EMULATED,
-            ('kind = "emulated"', 'kind = "emulatd"', "rate_bit_s = 100e6", 'rate_bit_s = "100 Mbit"'),
-            ("kind = emulatd is unknown; did you mean emulated?", "networks.gige.rate_bit_s = '100 Mbit' must"),
+            (
+                'kind = "emulated"',
+                'kind = "emulatd"',
+                "rate_bit_s = 100e6",
+                'rate_bit_s = "100 Mbit"',
+            ),
+            (
+                "kind = emulatd is unknown; did you mean emulated?",
+                "networks.gige.rate_bit_s = '100 Mbit' must",
+            ),
         ),
     ],
     ids=["cluster", "emulated"],
-)  # fmt: skip
+)
 def test_faults_of_a_testbed_are_a_line_each(edited, file, changes, parts):
     """A wrong key in one table hides no wrong value in another; every kind of testbed is read with
     care.
@@ -245,7 +277,9 @@ FOR_A_SHELL = [
 
 @pytest.mark.parametrize("word", FOR_A_SHELL)
 def test_no_word_for_mpirun_means_anything_to_a_shell(edited, word):
-    """Open MPI hands its parameters to a shell on every node: of a cluster, and of emulated nodes."""
+    """Open MPI hands its parameters to a shell on every node: of a cluster, and of emulated
+    nodes.
+    """
     assert faults(changed("networks", "gige", "mpi", to=["--mca", "btl", word]))
     assert faults(changed("networks", "gige", "environment", to={"UCX_TLS": word}))
     edited(EMULATED, "[mpi]", f"[mpi]\npml = {json.dumps(word)}")

@@ -1,4 +1,6 @@
-"""Network designs: the shipped file against its source, what follows from it, and what is refused."""
+"""Network designs: the shipped file against its source, what follows from it, and what is
+refused.
+"""
 
 import copy
 import csv
@@ -21,7 +23,9 @@ OF_THE_PAGE = ["cisco_dfc_2to1", "cisco_2to1", "e600_2to1", "e1200_2to1"]
 
 
 def changed(**places):
-    """The shipped file with values replaced, by place with `__` for a dot, or taken out for None."""
+    """The shipped file with values replaced, by place with `__` for a dot, or taken out for
+    None.
+    """
     described = copy.deepcopy(NEMO)
     for place, value in places.items():
         *tables, key = place.split("__")

@@ -80,7 +80,10 @@ def test_gige_carries_what_ethernet_carries(cluster):
 
 def spin(**where) -> Command:
     """A program that wants a whole core for a second and prints what it got, in s."""
-    code = "from time import *; end = monotonic() + 1\nwhile monotonic() < end: pass\nprint(process_time())"
+    code = (
+        "from time import *; end = monotonic() + 1\nwhile monotonic() < end: "
+        "pass\nprint(process_time())"
+    )
     return Command(("python3", "-I", "-S", "-c", code), **where)
 
 
@@ -113,7 +116,9 @@ def test_a_nodes_programs_stay_on_one_processor(cluster, where):
 
 
 def test_timeout_kills_everything(cluster):
-    """mpirun, its daemons, the ranks and what left their session are gone, and the trial says so."""
+    """mpirun, its daemons, the ranks and what left their session are gone, and the trial says
+    so.
+    """
     transcript = run(cluster, Command(FOREVER, ranks=2, timeout_s=2))
     (execution,) = transcript.executions
     assert (execution.timed_out, execution.exit_code) == (True, None)
@@ -156,7 +161,10 @@ def test_too_few_nodes_is_a_fault_with_the_remedy(cluster):
 
 def test_system_tools_are_found_on_a_users_path():
     """Debian's users have no /usr/sbin on theirs."""
-    code = "from runners.testbeds import emulated as e; print(e.unavailable({'tcp': {'congestion_control': 'cubic'}}))"
+    code = (
+        "from runners.testbeds import emulated as e; print(e.unavailable({'tcp': "
+        "{'congestion_control': 'cubic'}}))"
+    )
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)

@@ -52,7 +52,10 @@ def test_a_chain_ends_at_the_raw_transcripts():
         status = dict(zip(dataset.trial_id.values.tolist(), dataset.status.values.tolist()))
         assert f"falloff run {name} --testbed {testbed}" in text
         for trial, transcript in raw.items():
-            place = rf"{trial}: {status[trial]}.*\n    file       {folder}/{archive.NAME}\n    sha256     "
+            place = (
+                rf"{trial}: {status[trial]}.*\n    file       {folder}/{archive.NAME}\n    "
+                r"sha256     "
+            )
             assert re.search(place + hashlib.sha256(transcript).hexdigest(), text)
             for one in json.loads(transcript)["executions"]:
                 assert shlex.join(one["argv"]) in text

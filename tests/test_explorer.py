@@ -107,7 +107,9 @@ def test_the_verdict_is_the_studys_own():
 
 
 def test_leaving_out_changes_the_judgement_and_says_so():
-    """Without a block n is one less; without an end of the fall there is a ratio, and no verdict."""
+    """Without a block n is one less; without an end of the fall there is a ratio, and no
+    verdict.
+    """
     trials, whole = stored("hpl_scaling").trials, stored("hpl_scaling").judgement
     less = of(trials, without_blocks=(2,)).judgement
     assert "4\u00a0blocks" in whole.sentence and "3\u00a0blocks" in less.sentence and less.word

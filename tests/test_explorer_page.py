@@ -26,9 +26,13 @@ from analysis.explorer.view import PageContent, first_of
 pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
 # The marked line of an output is within what is seen of that, and on the screen.
 RESULT_IS_SEEN = """() => {
-  const find = (root) => root.querySelector("pre mark") ?? [...root.querySelectorAll("*")].filter((one) => one.shadowRoot).map((one) => find(one.shadowRoot)).find(Boolean)
-  const line = find(document), seen = line?.closest("pre").getBoundingClientRect(), box = line?.getBoundingClientRect()
-  return line && box.top >= Math.max(seen.top, 0) && box.bottom <= Math.min(seen.bottom, innerHeight)
+  const shadows = (root) => [...root.querySelectorAll("*")].map((one) => one.shadowRoot)
+  const find = (root) =>
+    root.querySelector("pre mark") ?? shadows(root).filter(Boolean).map(find).find(Boolean)
+  const line = find(document), box = line?.getBoundingClientRect()
+  const seen = line?.closest("pre").getBoundingClientRect()
+  const [top, bottom] = [Math.max(seen?.top, 0), Math.min(seen?.bottom, innerHeight)]
+  return line && box.top >= top && box.bottom <= bottom
 }"""
 MANY = 200  # blocks of 12 trials each
 

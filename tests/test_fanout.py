@@ -1,4 +1,6 @@
-"""Several flows at once: started together, counted over their common window, and shared how fairly."""
+"""Several flows at once: started together, counted over their common window, and shared how
+fairly.
+"""
 
 import shutil
 import socket

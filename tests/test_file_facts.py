@@ -43,7 +43,10 @@ def test_a_path_names_network_nodes_and_repeat(name, network, nodes, repeat):
 
 
 def test_headers_name_nodes_ranks_and_the_moment():
-    text = "SLURM_JOB_NUM_NODES=4\nSLURM_NTASKS_PER_NODE=8\nHPL_pdgesv() start time Thu Mar 21 10:02:20 2024\n"
+    text = (
+        "SLURM_JOB_NUM_NODES=4\nSLURM_NTASKS_PER_NODE=8\nHPL_pdgesv() start time Thu Mar 21 "
+        "10:02:20 2024\n"
+    )
     found = alone("job.out", text)
     assert (found.nodes, found.ranks_per_node) == (4, 8) and found.moment == "2024-03-21T10:02:20"
     assert alone("20240321_100220.out").moment == "2024-03-21T10:02:20"

@@ -15,9 +15,15 @@ from runners.two_level import TwoLevel
 
 SIZE, RATE, LATENCY = 10_000_000, 110e6, 40e-6
 POINT = {
-    "interconnect": "under_test", "pattern": "permutation", "placement": "in_order", "nodes": 12, "runs": 3,
-    "random_seed": 7, "flow_bytes": SIZE, "timeout_s": 60,
-}  # fmt: skip
+    "interconnect": "under_test",
+    "pattern": "permutation",
+    "placement": "in_order",
+    "nodes": 12,
+    "runs": 3,
+    "random_seed": 7,
+    "flow_bytes": SIZE,
+    "timeout_s": 60,
+}
 NODE = {"bandwidth": {"value": RATE}, "latency": {"value": LATENCY}}
 FREE = TwoLevel(12, RATE, 2, 2, RATE, 2, math.inf, math.inf, LATENCY)
 

@@ -16,7 +16,10 @@ from runners.tools import frame_limit
 
 DESCRIPTION = testbeds.read("paths").plain()
 lacking = users.lacking(DESCRIPTION)
-HEAD = "frame_limit: 10.9.0.1 to 10.9.0.2, payloads from {} to {} B, 10 requests a batch, interface MTU 9000 B"
+HEAD = (
+    "frame_limit: 10.9.0.1 to 10.9.0.2, payloads from {} to {} B, 10 requests a batch, "
+    "interface MTU 9000 B"
+)
 
 
 def summary(sent, received, errors=""):
@@ -44,12 +47,15 @@ LOST = summary(3, 0, " +3 errors,")
         (summary(3, 0) + 3 * "ping: sendmsg: No buffer space available\n", "silent"),
         (LOST + 3 * "ping: local error: message too long, mtu=9000\n", "local"),
         (LOST + 3 * "ping: local error: Message too long, mtu=1480\n", "router"),
-        ("From 10.9.0.3 (10.9.0.3) icmp_seq=1 Frag needed and DF set (mtu = 1480)\n" + LOST, "router"),
+        (
+            "From 10.9.0.3 (10.9.0.3) icmp_seq=1 Frag needed and DF set (mtu = 1480)\n" + LOST,
+            "router",
+        ),
         ("From 10.9.0.1 icmp_seq=1 Destination Host Unreachable\n" + LOST, "unclear"),
         ("ping: sendmsg: Operation not permitted\n" + summary(3, 0), "unclear"),
         (replies(1, 2, 3, size=76) + summary(3, 3), "unclear"),
     ],
-)  # fmt: skip
+)
 def test_what_ping_says_of_a_size(output, outcome):
     """Each word of iputils tells where the request was lost, or that nobody knows."""
     tried = probe.read(output, 1452, 9000)
@@ -93,8 +99,11 @@ def test_any_limit_is_found_exactly_or_undecided(mtu, loss, seed):
     else:
         fault = "none" if mtu == 65535 else "silent"
         assert found == {
-            "frame_payload": mtu - 28, "frame_mtu": mtu, "frame_bytes_largest": mtu + 14, "frame_fault": fault
-        }  # fmt: skip
+            "frame_payload": mtu - 28,
+            "frame_mtu": mtu,
+            "frame_bytes_largest": mtu + 14,
+            "frame_fault": fault,
+        }
 
 
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))

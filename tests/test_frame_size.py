@@ -35,7 +35,9 @@ def test_frame_limits_are_where_the_paths_descriptions_put_them():
 
 @pytest.mark.parametrize("varying", [False, True])
 def test_another_limit_than_described_is_not_exact(varying):
-    """A switch that drops 4 bytes earlier, always or in some blocks, is told from one as described."""
+    """A switch that drops 4 bytes earlier, always or in some blocks, is told from one as
+    described.
+    """
     limits = (
         planted.frame_size_limit(varying=True) if varying else planted.frame_size_limit(limit=8978)
     )

@@ -38,10 +38,36 @@ CASES = int(os.environ.get("FALLOFF_FUZZ", 200))
 BOMB = 200_000_000  # bytes of zeros, far more than a small archive may unpack to
 OUTSIDE = "outside"  # a name that must not appear anywhere but where is unpacked to
 NAMES = [
-    *("../outside", "../../../../outside/raw/outside", "/tmp/outside", "raw/../../outside", "..", ".", "/", "", "~/outside"),
-    *("C:\\outside", "\\\\host\\outside", "raw\\outside", "raw/x/trials.json", "raw/trials.json/outside", "con", "a\x00b"),
-    *("raw/\x1b[31m\x07", "raw/a\nb", "raw/\u202eb", "raw/" + "n" * 300, "raw/" + "d/" * 3000 + "x", "b001-001-hpl", "\udcff"),
-]  # fmt: skip
+    *(
+        "../outside",
+        "../../../../outside/raw/outside",
+        "/tmp/outside",
+        "raw/../../outside",
+        "..",
+        ".",
+        "/",
+        "",
+        "~/outside",
+    ),
+    *(
+        "C:\\outside",
+        "\\\\host\\outside",
+        "raw\\outside",
+        "raw/x/trials.json",
+        "raw/trials.json/outside",
+        "con",
+        "a\x00b",
+    ),
+    *(
+        "raw/\x1b[31m\x07",
+        "raw/a\nb",
+        "raw/\u202eb",
+        "raw/" + "n" * 300,
+        "raw/" + "d/" * 3000 + "x",
+        "b001-001-hpl",
+        "\udcff",
+    ),
+]
 
 
 @cache

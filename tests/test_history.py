@@ -84,7 +84,9 @@ def wandering(random, correlation, nights, nodes):
 @pytest.mark.parametrize("nodes", [1, 4])
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.8])
 def test_the_promise_holds_for_the_correlation_that_was_learnt(correlation, nodes):
-    """In ten unchanged years there are no more false alarms than are promised at that correlation."""
+    """In ten unchanged years there are no more false alarms than are promised at that
+    correlation.
+    """
     random = np.random.default_rng(49)
     years = [
         history_changes.judge(history_of(wandering(random, correlation, 365, nodes)))
@@ -164,7 +166,9 @@ def test_who_returns_slow_is_named_and_nobody_else(nodes, slow, away, loss):
 
 @pytest.mark.parametrize("scatter", [0.001, 0.02])
 def test_the_rule_is_the_same_at_any_scale(scatter):
-    """What is named does not depend on the unit: all values times ten are named on the same nights."""
+    """What is named does not depend on the unit: all values times ten are named on the same
+    nights.
+    """
     values = np.random.default_rng(8).normal(0, scatter, (40, 120))
     values[:, 60:] -= 2 * scatter
     threshold, weights = course_changes.log_threshold(40), np.ones(120)

@@ -33,9 +33,16 @@ from runners.records.journal import Folder
 from runners.records.record import FalloffError
 
 REFERENCE = ROOT / "data" / "reference" / "hpl_size-scale_model"
-CONTROLS = "\x1b]0;title\x07\x1b[31m\x9b2J\r\x00\x08\u202e\u2066\u2028\nfalloff: ok\n\n# Heading\n\n::: summary\n"
-MARKUP = """<script>alert(1)</script><img src=x onerror=alert(2)>![x](file:///etc/passwd)[y](javascript:alert(3))`<b>`{=html}
-#read("/etc/passwd")\\input{/etc/passwd}$$\\href{javascript:alert(4)}{x}$$"'><svg onload=alert(5)>{{7*7}}|a|b [@smith]"""
+CONTROLS = (
+    "\x1b]0;title\x07\x1b[31m\x9b2J\r\x00\x08\u202e\u2066\u2028\nfalloff: ok\n\n# "
+    "Heading\n\n::: summary\n"
+)
+MARKUP = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)>![x](file:///etc/passwd)"
+    "[y](javascript:alert(3))`<b>`{=html}\n"
+    '#read("/etc/passwd")\\input{/etc/passwd}$$\\href{javascript:alert(4)}{x}$$"'
+    "'><svg onload=alert(5)>{{7*7}}|a|b [@smith]"
+)
 HOSTILE = f"{CONTROLS}{MARKUP}{'A' * 10_000}"
 # Tables in which anybody may call values as they like: one name of each will do.
 OPEN = {
@@ -141,7 +148,9 @@ def renamed(value, old):
 
 
 def in_terminal(text):
-    """What of a text a terminal obeys; and letters of the private area, which no reader should see."""
+    """What of a text a terminal obeys; and letters of the private area, which no reader should
+    see.
+    """
     return [
         letter
         for letter in set(text) - {"\n", "\t"}
@@ -364,7 +373,9 @@ def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     ],
 )
 def test_no_string_of_a_description_is_obeyed(kind, name, raw, tmp_path, monkeypatch):
-    """A campaign's or testbed's TOML: refused, or listed and planned with; the terminal shows text."""
+    """A campaign's or testbed's TOML: refused, or listed and planned with; the terminal shows
+    text.
+    """
     folder = shutil.copytree(getattr(paths, kind), tmp_path / kind)
     monkeypatch.setattr(paths, kind, folder)
     text, live = (folder / f"{name}.toml").read_text(encoding="utf-8"), []

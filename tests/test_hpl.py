@@ -32,9 +32,17 @@ def test_each_field_of_a_deck_has_its_line():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("BCAST", 6), ("PFACT", 3), ("NB", 0), ("NDIV", 1), ("N", 10.5), ("N", [1000, 2000]), ("L1", True),
-     ("THRESHOLD", float("inf"))],
-)  # fmt: skip
+    [
+        ("BCAST", 6),
+        ("PFACT", 3),
+        ("NB", 0),
+        ("NDIV", 1),
+        ("N", 10.5),
+        ("N", [1000, 2000]),
+        ("L1", True),
+        ("THRESHOLD", float("inf")),
+    ],
+)
 def test_refuses_what_hpl_would_silently_replace(field, value):
     """Values outside HPL's range, or of another number than a trial has, are refused by name."""
     with pytest.raises(FalloffError, match=field):
@@ -130,8 +138,11 @@ def test_each_result_belongs_to_its_run():
     stopped = recorded.text("hpl/2.0-interrupted")
     found = recorded.listed("hpl", f"{ONE_ROW}some shell: command FAILED\n{stopped}{ONE_ROW}")
     assert [(each["run"], "N" in each, "refused" in each) for each in found] == [
-        (1, True, False), (2, True, False), (2, False, True), (3, True, False),
-    ]  # fmt: skip
+        (1, True, False),
+        (2, True, False),
+        (2, False, True),
+        (3, True, False),
+    ]
     assert "did not reach 'End of Tests.'" in found[2]["refused"]
 
 
@@ -180,8 +191,16 @@ def test_rows_alone_are_named_for_what_they_are():
 
 @pytest.mark.parametrize(
     "variant",
-    ["WR0XR8C48", "WRC07R8C48c 211", "WR06R8C24c 211", "WC0", "WC10R2R32_TTN8", "HPL_AI   WR03L2L2", "WR03L2L2 L"],
-)  # fmt: skip
+    [
+        "WR0XR8C48",
+        "WRC07R8C48c 211",
+        "WR06R8C24c 211",
+        "WC0",
+        "WC10R2R32_TTN8",
+        "HPL_AI   WR03L2L2",
+        "WR03L2L2 L",
+    ],
+)
 def test_every_vendors_variant_is_a_row(variant):
     """Digits, small letters, a word before or behind: the same numbers, and `grep` leaves rows that
     are recognised.

@@ -64,7 +64,9 @@ def test_kinds_of_evidence_stay_apart(of_both_kinds):
 
 
 def test_what_was_not_counted_is_not_told():
-    """The profile is of the most nodes with a count; without any there is none, and that is said."""
+    """The profile is of the most nodes with a count; without any there is none, and that is
+    said.
+    """
     assert "On 4 emulated nodes" in words(executed("48", hpl_messages=one_block(without=(8,))))
     nothing = executed("48", hpl_messages=one_block(without=(2, 4, 8)))
     assert "cannot be said" in words(nothing)

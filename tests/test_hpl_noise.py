@@ -1,4 +1,6 @@
-"""HPL beside daemons: planted losses and amplifications come back, and few blocks decide nothing."""
+"""HPL beside daemons: planted losses and amplifications come back, and few blocks decide
+nothing.
+"""
 
 import numpy as np
 import pytest

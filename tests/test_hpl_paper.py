@@ -64,7 +64,9 @@ def ends_at_eight():
 
 @pytest.mark.parametrize(("end", "found"), [(8, 8), (36, None)])
 def test_the_fall_ends_where_it_was_planted(end, found):
-    """The end is the first case at which all of the fall is there; at the last case it stays open."""
+    """The end is the first case at which all of the fall is there; at the last case it stays
+    open.
+    """
     made = shown(emulated(end), paper(end))
     fall = stated(made, EMULATED)
     assert made.names["end"] == found and fall.words == "falls off"

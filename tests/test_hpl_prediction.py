@@ -33,7 +33,9 @@ def test_a_faster_network_never_costs_efficiency(basis, bandwidth, latency):
 
 
 def test_faster_nodes_need_a_faster_network_and_more_memory_helps(basis):
-    """By the same law: on nodes of ten times the rate less is reached, on ones of more memory more."""
+    """By the same law: on nodes of ten times the rate less is reached, on ones of more memory
+    more.
+    """
     gige, node = basis.networks["gige"], basis.node
     quick = node._replace(rate=10 * node.rate)
     large = quick._replace(memory=4 * node.memory)

@@ -50,7 +50,10 @@ def test_planted_falls_come_back_in_words_and_as_data():
     controls.
     """
     assert re.search(
-        r"GigE falls off against 10GE\*\* from 2 to 8 nodes: .* 1[23]\.\d % \(96 % interval.*9 blocks",
+        (
+            r"GigE falls off against 10GE\*\* from 2 to 8 nodes: .* 1[23]\.\d % \(96 % interval.*9 "
+            r"blocks"
+        ),
         words(shown()),
     )
     planned = [one for one in shown().statements if one.primary and one.quantity == "fall"]

@@ -127,8 +127,16 @@ def stored() -> list[tuple[Case, float]]:
 @needs_simgrid
 @pytest.mark.parametrize(
     "shape",
-    [(96, 12, 1, 2), (250, 24, 2, 2), (480, 24, 3, 2), (1000, 24, 5, 3), (1210, 24, 4, 6), (900, 12, 6, 6), (300, 10, 13, 1)],
-)  # fmt: skip
+    [
+        (96, 12, 1, 2),
+        (250, 24, 2, 2),
+        (480, 24, 3, 2),
+        (1000, 24, 5, 3),
+        (1210, 24, 4, 6),
+        (900, 12, 6, 6),
+        (300, 10, 13, 1),
+    ],
+)
 def test_every_ranks_messages_are_hpls_own_to_the_byte(shape, tmp_path):
     """On grids that are powers of two and that are not, with and without a short last block; less
     what a run of order 1 sends, which is HPL's set-up."""

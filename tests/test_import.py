@@ -28,7 +28,10 @@ RPEAK = 44.8e9
 SHARES = {"gige": {1: 0.81, 2: 0.72, 4: 0.66}, "10gige": {1: 0.80, 2: 0.79, 4: 0.78}}
 KNOWN = {"rpeak": RPEAK, "ranks_per_node": 4}
 TITLE = "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n"
-CANCELLED = "slurmstepd: error: *** JOB 4242 ON n01 CANCELLED AT 2024-03-21T10:02:20 DUE TO TIME LIMIT ***\n"
+CANCELLED = (
+    "slurmstepd: error: *** JOB 4242 ON n01 CANCELLED AT 2024-03-21T10:02:20 DUE TO "
+    "TIME LIMIT ***\n"
+)
 BY_FOLDER = [("gige/*", {"interconnect": "gige"}), ("10gige/*", {"interconnect": "10gige"})]
 
 
@@ -67,7 +70,9 @@ def hpl_of(tmp_path, files, common, table=()):
 
 
 def test_a_folder_of_outputs_becomes_an_efficiency_figure(outputs, tmp_path, falloff):
-    """One command: measured evidence, marked as imported, each point's efficiency, and the figure."""
+    """One command: measured evidence, marked as imported, each point's efficiency, and the
+    figure.
+    """
     table = tmp_path / "map.csv"
     table.write_text("file,interconnect\ngige/*,gige\n10gige/*,10gige\n")
     words = ["--set", "ranks_per_node=4", "--set", f"rpeak={RPEAK}", "--map", table]
@@ -268,7 +273,9 @@ def test_a_wrong_setting_or_map_is_named(words, table, answer, outputs, tmp_path
 
 
 def test_a_network_may_have_any_name(outputs, falloff):
-    """It is told of as it is written, though it has what a figure or Markdown takes for their own."""
+    """It is told of as it is written, though it has what a figure or Markdown takes for their
+    own.
+    """
     name = '10G "fast" $x$ _y_ <lab> a|b'
     code, out, err = falloff("hpl", outputs, "--set", f"interconnect={name}", "--set", "nodes=4")
     assert (code, err) == (0, "") and name in out
@@ -385,8 +392,14 @@ def test_a_refusal_says_its_kind(kind, text, tmp_path, falloff):
         ("Intel(R) Optimized LINPACK Benchmark data\n", "Intel's LINPACK, not of HPL"),
         (f"{payload._TITLE}\n", "it is a table of messages by size"),
         (CANCELLED, "it is output of a Slurm job; it says: slurmstepd: error: *** JOB 4242"),
-        ("There are not enough slots available in the system to satisfy the 8\n", "it says: There are not"),
-        ("./xhpl: error while loading shared libraries: libopenblas.so.0\n", "it says: ./xhpl: error while"),
+        (
+            "There are not enough slots available in the system to satisfy the 8\n",
+            "it says: There are not",
+        ),
+        (
+            "./xhpl: error while loading shared libraries: libopenblas.so.0\n",
+            "it says: ./xhpl: error while",
+        ),
         (TITLE + CANCELLED, "DUE TO TIME LIMIT"),
         (TITLE + "Column=1\n" * 9, "an output of HPL 2.3 without a result: HPL did not reach 'End"),
         (TITLE * 3, "3 runs, of which the last is one of HPL 2.3"),
@@ -394,7 +407,7 @@ def test_a_refusal_says_its_kind(kind, text, tmp_path, falloff):
         (None, "there is no file"),
         (b"." * (2**20 + 1), "larger than 1 MiB"),
     ],
-)  # fmt: skip
+)
 def test_a_file_without_results_is_named_for_what_it_is(
     content, said, tmp_path, monkeypatch, falloff
 ):

@@ -19,7 +19,9 @@ def report(case):
 
 
 def judged(direction, *ends):
-    """The judgement of a trial whose `ends` (program, port, recorded case) ran, and then a sleep."""
+    """The judgement of a trial whose `ends` (program, port, recorded case) ran, and then a
+    sleep.
+    """
     executions = [
         Execution("iperf3", ("iperf3", program, "--port", port), report(case), "", 0, 0.0, 1.0)
         for program, port, case in ends
@@ -55,7 +57,9 @@ def test_each_setting_is_an_option_of_the_client(point, options):
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 def test_intervals_are_those_of_the_end_that_receives(direction):
-    """Forward they are the server's, reversed the client's; a server's last fragment is left out."""
+    """Forward they are the server's, reversed the client's; a server's last fragment is left
+    out.
+    """
     client, server = ("--client", "5201", direction), ("--server", "5201", f"{direction}-server")
     found = readings(judged(direction, server, client))
     received = f"{direction}-server" if direction == "forward" else direction

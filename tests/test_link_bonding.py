@@ -111,7 +111,10 @@ def test_connections_get_the_planted_links():
     for way, links in LINKS.items():
         for streams, truth in links.items():
             plural = "" if streams == 1 else "s"
-            subject = f"{streams} TCP connection{plural} can fill this many links: {planted().names['titles'][way]}"
+            subject = (
+                f"{streams} TCP connection{plural} can fill this many links: "
+                f"{planted().names['titles'][way]}"
+            )
             assert stated(planted(), subject).estimate == pytest.approx(truth, rel=0.02)
     assert {one.campaign for one in of(blocks=2).statements} == {"link_bonding_hpl"}
 

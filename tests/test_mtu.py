@@ -155,7 +155,9 @@ def test_means_of_today_are_marks_where_today_ran():
     dataset, today = planted.over_mtu(), points(planted.over_mtu(blocks=2, share={"router": 0.9}))
     today = today.sel(path=["router"], mtu=[1500], direction=["forward"])
     panels = goodput_over_mtu(dataset, points(dataset), over_mtu().names["nemo"], today).axes
-    marks = [[line.get_ydata() for line in one.lines if line.get_label() == "today"] for one in panels]  # fmt: skip
+    marks = [
+        [line.get_ydata() for line in one.lines if line.get_label() == "today"] for one in panels
+    ]
     shown = [float(y) for y in np.concatenate(marks[2]) if np.isfinite(y)]
     assert shown == pytest.approx([2e-9 / (1 / today.total.values.ravel()).sum()])
     assert not np.isfinite(np.concatenate(marks[0] + marks[1])).any()

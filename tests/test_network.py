@@ -252,7 +252,9 @@ def test_the_next_start_clears_what_both_left(testbed, kind, owner):
     [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -signal.SIGINT)],
 )
 def test_signals_take_the_network_down(kind, owner, number, code):
-    """SIGTERM, SIGHUP and Ctrl-C in the middle of a trial leave nothing, and the exit code tells."""
+    """SIGTERM, SIGHUP and Ctrl-C in the middle of a trial leave nothing, and the exit code
+    tells.
+    """
     process, state = owner
     namespaces = inodes(state)
     process.send_signal(number)

@@ -45,7 +45,9 @@ def test_facts_of_this_machine():
 
 
 def test_an_old_python_only_tells_its_version(tmp_path, monkeypatch, capsys):
-    """The doctor names it; a campaign, whose probes have a folder, loses that node with the reason."""
+    """The doctor names it; a campaign, whose probes have a folder, loses that node with the
+    reason.
+    """
     monkeypatch.setattr(sys, "version_info", (3, 8))
     node_state.main("{}")
     assert json.loads(capsys.readouterr().out) == {"python": platform.python_version()}

@@ -1,4 +1,6 @@
-"""A node's measured rates: the program, what is made of its output, and `falloff doctor --rates`."""
+"""A node's measured rates: the program, what is made of its output, and `falloff doctor
+--rates`.
+"""
 
 import re
 import sys

@@ -255,7 +255,10 @@ def test_the_lesson_shows_what_its_answers_say():
     error, held = loss["largest error"], loss["intervals that hold the true loss"]
     assert error.iloc[1] < 0.5 * error.iloc[0] and held.iloc[1] > 0.95 > 0.8 > held.iloc[0]
     assert often[3] == pytest.approx(0.12, abs=0.01) and often[12] == pytest.approx(0.01, abs=0.003)
-    assert [one.words for one in made.shown if isinstance(one, statement.Statement)] == ["flat", "falls, size open"]  # fmt: skip
+    assert [one.words for one in made.shown if isinstance(one, statement.Statement)] == [
+        "flat",
+        "falls, size open",
+    ]
     page = (paths.ROOT / "docs" / "lesson_answers.md").read_text(encoding="utf-8")
     for number in (*error, made.names["true"]):
         assert f"{100 * number:.1f}" in page

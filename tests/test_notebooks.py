@@ -63,7 +63,9 @@ def test_a_notebook_is_a_section(notebook, stored):
 
 
 def test_the_report_is_written_without_running_anything(stored):
-    """Nothing is left out, what it links to lies beside it, and its PDF has the length of a paper."""
+    """Nothing is left out, what it links to lies beside it, and its PDF has the length of a
+    paper.
+    """
     assert stored.ended.returncode == 0 and "left out" not in stored.ended.stderr
     html, pdf = stored.folder / "falloff.html", stored.folder / "falloff.pdf"
     ledger = (stored.folder / "claims-ledger.csv").read_text(encoding="utf-8")
@@ -101,13 +103,17 @@ def test_the_answer_is_on_the_first_screen_and_nothing_is_cut_off(stored):
     """On a desk with answer and figure, and every column of every table; on a phone only tables
     scroll sideways.
     """
-    ends = "['.opening .summary', '.opening figure img'].map((one) => document.querySelector(one).getBoundingClientRect().bottom)"
+    ends = (
+        "['.opening .summary', '.opening figure img'].map((one) => "
+        "document.querySelector(one).getBoundingClientRect().bottom)"
+    )
     frames = (
         "[...document.querySelectorAll('.frame')].map((one) => one.scrollWidth - one.clientWidth)"
     )
     outside = """[...document.querySelectorAll("body *")].filter((one) => {
       const place = one.getBoundingClientRect();
-      return place.width && (place.left < -1 || place.right > innerWidth + 1) && !one.closest(".frame, pre, math, dialog");
+      const isBeside = place.left < -1 || place.right > innerWidth + 1;
+        return place.width && isBeside && !one.closest(".frame, pre, math, dialog");
     }).map((one) => one.outerHTML.slice(0, 80))"""
     with browser.chromium() as running:
         page = running.new_page(viewport={"width": 1366, "height": 768})
@@ -190,7 +196,9 @@ def test_docs_quote_error_rates_and_trust():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """`run(notebook, **parameters)` executes it on what is stored: its folder, and what went wrong."""
+    """`run(notebook, **parameters)` executes it on what is stored: its folder, and what went
+    wrong.
+    """
     with execution.Kernel() as kernel, pytest.MonkeyPatch.context() as patch:
 
         def executed(notebook, preset="stored", **parameters):

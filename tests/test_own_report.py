@@ -97,7 +97,12 @@ def test_a_student_can_go_on_writing(hpl):
     source = hpl.report / "report.md"
     figures = re.findall(r"\]\((figures/\w+\.pdf)\)", source.read_text())
     assert figures and all((hpl.report / each).read_bytes().startswith(b"%PDF") for each in figures)
-    arguments = ["--citeproc", f"--resource-path={hpl.report}", f"--bibliography={hpl.report / 'references.bib'}", "--fail-if-warnings"]  # fmt: skip
+    arguments = [
+        "--citeproc",
+        f"--resource-path={hpl.report}",
+        f"--bibliography={hpl.report / 'references.bib'}",
+        "--fail-if-warnings",
+    ]
     latex = pypandoc.convert_file(str(source), "latex", "markdown", extra_args=["-s", *arguments])
     assert "\\includegraphics" in latex and "falls off" in latex and ":::" not in latex
     tables = list((hpl.report / "tables").glob("*.tex"))
@@ -138,7 +143,9 @@ def test_comparisons_and_fits_take_the_folder(hpl, tmp_path):
 
 @pytest.mark.more
 def test_messages_and_streams_have_sections(tmp_path, monkeypatch):
-    """Outputs of OSU, IMB and iperf3: a figure, a statement and a section each, and nothing of HPL."""
+    """Outputs of OSU, IMB and iperf3: a figure, a statement and a section each, and nothing of
+    HPL.
+    """
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
     for tool, network, cases in (
         ("osu", "edr_ib", ["osu/5.4.3-latency", "osu/5.4.3-bandwidth"]),

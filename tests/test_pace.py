@@ -22,7 +22,10 @@ from runners.records.record import Command, Execution, judge, mismatch
 from runners.testbeds import emulated
 from runners.tools import hpl
 
-LINE = "pace: rank {rank} calls 1234 charged {charged} computed 0.1 slept 6.9 late {late} waits 4242 timeouts 17\n"
+LINE = (
+    "pace: rank {rank} calls 1234 charged {charged} computed 0.1 slept 6.9 late {late} "
+    "waits 4242 timeouts 17\n"
+)
 
 
 def job(*ranks, each=1, said=None):

@@ -117,7 +117,9 @@ def test_a_switch_drops_in_silence_a_sender_and_a_router_do_not(testbed):
 
 
 def iperf3(testbed, path, sender=1, receiver=2, omit="0", **point):
-    """Goodput [bit/s] of a second by iperf3 after `omit` seconds, its report, and the transcript."""
+    """Goodput [bit/s] of a second by iperf3 after `omit` seconds, its report, and the
+    transcript.
+    """
     server = ("iperf3", "--server", "--one-off")
     client = ("iperf3", "--client", f"{{node{receiver}}}", "--json", "--time", "1", "--omit", omit)
     listens = Command(server, node=receiver, background=True, listens=5201)
@@ -230,7 +232,9 @@ def test_what_lies_between_two_wires_stores_and_forwards(testbed, path):
 
 @pytest.mark.parametrize("path", ["two", "switched"])
 def test_frames_use_both_bonded_wires_alike_and_arrive_once(testbed, path):
-    """What the wires, and the switches, carried of 40 frames each way differs by less than a tenth."""
+    """What the wires, and the switches, carried of 40 frames each way differs by less than a
+    tenth.
+    """
     with sockets(testbed, path) as opened:
         before = testbed.net.byte_counts()
         passed(opened, [(1, 2), (2, 1)], 40)

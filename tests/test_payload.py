@@ -26,16 +26,33 @@ needs_built = pytest.mark.skipif(
 
 # Messages and bytes of each call that every_call.c makes on three ranks, as its source says.
 SENT = {
-    "MPI_Send": (3, 29), "MPI_Bsend": (1, 100), "MPI_Ssend": (1, 8), "MPI_Rsend": (1, 16),
-    "MPI_Isend": (1, 32), "MPI_Ibsend": (1, 33), "MPI_Issend": (1, 64), "MPI_Irsend": (1, 128),
-    "MPI_Sendrecv": (3, 3 * 12), "MPI_Sendrecv_replace": (3, 3 * 28),
-    "MPI_Bcast": (1, 80), "MPI_Scatter": (1, 24), "MPI_Scatterv": (1, 24),
-    "MPI_Reduce": (3, 3 * 32), "MPI_Allreduce": (3, 3 * 16), "MPI_Scan": (3, 3 * 24),
-    "MPI_Exscan": (3, 3 * 40), "MPI_Reduce_scatter": (3, 3 * 24), "MPI_Reduce_scatter_block": (3, 3 * 24),
-    "MPI_Gather": (3, 3 * 20), "MPI_Gatherv": (3, 4 + 8 + 12),
-    "MPI_Allgather": (3, 3 * 4), "MPI_Allgatherv": (3, 4 + 8 + 12),
-    "MPI_Alltoall": (3, 3 * 12), "MPI_Alltoallv": (3, 3 * 24), "MPI_Alltoallw": (3, 3 * 48),
-}  # fmt: skip
+    "MPI_Send": (3, 29),
+    "MPI_Bsend": (1, 100),
+    "MPI_Ssend": (1, 8),
+    "MPI_Rsend": (1, 16),
+    "MPI_Isend": (1, 32),
+    "MPI_Ibsend": (1, 33),
+    "MPI_Issend": (1, 64),
+    "MPI_Irsend": (1, 128),
+    "MPI_Sendrecv": (3, 3 * 12),
+    "MPI_Sendrecv_replace": (3, 3 * 28),
+    "MPI_Bcast": (1, 80),
+    "MPI_Scatter": (1, 24),
+    "MPI_Scatterv": (1, 24),
+    "MPI_Reduce": (3, 3 * 32),
+    "MPI_Allreduce": (3, 3 * 16),
+    "MPI_Scan": (3, 3 * 24),
+    "MPI_Exscan": (3, 3 * 40),
+    "MPI_Reduce_scatter": (3, 3 * 24),
+    "MPI_Reduce_scatter_block": (3, 3 * 24),
+    "MPI_Gather": (3, 3 * 20),
+    "MPI_Gatherv": (3, 4 + 8 + 12),
+    "MPI_Allgather": (3, 3 * 4),
+    "MPI_Allgatherv": (3, 4 + 8 + 12),
+    "MPI_Alltoall": (3, 3 * 12),
+    "MPI_Alltoallv": (3, 3 * 24),
+    "MPI_Alltoallw": (3, 3 * 48),
+}
 
 
 def mpirun(ranks, *program):
@@ -124,7 +141,7 @@ def test_what_was_printed_is_read():
         ("end of payload", TABLE, "2 payload tables"),
         ("end of payload", "", "cut off"),
     ],
-)  # fmt: skip
+)
 def test_a_table_that_contradicts_itself_is_refused(before, after, said):
     """The reason names the line's numbers."""
     assert before in TABLE

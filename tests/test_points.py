@@ -72,9 +72,15 @@ def trials(tool, setting, halves, runs=4, value=1.0):
     found = laid_out(rows, 2)
     names = {name: importing.described(name) for name in {row["interconnect"] for row in rows}}
     return found.assign_attrs(
-        campaign=tool.name, campaign_hash="0" * 64, ended="", provenance="{}", settings="{}", design='{"factors": {}, "repeats": "unordered"}',
-        interconnects=importing.json.dumps(names), testbed_settings='{"name": "imported", "kind": "imported"}',
-    )  # fmt: skip
+        campaign=tool.name,
+        campaign_hash="0" * 64,
+        ended="",
+        provenance="{}",
+        settings="{}",
+        design='{"factors": {}, "repeats": "unordered"}',
+        interconnects=importing.json.dumps(names),
+        testbed_settings='{"name": "imported", "kind": "imported"}',
+    )
 
 
 def shown(dataset, notebook):
@@ -190,7 +196,10 @@ def nightly(nights, value, unit=lambda night: "MB/s", where=lambda night: "@c:p+
     for night in range(nights):
         for size in (1, 2):
             copy, triad = (f"{value(night, size, name):.5g}" for name in ("copy", "triad"))
-            cells = f"2024-03-{night + 1:02d}T02:0{size}:00|4.6|net %size={size} /1a {where(night)}|pass"
+            cells = (
+                f"2024-03-{night + 1:02d}T02:0{size}:00|4.6|net %size={size} /1a "
+                f"{where(night)}|pass"
+            )
             lines.append(f"{cells}|{copy}|{unit(night)}|{triad}|{unit(night)}\n")
     return LOG_HEAD + "".join(lines)
 

@@ -198,8 +198,12 @@ def test_a_replay_computes_as_long_as_the_emulated_program():
 
 @pytest.mark.parametrize(
     ("inputs", "said"),
-    [("nowhere", "no folder of data"), ("../tests", "no folder of data"), ("binary", "a.out is no text")],
-)  # fmt: skip
+    [
+        ("nowhere", "no folder of data"),
+        ("../tests", "no folder of data"),
+        ("binary", "a.out is no text"),
+    ],
+)
 def test_inputs_that_cannot_be_copied_are_refused(tmp_path, monkeypatch, inputs, said):
     """Only a folder of text files of data/ is."""
     monkeypatch.setattr(program_tool, "DATA", tmp_path)

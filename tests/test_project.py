@@ -114,7 +114,10 @@ def test_the_installation_is_found_whatever_the_locale(tmp_path):
     (made,) = site.glob("*.whl")
     with zipfile.ZipFile(made) as whole:
         whole.extractall(site)
-    find = "import sys, site; site.addsitedir(sys.argv[1]); import falloff; print(ascii(falloff.__file__))"
+    find = (
+        "import sys, site; site.addsitedir(sys.argv[1]); import falloff; "
+        "print(ascii(falloff.__file__))"
+    )
     for further in ({}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
         started = [sys.executable, "-S", "-c", find, site]
         ended = subprocess.run(
@@ -241,20 +244,32 @@ EXECUTING = r"(runners\.(engine|testbeds(?!\.graph\b))|falloff|subprocess)\b"
         # A testbed executes commands, and knows no tool.
         ("runners/testbeds/", "nothing", lambda name: name not in TOOLS | ENGINE),
         # Testbeds are handed to the engine opened.
-        ("runners/", "testbeds/|doctor.py|job.py|session.py",
-         lambda name: not name.startswith("runners.testbeds")),
+        (
+            "runners/",
+            "testbeds/|doctor.py|job.py|session.py",
+            lambda name: not name.startswith("runners.testbeds"),
+        ),
         # What is kept of a campaign is read without what ran it.
         ("runners/records/", "nothing", lambda name: not re.match(r"runners\.(?!records)\w", name)),
-        ("runners/recording/", "nothing",
-         lambda name: not re.match(r"runners\.(engine|testbeds|tools)", name)),
+        (
+            "runners/recording/",
+            "nothing",
+            lambda name: not re.match(r"runners\.(engine|testbeds|tools)", name),
+        ),
         # One module of the analysis runs campaigns, for whoever asks it to.
         ("analysis/", "analysis/running.py|commands/", lambda name: not re.match(EXECUTING, name)),
         # A model needs numpy and the record that describes it.
-        ("analysis/laws/models/", "nothing", lambda name: name.split(".")[0] in {*LIBRARY, "numpy", "scipy", "analysis"}
-         and not re.match(r"analysis\.(?!laws(\.models|$))", name)),
+        (
+            "analysis/laws/models/",
+            "nothing",
+            lambda name: (
+                name.split(".")[0] in {*LIBRARY, "numpy", "scipy", "analysis"}
+                and not re.match(r"analysis\.(?!laws(\.models|$))", name)
+            ),
+        ),
     ],
     ids=["library", "testbeds", "engine", "records", "recording", "analysis", "models"],
-)  # fmt: skip
+)
 def test_imports_keep_their_direction(within, but, is_allowed):
     """What each part of the project may import."""
     files = {file: found for file, found in imports().items() if file.startswith(within)}
@@ -271,8 +286,8 @@ def test_imports_keep_their_direction(within, but, is_allowed):
 # The rooms of analysis/ from above, and at last what all of them use.
 ROOMS = {
     name: f"analysis/{name}/"
-    for name in "commands report experiment explorer watch subjects evidence imports statements laws dataset statistics "
-    "descriptions words".split()
+    for name in "commands report experiment explorer watch subjects evidence imports statements laws "
+    "dataset statistics descriptions words".split()
 }
 ROOMS["experiment"] = "analysis: experiment, planning, running"
 ROOMS["words"] = "analysis: paths, quoting, wording"
@@ -339,7 +354,9 @@ def test_the_page_on_python_runs(tmp_path, monkeypatch):
 
 
 def test_runners_run_on_python_3_9():
-    """No syntax and no library call that Python 3.9 lacks; and no module anywhere edits sys.path."""
+    """No syntax and no library call that Python 3.9 lacks; and no module anywhere edits
+    sys.path.
+    """
     options = ["--target=3.9-", "--violations", "--eval-annotations", "--no-tips"]
     vermin = Path(sys.executable).with_name("vermin")
     done = subprocess.run([vermin, *options, ROOT / "runners"], capture_output=True, text=True)
@@ -351,9 +368,15 @@ def test_runners_run_on_python_3_9():
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Files and folders that a reader makes.
 MADE = (
-    "build/", "data/reproduced", "data/raw", "data/testbeds/mycluster.toml", "data/testbeds/mytwin.toml",
-    ".venv/bin/falloff", "runners/tools/mytool.py", "tests/transcripts/mytool",
-)  # fmt: skip
+    "build/",
+    "data/reproduced",
+    "data/raw",
+    "data/testbeds/mycluster.toml",
+    "data/testbeds/mytwin.toml",
+    ".venv/bin/falloff",
+    "runners/tools/mytool.py",
+    "tests/transcripts/mytool",
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -461,7 +484,10 @@ def test_ci_runs_every_test_on_what_is_supported():
     assert f"python>={named[0]},<{after}\n" in (ROOT / "environment.yml").read_text()
     words = ["make", "--dry-run", "test-processors", "test-pythons"]
     shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout
-    suites = r'^(\S+) -m pytest [^\n/]*"not alone and not long and not more"$|^left out: Python \S+ is not here$'
+    suites = (
+        r'^(\S+) -m pytest [^\n/]*"not alone and not long and not more"$'
+        r"|^left out: Python \S+ is not here$"
+    )
     assert len(re.findall(suites, shown, re.M)) == len(named)
 
 
@@ -475,7 +501,10 @@ def test_the_paper_has_what_its_journal_asks_for():
     assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
     affiliations = {one["index"] for one in about["affiliations"]}
     assert {one["affiliation"] for one in about["authors"]} == affiliations
-    wanted = "Summary, Statement of need, State of the field, Software design, Research impact statement, References"
+    wanted = (
+        "Summary, Statement of need, State of the field, Software design, "
+        "Research impact statement, References"
+    )
     assert set(wanted.split(", ")) <= set(re.findall(r"^# (.+)$", body, re.M))
     assert 750 <= len(body.split()) <= 1750
     sources = (ROOT / "paper" / about["bibliography"]).read_text(encoding="utf-8")

@@ -107,7 +107,9 @@ def test_every_fortran_function_calls_one_that_is_wrapped():
     ],
 )
 def test_what_no_replay_can_do_is_refused_by_all_its_names(refused_calls, word, names):
-    """Once each, however often they are called; what MPI calls inside of them is not the program's."""
+    """Once each, however often they are called; what MPI calls inside of them is not the
+    program's.
+    """
     code, text = recorded(refused_calls, word)
     assert code == 0 and text.count(" unknown ") == 2 * len(names.split(","))
     with pytest.raises(Unreadable, match=f"the program calls {names}, which a replay cannot do"):
@@ -236,7 +238,9 @@ def two_step_calls(tmp_path_factory):
 @pytest.mark.parametrize("ranks", [2, 3, 5])
 @pytest.mark.parametrize("size", [7, 3000])
 def test_collectives_that_open_mpi_makes_of_others_are_recorded(two_step_calls, ranks, size):
-    """It counts the gather and the broadcast, too; that is no reason to refuse a right recording."""
+    """It counts the gather and the broadcast, too; that is no reason to refuse a right
+    recording.
+    """
     code, text = recorded(two_step_calls, str(size), ranks=ranks)
     assert code == 0 and recorder.is_monitored(text)
     assert len(recorder.read(text)) == ranks

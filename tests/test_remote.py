@@ -55,7 +55,9 @@ def test_slurm_starts_a_step_on_the_one_host():
 
 
 def test_modules_are_loaded_before_the_program(tmp_path, monkeypatch):
-    """Their names are no part of a shell's script, and only the program speaks on standard output."""
+    """Their names are no part of a shell's script, and only the program speaks on standard
+    output.
+    """
     (tmp_path / ".bash_profile").write_text('module() { echo "loading $*"; export LOADED="$*"; }\n')
     monkeypatch.setenv("HOME", str(tmp_path))
     words = remote.with_modules(
@@ -179,8 +181,14 @@ def test_who_does_not_read_keeps_nobody_waiting():
 FAMILY = "sleep 60 & echo $!; wait"
 STUBBORN = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
 DAEMON = "setsid sh -c 'sleep 60 & echo $!' >&1 & sleep 60"
-SERVER = "import socket, sys, time; time.sleep(0.3); s = socket.create_server(('', int(sys.argv[1]))); time.sleep(60)"
-HASTY = "import sys; from runners.probes import guard; guard._PATIENCE_S = 0.3; sys.exit(guard.main(60, '.', 0, sys.argv[1:]))"
+SERVER = (
+    "import socket, sys, time; time.sleep(0.3); s = socket.create_server(('', "
+    "int(sys.argv[1]))); time.sleep(60)"
+)
+HASTY = (
+    "import sys; from runners.probes import guard; guard._PATIENCE_S = 0.3; "
+    "sys.exit(guard.main(60, '.', 0, sys.argv[1:]))"
+)
 
 
 def guarded(folder, *words, silence=60, port=0, by=()):

@@ -121,7 +121,10 @@ def test_a_notebook_of_a_run_that_failed_is_counted(book, tmp_path):
     """Whether the run stands beside a reference, or would have been all that there is."""
     kept = tmp_path / "kept.nc"
     store.save(failed(smith_campaign("hpl_paper_simulated"), "no library"), kept)
-    run = f"import shutil\nfrom analysis import experiment\nfrom analysis.dataset import store\nkept = {str(kept)!r}\n"
+    run = (
+        "import shutil\nfrom analysis import experiment\nfrom analysis.dataset import "
+        f"store\nkept = {str(kept)!r}\n"
+    )
     beside = book(f"{run}shutil.copy(kept, f'{{out}}/hpl_paper_simulated-smith-today.nc')")
     alone = book(f"{run}experiment.require_reading(store.load(kept))")
     with execution.Kernel() as kernel:

@@ -71,17 +71,34 @@ BARE = finding(interval=None, answer="yes")
         (finding(), {"estimate": 0.7, "interval": (0.69, 0.71)}, "not reproduced"),
         (finding(), {"estimate": 0.91, "interval": (0.5, 1.3)}, "too short to tell"),
         (finding(), {"estimate": 0.86, "interval": (0.85, 0.87)}, "too short to tell"),
-        (finding(answer="yes", quantity="fall"), {"estimate": 0.91, "answer": "refused", "quantity": "fall"}, "too short to tell"),
-        (finding("fall", 0.1, (0.09, 0.11), answer="yes"), {"quantity": "fall", "estimate": 0.105, "interval": (0.095, 0.115), "answer": "undecided"}, "reproduced"),
+        (
+            finding(answer="yes", quantity="fall"),
+            {"estimate": 0.91, "answer": "refused", "quantity": "fall"},
+            "too short to tell",
+        ),
+        (
+            finding("fall", 0.1, (0.09, 0.11), answer="yes"),
+            {
+                "quantity": "fall",
+                "estimate": 0.105,
+                "interval": (0.095, 0.115),
+                "answer": "undecided",
+            },
+            "reproduced",
+        ),
         (finding(), {"estimate": 0.91, "interval": None, "n": 1}, "reproduced"),
         (finding(), {"estimate": 0.7, "interval": None, "n": 1}, "not reproduced"),
-        (finding("fall", 0.1, (0.09, 0.11), answer="yes"), {"quantity": "fall", "estimate": 0.06, "interval": (0.055, 0.065), "answer": "same"}, "not reproduced"),
+        (
+            finding("fall", 0.1, (0.09, 0.11), answer="yes"),
+            {"quantity": "fall", "estimate": 0.06, "interval": (0.055, 0.065), "answer": "same"},
+            "not reproduced",
+        ),
         # How much it scatters is not known: it differs only where the answers exclude each other.
         (BARE, {"estimate": 0.91, "answer": "yes"}, "reproduced"),
         (BARE, {"estimate": 0.5, "interval": None, "answer": "yes"}, "too short to tell"),
         (BARE, {"estimate": 0.5, "interval": None, "answer": "no"}, "not reproduced"),
     ],
-)  # fmt: skip
+)
 def test_each_kind_of_verdict(published, changed, kind):
     """By the interval of the ratio against the margin; answers that exclude each other reproduce
     nothing.

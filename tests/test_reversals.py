@@ -1,4 +1,6 @@
-"""Points that lie outside: planted dips and falls are named, steady sequences and scatter are not."""
+"""Points that lie outside: planted dips and falls are named, steady sequences and scatter are
+not.
+"""
 
 import numpy as np
 import pytest

@@ -39,8 +39,11 @@ CAMPAIGNS = sorted(file.parent.name for file in paths.REFERENCE.glob("*/trials.j
 # One with a further factor, one that needs other campaigns, what no section reads, and what a twin
 # simulated.
 QUICK = (
-    "hpl_size-scale_model", "scale_model_dilation-fortinet_model", "twin_load-scale_model", "twin_held_out-scale_model_twin",
-)  # fmt: skip
+    "hpl_size-scale_model",
+    "scale_model_dilation-fortinet_model",
+    "twin_load-scale_model",
+    "twin_held_out-scale_model_twin",
+)
 
 
 class InProcess:
@@ -140,9 +143,21 @@ def test_fresh_leaves_nothing_in_the_way(monkeypatch, tmp_path):
 def one_of_each_runner():
     """A transcript of each tool in the references, with its name and its campaign's folder."""
     seen = {}
-    for name in ("incast-congestion_model", "fan_out-paths", "hpl_scaling-fortinet_model", "mtu-paths",
-                 "twin_tokens-scale_model", "suspects-suspect_model", "congestion-flood_model", "program_others_hpcc-program_model",
-                 "frame_size_limit-paths", "replay_examples-smith", "oversubscription-nemo", "frame_size_rate-paths", "program-program_model"):  # fmt: skip
+    for name in (
+        "incast-congestion_model",
+        "fan_out-paths",
+        "hpl_scaling-fortinet_model",
+        "mtu-paths",
+        "twin_tokens-scale_model",
+        "suspects-suspect_model",
+        "congestion-flood_model",
+        "program_others_hpcc-program_model",
+        "frame_size_limit-paths",
+        "replay_examples-smith",
+        "oversubscription-nemo",
+        "frame_size_rate-paths",
+        "program-program_model",
+    ):
         for trial, text in Folder(paths.REFERENCE / name).texts():
             transcript = read_transcript(text, trial)
             seen.setdefault(transcript.trial.runner, (transcript, paths.REFERENCE / name))
@@ -293,9 +308,18 @@ def test_another_program_of_the_same_name_makes_other_runs(monkeypatch, tmp_path
 
 def test_a_killed_profile_leaves_nothing(tmp_path):
     """kill -9 of the process that holds the folder."""
-    holder = "import sys, time\nfrom runners import payload\nwith payload._scratch() as folder:\n print(folder, flush=True)\n time.sleep(600)"
+    holder = (
+        "import sys, time\nfrom runners import payload\nwith payload._scratch() as "
+        "folder:\n print(folder, flush=True)\n time.sleep(600)"
+    )
     environment = {"PYTHONPATH": str(paths.ROOT), "PATH": "/usr/bin:/bin"}
-    owner = subprocess.Popen([sys.executable, "-c", holder], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    owner = subprocess.Popen(
+        [sys.executable, "-c", holder],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     folder = Path(owner.stdout.readline().strip())
     assert folder.parent == tmp_path and folder.is_dir()
     owner.kill()

@@ -114,7 +114,9 @@ def test_a_campaign_is_read_once_until_one_of_its_files_changes(folder, monkeypa
 
 
 def test_a_failed_trial_is_a_row_with_a_reason(folder):
-    """A transcript that a (stricter) parser refuses becomes NaN with a reason; no row is dropped."""
+    """A transcript that a (stricter) parser refuses becomes NaN with a reason; no row is
+    dropped.
+    """
     victim = small_plan().blocks[1][5].id
     file = folder.path / "transcripts" / f"{victim}.json"
     file.write_text(file.read_text().replace('"3.5\\n"', '"three\\n"'))
@@ -145,12 +147,15 @@ def test_threads_write_and_read_datasets_side_by_side(folder, tmp_path):
     """
     store.save(store.assemble(folder.path), tmp_path / "read.nc")
     script = (
-        "import sys, xarray; from concurrent.futures import ThreadPoolExecutor; from pathlib import Path\n"
-        "from analysis.dataset import store; place = Path(sys.argv[1]); dataset = store.load(place / 'read.nc')\n"
+        "import sys, xarray; from pathlib import Path\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from analysis.dataset import store\n"
+        "place = Path(sys.argv[1]); dataset = store.load(place / 'read.nc')\n"
         "write = lambda name: [store.save(dataset, place / name) for _ in range(3)]\n"
         "read = lambda name: [store.load(place / name).identical(dataset) for _ in range(3)]\n"
         "jobs = [(write, '1.nc'), (read, 'read.nc'), (write, '2.nc'), (read, 'read.nc')]\n"
-        "with ThreadPoolExecutor(4) as pool: done = list(pool.map(lambda job: job[0](job[1]), jobs))\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    done = list(pool.map(lambda job: job[0](job[1]), jobs))\n"
         "sys.exit(not all(done[1] + done[3]))\n"
     )
     command = [sys.executable, "-c", script, tmp_path]
@@ -159,7 +164,9 @@ def test_threads_write_and_read_datasets_side_by_side(folder, tmp_path):
 
 
 def test_all_faults_of_a_dataset_are_named_at_once():
-    """Wrong units, a missing variable, a stranger and a strange value: four faults, four sentences."""
+    """Wrong units, a missing variable, a stranger and a strange value: four faults, four
+    sentences.
+    """
     dataset = campaign(blocks=2).drop_vars("goodput")
     dataset["hpl_rate"].attrs["units"] = "Mflop/s"
     dataset["colour"] = ("trial", [1.0] * dataset.sizes["trial"])

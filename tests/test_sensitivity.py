@@ -43,7 +43,9 @@ def test_the_fall_is_claimed_with_its_range_over_the_models():
 
 
 def test_every_bar_is_the_change_of_the_planted_rates():
-    """The number with the largest effect on GigE is on top; one that changes nothing has no length."""
+    """The number with the largest effect on GigE is on top; one that changes nothing has no
+    length.
+    """
     panel = made().figures["sensitivity"].figure.axes[0]
     labels = [label.get_text() for label in panel.get_yticklabels()]
     low, high = ([bar.get_width() for bar in bars] for bars in panel.containers)

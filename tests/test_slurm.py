@@ -31,10 +31,14 @@ from runners.records.record import FalloffError
 HERE = Path(__file__).parent
 ENVIRONMENT = {"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_PARTITION": "all"}
 TESTBED = {
-    "name": "mine", "kind": "cluster", "launcher": "slurm", "nodes": 4, "modules": ["openmpi/4.1"],
+    "name": "mine",
+    "kind": "cluster",
+    "launcher": "slurm",
+    "nodes": 4,
+    "modules": ["openmpi/4.1"],
     "networks": {"gige": {"interface": "eth0"}, "10gige": {"interface": "eth1"}},
     "slurm": {"partition": "all", "time_limit_s": 5400.0, "options": ["--constraint=haswell"]},
-}  # fmt: skip
+}
 ALLOCATION = slurm.Allocation("12", ("n1", "n2"), None)
 JOB = slurm.__file__.replace("slurm.py", "job.sh")
 
@@ -55,7 +59,8 @@ def slurms(tmp_path, monkeypatch):
         called = folder / f"{name}.called"
         (folder / name).write_text(
             f'#!/bin/sh\nprintf "%s\\n" "$SLURM_TIME_FORMAT" "$@" > {shlex.quote(str(called))}\n'
-            f"printf %s {shlex.quote(prints)}\nprintf %s {shlex.quote(complains)} >&2\nexit {code}\n"
+            f"printf %s {shlex.quote(prints)}\nprintf %s {shlex.quote(complains)} >&2\n"
+            f"exit {code}\n"
         )
         (folder / name).chmod(0o755)
         return called
@@ -161,7 +166,10 @@ def test_the_folder_has_all_that_the_job_needs(tmp_path, slurms):
     assert slurm.submit(plan(), folder) == "12" and folder.plan() == plan()
     assert called.read_text().splitlines()[1:] == slurm.sbatch(plan(), folder.path)[1:]
     (submitted,) = slurm.jobs(folder)
-    script = "import json; from runners.records import provenance as p; print(json.dumps([p.__file__, p.code()]))"
+    script = (
+        "import json; from runners.records import provenance as p; "
+        "print(json.dumps([p.__file__, p.code()]))"
+    )
     environment = {**os.environ, "PYTHONPATH": str(folder.path / "code")}
     printed = subprocess.check_output(["python3", "-c", script], cwd=folder.path, env=environment)
     file, code = json.loads(printed)
@@ -194,11 +202,16 @@ def test_one_job_at_a_time(tmp_path, slurms):
 @pytest.mark.parametrize(
     ("python_ok", "modules", "code", "said"),
     [
-        (True, ("openmpi/4.1", "blas"), 75, "modules: load openmpi/4.1 blas\n{0}/code: -m runners.engine.job ."),
+        (
+            True,
+            ("openmpi/4.1", "blas"),
+            75,
+            "modules: load openmpi/4.1 blas\n{0}/code: -m runners.engine.job .",
+        ),
         (False, (), 1, "no Python 3.9"),
         (True, ("missing",), 1, "cannot load the modules missing"),
     ],
-)  # fmt: skip
+)
 def test_the_jobs_script(tmp_path, python_ok, modules, code, said):
     """Modules are loaded first; the exit code is the program's, which finds the copied code; else
     it says why not.
@@ -340,7 +353,7 @@ def test_status_tells_what_every_block_has(interrupted):
             ["job 12: its state is unknown (squeue: slurm_load_jobs error: Connection refused)"],
         ),
     ],
-)  # fmt: skip
+)
 def test_status_tells_what_the_last_job_does(interrupted, slurms, squeue, said):
     """While it waits or runs its state, then its last words; nothing is made up where Slurm does
     not answer.

@@ -181,7 +181,9 @@ KINDS = "normal; heavy tails; one node jitters; uneven within the tolerance; a r
 @pytest.mark.parametrize("sd", [0.002, 0.02])
 @pytest.mark.parametrize("kind", KINDS.split("; "))
 def test_a_healthy_cluster_is_rarely_accused(kind, sd):
-    """At most 5 of 100 campaigns; 17 of 200 is what chance makes of that in one of 40 such tests."""
+    """At most 5 of 100 campaigns; 17 of 200 is what chance makes of that in one of 40 such
+    tests.
+    """
     random = np.random.default_rng(20261123)
     campaigns = (judged(*draw(random, kind, sd=sd)) for _ in range(200))
     assert sum(any(len(family.slower) for family in found) for found in campaigns) <= 17
@@ -411,7 +413,9 @@ def test_the_tournament_keeps_its_goals():
 
 
 def test_each_node_meets_another_in_each_round():
-    """Rounds are as the program draws them: nobody is in two pairs of one, and no pair meets twice."""
+    """Rounds are as the program draws them: nobody is in two pairs of one, and no pair meets
+    twice.
+    """
     for nodes in (16, 17):
         met = tournaments.pairs(np.random.default_rng(1), nodes, 5)
         counts = np.bincount(met.ravel(), minlength=nodes)

@@ -60,8 +60,13 @@ def test_all_pairs_are_counted_over_one_window(program):
     """
     settings, rows = undisturbed(lambda: run(program, pairs=3, size=64, runs=2))
     assert settings == {
-        "pairs": 3, "token_bytes": 64, "runs": 2, "warm_up_s": 0.02, "window_s": 0.1, "transport": "tcp",
-    }  # fmt: skip
+        "pairs": 3,
+        "token_bytes": 64,
+        "runs": 2,
+        "warm_up_s": 0.02,
+        "window_s": 0.1,
+        "transport": "tcp",
+    }
     begins = [[row.begin for row in rows if row.run == run_] for run_ in (1, 2)]
     assert all(max(each) - min(each) < 0.01 for each in begins)
     assert max(begins[0]) + 0.1 < min(begins[1])

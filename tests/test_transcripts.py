@@ -95,7 +95,9 @@ def test_a_cut_output_gives_no_other_number(case):
 
 @pytest.mark.parametrize("case", [case for case in TRIALS if "readings" in EXPECTED[case]])
 def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
-    """Whatever the output itself names and the point asks otherwise is no measurement of the point."""
+    """Whatever the output itself names and the point asks otherwise is no measurement of the
+    point.
+    """
     point, text = EXPECTED[case]["point"], recorded.text(case)
     for name in set(point) & set(recorded.listed(tool(case), text)[0]):
         value = point[name]
@@ -109,39 +111,159 @@ def test_a_result_of_other_settings_than_asked_for_is_invalid(case):
 # Case, what stands in it, what stands there instead, of which kind the refusal is, and what it
 # says.
 DAMAGED = [
-    ("ping/20221126-ok", "20 packets transmitted, 20", "0 packets transmitted, 0", "contradictory", "20 are printed"),
-    ("ping/20221126-ok", "20 packets transmitted", "19 packets transmitted", "contradictory", "20 replies to 19"),
-    ("ping/20221126-ok", "icmp_seq=2 ", "icmp_seq=1 ", "contradictory", "two replies have one number"),
-    ("osu/5.4.3-latency", "MPI Latency Test", "MPI_Put Latency Test", "unsupported", "'mpi_put latency' is not read"),
-    ("osu/5.4.3-latency", "MPI Latency Test", "MPI Bandwidth Test", "contradictory", "with a column of Latency"),
+    (
+        "ping/20221126-ok",
+        "20 packets transmitted, 20",
+        "0 packets transmitted, 0",
+        "contradictory",
+        "20 are printed",
+    ),
+    (
+        "ping/20221126-ok",
+        "20 packets transmitted",
+        "19 packets transmitted",
+        "contradictory",
+        "20 replies to 19",
+    ),
+    (
+        "ping/20221126-ok",
+        "icmp_seq=2 ",
+        "icmp_seq=1 ",
+        "contradictory",
+        "two replies have one number",
+    ),
+    (
+        "osu/5.4.3-latency",
+        "MPI Latency Test",
+        "MPI_Put Latency Test",
+        "unsupported",
+        "'mpi_put latency' is not read",
+    ),
+    (
+        "osu/5.4.3-latency",
+        "MPI Latency Test",
+        "MPI Bandwidth Test",
+        "contradictory",
+        "with a column of Latency",
+    ),
     ("osu/5.4.3-latency", "Latency (us)", "Latency (ms)", "unsupported", "columns are not read"),
-    ("osu/5.4.3-latency", "0                       1.82", "0                       1.82     Fail", "failed", "validation"),
-    ("osu/5.4.3-latency", "1024                    2.80", "1                       2.80", "contradictory", "do not ascend"),
+    (
+        "osu/5.4.3-latency",
+        "0                       1.82",
+        "0                       1.82     Fail",
+        "failed",
+        "validation",
+    ),
+    (
+        "osu/5.4.3-latency",
+        "1024                    2.80",
+        "1                       2.80",
+        "contradictory",
+        "do not ascend",
+    ),
     ("imb/4.0-pingpong", "5924.16", "7777.16", "contradictory", "fit neither as 10"),
-    ("imb/2.3-sendrecv", "28.72        16.95", "29.72        16.95", "contradictory", "not between the least"),
-    ("imb/2.3-sendrecv", "28.72        16.95", "28.72        17.95", "contradictory", "fit neither as 10"),
-    ("nccl_tests/8-gpus", "2157.5  248.83", "2157.5  348.83", "contradictory", "is not the size over the time"),
-    ("nccl_tests/8-gpus", "466.57      0", "466.57      7", "contradictory", "wrong values at 1073741824"),
+    (
+        "imb/2.3-sendrecv",
+        "28.72        16.95",
+        "29.72        16.95",
+        "contradictory",
+        "not between the least",
+    ),
+    (
+        "imb/2.3-sendrecv",
+        "28.72        16.95",
+        "28.72        17.95",
+        "contradictory",
+        "fit neither as 10",
+    ),
+    (
+        "nccl_tests/8-gpus",
+        "2157.5  248.83",
+        "2157.5  348.83",
+        "contradictory",
+        "is not the size over the time",
+    ),
+    (
+        "nccl_tests/8-gpus",
+        "466.57      0",
+        "466.57      7",
+        "contradictory",
+        "wrong values at 1073741824",
+    ),
     ("nccl_tests/8-gpus", "values : 0 OK", "values : 3 FAILED", "failed", "3 values out of bounds"),
     ("hpcc/1.5.0-two-processes", "Success=1", "Success=0", "failed", "Success=0"),
-    ("hpcc/1.5.0-two-processes", "0.0039858 ...... PASSED", "31.5 ...... FAILED", "failed", "the residual check FAILED"),
-    ("hpcc/1.5.0-two-processes", "3.320e+00", "9.320e+00", "contradictory", "in HPL's part, N = 20352"),
+    (
+        "hpcc/1.5.0-two-processes",
+        "0.0039858 ...... PASSED",
+        "31.5 ...... FAILED",
+        "failed",
+        "the residual check FAILED",
+    ),
+    (
+        "hpcc/1.5.0-two-processes",
+        "3.320e+00",
+        "9.320e+00",
+        "contradictory",
+        "in HPL's part, N = 20352",
+    ),
     ("hpl/2.0-several-rows", "  1     2  ", "  0     2  ", "contradictory", "P = 0"),
-    ("hpl/2.0-one-row", "  3.719e+01", "  3.819e+01", "contradictory", "does not give the 3.819e+01 Gflop/s"),
-    ("ping/20221126-ok", "= 0.038/", "= 0.030/", "contradictory", "ping's min is 0.030 ms, that of its lines 0.038"),
+    (
+        "hpl/2.0-one-row",
+        "  3.719e+01",
+        "  3.819e+01",
+        "contradictory",
+        "does not give the 3.819e+01 Gflop/s",
+    ),
+    (
+        "ping/20221126-ok",
+        "= 0.038/",
+        "= 0.030/",
+        "contradictory",
+        "ping's min is 0.030 ms, that of its lines 0.038",
+    ),
     ("hpcc/1.5.0-two-processes", "HPL_nprow=1", "HPL_nprow=0", "contradictory", "P = 0"),
-    ("iperf3/3.12-both", "91829646.26", "81829646.26", "contradictory", "end.sum_received_bidir_reverse contradicts itself"),
+    (
+        "iperf3/3.12-both",
+        "91829646.26",
+        "81829646.26",
+        "contradictory",
+        "end.sum_received_bidir_reverse contradicts itself",
+    ),
     # as 3.7 to 3.10 wrote it
     ("iperf3/3.12-both", "_bidir_reverse", "", "unsupported", "gives both ways one name"),
-    ("hpl/2.0-one-row", "0.0034875 ...... PASSED", "-nan ...... PASSED", "failed", "scaled residual nan"),
+    (
+        "hpl/2.0-one-row",
+        "0.0034875 ...... PASSED",
+        "-nan ...... PASSED",
+        "failed",
+        "scaled residual nan",
+    ),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "0.00", "failed", "no data"),
     ("netperf/2.7.0-stream-cpu-K", "11684.31", "nan", "contradictory", "not of its headings"),
-    ("netperf/2.7.0-stream-cpu-K", "KBytes  /s", "furlongs/s", "unsupported", "furlongs/s is not one that can be trusted"),
+    (
+        "netperf/2.7.0-stream-cpu-K",
+        "KBytes  /s",
+        "furlongs/s",
+        "unsupported",
+        "furlongs/s is not one that can be trusted",
+    ),
     ("netperf/2.7.0-forward", "=95.72", "=0.11", "unsupported", "too coarsely"),
     ("netperf/2.7.0-forward", "=95.72", "=nan", "contradictory", "not a number"),
-    ("netperf/2.7.0-forward", "ELAPSED_TIME", "THROUGHPUT", "contradictory", "two values for one name"),
+    (
+        "netperf/2.7.0-forward",
+        "ELAPSED_TIME",
+        "THROUGHPUT",
+        "contradictory",
+        "two values for one name",
+    ),
     # A row of another test: its rate is not in that column.
-    ("netperf/2.7.0-stream", "131072  16384  16384    1.10       95.54", "16384 131072 1 1 10.00 59421.52", "contradictory", "not of its headings"),
+    (
+        "netperf/2.7.0-stream",
+        "131072  16384  16384    1.10       95.54",
+        "16384 131072 1 1 10.00 59421.52",
+        "contradictory",
+        "not of its headings",
+    ),
     ("iperf2/2.0-client", "1.93 Gbits", "377 Mbits", "contradictory", "contradicts itself"),
     ("iperf3/3.12-text", "300 Mbits", "377 Mbits", "contradictory", "contradicts itself"),
     ("iperf3/3.12-ok", "952733829.4", "852733829.4", "contradictory", "contradicts itself"),
@@ -150,21 +272,87 @@ DAMAGED = [
     ("iperf3/3.12-ok", '"sum_received"', '"other"', "cut", "end.sum_received"),
     ("udp_sizes/3.12-warm-up", '"sum_received"', '"other"', "cut", "end.sum_received.bytes"),
     ("udp_sizes/3.12-warm-up", '"UDP"', '"TCP"', "unsupported", "not of UDP"),
-    ("flows/3.32-permutation", "  2      12", "  4      12", "contradictory", "3 rows that are not those of 3 runs"),
-    ("fanout/3.12-forward", "fanout: 2 flows", "fanout: 3 flows", "contradictory", "started 3 flows but reports 2"),
-    ("fanout/3.12-forward", '"server_output_json"', '"other"', "cut", "lacks its receiver's intervals"),
-    ("fanout/3.12-forward", '{ "start":', '{ "start"', "contradictory", "for 10.9.0.2: iperf3's report is not whole JSON"),
-    ("fanout/3.12-forward", '"end":\t0.5', '"end":\t9.5', "contradictory", "do not follow each other"),
-    ("frame_limit/20221126-silent", "8941        10       10  carried", "8941        10       10  fine", "contradictory", "not its own"),
-    ("token_exchange/1-tcp", " 13296  0.200000", "     0  0.200000", "failed", "pair 1 in run 1 completed no exchange"),
-    ("token_exchange/1-tcp", "1795298776.676013", "1795298776.706013", "failed", "run 1 had 0.170 of 0.2 s in common"),
-    ("token_exchange/1-tcp", "   2     8192    2", "   1     8192    2", "contradictory", "4 rows, not 2 pairs in 2 runs"),
+    (
+        "flows/3.32-permutation",
+        "  2      12",
+        "  4      12",
+        "contradictory",
+        "3 rows that are not those of 3 runs",
+    ),
+    (
+        "fanout/3.12-forward",
+        "fanout: 2 flows",
+        "fanout: 3 flows",
+        "contradictory",
+        "started 3 flows but reports 2",
+    ),
+    (
+        "fanout/3.12-forward",
+        '"server_output_json"',
+        '"other"',
+        "cut",
+        "lacks its receiver's intervals",
+    ),
+    (
+        "fanout/3.12-forward",
+        '{ "start":',
+        '{ "start"',
+        "contradictory",
+        "for 10.9.0.2: iperf3's report is not whole JSON",
+    ),
+    (
+        "fanout/3.12-forward",
+        '"end":\t0.5',
+        '"end":\t9.5',
+        "contradictory",
+        "do not follow each other",
+    ),
+    (
+        "frame_limit/20221126-silent",
+        "8941        10       10  carried",
+        "8941        10       10  fine",
+        "contradictory",
+        "not its own",
+    ),
+    (
+        "token_exchange/1-tcp",
+        " 13296  0.200000",
+        "     0  0.200000",
+        "failed",
+        "pair 1 in run 1 completed no exchange",
+    ),
+    (
+        "token_exchange/1-tcp",
+        "1795298776.676013",
+        "1795298776.706013",
+        "failed",
+        "run 1 had 0.170 of 0.2 s in common",
+    ),
+    (
+        "token_exchange/1-tcp",
+        "   2     8192    2",
+        "   1     8192    2",
+        "contradictory",
+        "4 rows, not 2 pairs in 2 runs",
+    ),
     ("token_exchange/1-tcp", "2 runs", "3 runs", "contradictory", "4 rows, not 2 pairs in 3 runs"),
     ("node_rates/1-two-threads", "5 turns", "4 turns", "contradictory", "other rows follow"),
     ("node_rates/1-two-threads", "triad", "bogus", "contradictory", "reports"),
-    ("suspects/5-nodes", "    1     1     2", "    1     1     3", "contradictory", "9 of the 10 pairs of 5 nodes in 10 rows"),
-    ("suspects/5-nodes", "   3  1.009407e+10", "   3  nan         ", "contradictory", "5 nodes and reports 4"),
-]  # fmt: skip
+    (
+        "suspects/5-nodes",
+        "    1     1     2",
+        "    1     1     3",
+        "contradictory",
+        "9 of the 10 pairs of 5 nodes in 10 rows",
+    ),
+    (
+        "suspects/5-nodes",
+        "   3  1.009407e+10",
+        "   3  nan         ",
+        "contradictory",
+        "5 nodes and reports 4",
+    ),
+]
 
 
 @pytest.mark.parametrize(("case", "old", "new", "kind", "said"), DAMAGED)
@@ -284,11 +472,18 @@ def test_two_runs_of_ping_are_two_results():
     [
         ("osu/5.4.3-latency", " 2.80\n", " 2,80\n", "lines that are not understood: 1"),
         ("imb/4.0-pingpong", "5924.16", "5924;16", "lines that are not understood: 1"),
-        ("hpcc/1.5.0-two-processes", "MPIFFT_Gflops=", "MPIFFT_Gflops=x", "no number for MPIFFT_Gflops"),
+        (
+            "hpcc/1.5.0-two-processes",
+            "MPIFFT_Gflops=",
+            "MPIFFT_Gflops=x",
+            "no number for MPIFFT_Gflops",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_understood_is_counted(case, old, new, note):
-    """A damaged row of a table or a summary leaves a note on the result, and nothing else changes."""
+    """A damaged row of a table or a summary leaves a note on the result, and nothing else
+    changes.
+    """
     text = recorded.text(case)
     assert old in text
     (before,), (after,) = (
@@ -345,9 +540,14 @@ def test_hpcc_appends_its_runs_and_prints_what_it_did_not_measure():
 
 # The words under "Throughput" for each letter of -f, and what one is [bit/s] by netperf's manual.
 UNITS = {
-    "GBytes/sec": 8 * 2**30, "MBytes/sec": 8 * 2**20, "KBytes  /s": 8 * 2**10, "Bytes   /s": 8,
-    "10^9bits/s": 1e9, "10^6bits/sec": 1e6, "10^3bits/s": 1e3,
-}  # fmt: skip
+    "GBytes/sec": 8 * 2**30,
+    "MBytes/sec": 8 * 2**20,
+    "KBytes  /s": 8 * 2**10,
+    "Bytes   /s": 8,
+    "10^9bits/s": 1e9,
+    "10^6bits/sec": 1e6,
+    "10^3bits/s": 1e3,
+}
 
 
 @pytest.mark.parametrize("unit", UNITS)

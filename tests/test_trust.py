@@ -50,7 +50,9 @@ needs_both = pytest.mark.skipif(
 
 
 class Case(NamedTuple):
-    """One problem: a name of `NETWORKS` and settings of HPL.dat; one rank on each of P x Q nodes."""
+    """One problem: a name of `NETWORKS` and settings of HPL.dat; one rank on each of P x Q
+    nodes.
+    """
 
     network: str
     P: int
@@ -122,7 +124,9 @@ def compared(case: Case) -> tuple[float, float]:
 @needs_both
 @pytest.mark.parametrize("case", the_rest_is_long(CASES, CASES[:2]), ids=str)
 def test_without_computation_the_simulation_takes_hpls_own_time(case):
-    """HPL solves its system and passes its check; the simulation takes as long on the same network."""
+    """HPL solves its system and passes its check; the simulation takes as long on the same
+    network.
+    """
     real, simulated = compared(case)
     assert simulated == pytest.approx(real, rel=AGREE)
 

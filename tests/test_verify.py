@@ -154,7 +154,9 @@ def test_a_campaign_records_itself(tmp_path, monkeypatch):
 
 
 def test_a_schema_that_grows_changes_nothing_and_any_value_does(packed):
-    """What is nowhere known does not count, nor what another Python's sums make of the last digits."""
+    """What is nowhere known does not count, nor what another Python's sums make of the last
+    digits.
+    """
     dataset = store.assemble(packed)
     recorded = content.of(dataset)
     grown = dataset.assign(new_quantity=("trial", [float("nan")] * 3), new_text=("trial", [""] * 3))

@@ -25,7 +25,10 @@ from runners.records.record import FalloffError
 
 # Words that only evidence of a kind may use. What is published is no evidence of ours.
 OF_KIND = {
-    "emulated": r"emulat|namespace|slow motion|slowed|dilat|\bpaced|\bplant|shaper|this machine|one machine|scale model|host-bound|unlimited",
+    "emulated": (
+        r"emulat|namespace|slow motion|slowed|dilat|\bpaced|\bplant|shaper|this "
+        r"machine|one machine|scale model|host-bound|unlimited"
+    ),
     "simulated": r"simulat|SimGrid|fluid",
     "measured": r"your cluster",
 }

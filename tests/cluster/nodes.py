@@ -22,7 +22,8 @@ TWO_SWITCHES = {
     "10gige": 1e10,
 }  # rates [bit/s] of two networks: there has to be a wrong one
 _ITS_OWN = re.compile(
-    r"sleep infinity|sshd: .*\[listener\].*|slurmd -N .*|slurmctld|: slurmscriptd|munged .*|ps -e .*"
+    r"sleep infinity|sshd: .*\[listener\].*|slurmd -N .*|slurmctld|: slurmscriptd|munged .*|ps "
+    r"-e .*"
 )
 _INIT = Path(__file__).with_name("init.py")
 
@@ -42,8 +43,14 @@ class Node:
         """The words before a command that is to run on the node."""
         pid = self.init.pid
         return [
-            "nsenter", f"--target={pid}", "--net", "--uts", "--mount", f"--pid=/proc/{pid}/ns/pid_for_children", "--",
-        ]  # fmt: skip
+            "nsenter",
+            f"--target={pid}",
+            "--net",
+            "--uts",
+            "--mount",
+            f"--pid=/proc/{pid}/ns/pid_for_children",
+            "--",
+        ]
 
     def start(self, argv: Sequence[str], **options: object) -> "subprocess.Popen[str]":
         """Start a command on the node with subprocess' options; whatever it starts ends with the

@@ -65,7 +65,9 @@ def test_submitted_cancelled_resubmitted_and_finished(someone, real_slurm, clust
 
 
 def check_provenance(folder, jobs):
-    """Of each job its number, its nodes in the campaign's order and the switch above each of them."""
+    """Of each job its number, its nodes in the campaign's order and the switch above each of
+    them.
+    """
     sessions = json.loads((folder.path / "provenance.json").read_text())["sessions"]
     told = [session["slurm"] for session in sessions]
     assert [one["job"] for one in told] == jobs

@@ -226,7 +226,7 @@ _SLURM = {
     'modules = ["openmpi/4.1.6"]': "modules = []",
     "ranks_per_node = 2": "ranks_per_node = 1",
     "threads = 16": "threads = 1",
-    'binding = ["--map-by", "ppr:1:numa:PE=16", "--bind-to", "core"]': 'binding = ["--bind-to", "none"]',
+    '"--map-by", "ppr:1:numa:PE=16", "--bind-to", "core"': '"--bind-to", "none"',
     "memory_bytes = 256e9": "memory_bytes = 2e7",
     'partition = "compute"': 'partition = "all"',
     "[networks.10gige]": "[networks.gige]",

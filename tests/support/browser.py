@@ -8,7 +8,8 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 MISSING = "Chromium is missing: `make test` installs packaging/debian-packages-browser.txt"
-ARGUMENTS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+ARGUMENTS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+--disable-background-networking
 --disable-component-update --disable-sync""".split()
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 READY = "window.Bokeh && Bokeh.documents.length && Bokeh.documents.at(-1).is_idle"
@@ -18,7 +19,8 @@ VIEW = (
     "[...Bokeh.documents.at(-1)._all_models.values()].filter((one) => one.name === 'view').at(-1)"
 )
 LAYER = f"""const view = {VIEW}
-const layer = (name) => [...new Set(view?.renderers.map((one) => one.data_source))].filter((one) => one.name === name)
+const sources = new Set(view?.renderers.map((one) => one.data_source))
+    const layer = (name) => [...sources].filter((one) => one.name === name)
 """
 SLOW = 60_000  # milliseconds that a page may take while other work runs
 
@@ -33,8 +35,10 @@ PLACE = f"""([name, column, value]) => {{
   const source = layer(name).find((one) => [...one.data[column] ?? []].includes(value))
   const drawn = view && Bokeh.index.find_one(view)
   if (!source || !drawn?.has_finished()) return null
-  const row = [...source.data[column]].indexOf(value), box = drawn.canvas_view.el.getBoundingClientRect()
-  return [drawn.frame.x_scale.compute(source.data.x[row]) + box.x, drawn.frame.y_scale.compute(source.data.y[row]) + box.y]
+  const row = [...source.data[column]].indexOf(value)
+    const box = drawn.canvas_view.el.getBoundingClientRect()
+  const {x_scale, y_scale} = drawn.frame
+    return [x_scale.compute(source.data.x[row]) + box.x, y_scale.compute(source.data.y[row]) + box.y]
 }}"""
 # Milliseconds from a click, or a choice in a list, to the frame in which the figure shows the
 # answer. The page's address changes last.
@@ -66,7 +70,9 @@ def chromium() -> Iterator[Browser]:
 
 
 def opened(browser: Browser, address: str, dark: bool = False, phone: bool = False) -> Page:
-    """A page that is drawn; `page.asked` lists what it requested and `page.complaints` its errors."""
+    """A page that is drawn; `page.asked` lists what it requested and `page.complaints` its
+    errors.
+    """
     touch = {"has_touch": True, "is_mobile": True} if phone else {}
     context = browser.new_context(
         viewport=PHONE if phone else DESKTOP, color_scheme="dark" if dark else "light", **touch

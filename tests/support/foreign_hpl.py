@@ -11,7 +11,9 @@ _ROW = next(line for line in REAL.splitlines() if line.startswith("WR11C2C4"))
 
 
 def output(rate: float, N: int = 40000, NB: int = 128, P: int = 1, Q: int = 2) -> str:
-    """A whole output of one run at this rate [Gflop/s], consistent to the digits that HPL prints."""
+    """A whole output of one run at this rate [Gflop/s], consistent to the digits that HPL
+    prints.
+    """
     time = round(operations(N) / 1e9 / rate, 2)
     row = f"WR11C2C4{N:12d}{NB:6d}{P:6d}{Q:6d}{time:19.2f}{operations(N) / 1e9 / time:23.3e}"
     return REAL.replace(_ROW, row)

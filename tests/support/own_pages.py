@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 
 # What no page of measured data says.
-OF_EMULATION = r"\b(?:emulat|simulat|paced|namespace|slowed|dilat|TOP500|unlimited|unshaped|planted|ten times slower)"
+OF_EMULATION = (
+    r"\b(?:emulat|simulat|paced|namespace|slowed|dilat|TOP500"
+    r"|unlimited|unshaped|planted|ten times slower)"
+)
 
 
 def words(page: str) -> str:

@@ -99,8 +99,17 @@ def rate_without_noise(interconnect, n, falls, largest):
 
 
 def from_design(
-    name, design, rate, blocks, noise=0.02, block_effect=0.005, seed=1, failed=(), surveyed=True, **settings
-):  # fmt: skip
+    name,
+    design,
+    rate,
+    blocks,
+    noise=0.02,
+    block_effect=0.005,
+    seed=1,
+    failed=(),
+    surveyed=True,
+    **settings,
+):
     """Blocks of a design whose points have a `rate` [Gflop/s] without noise.
 
     `noise` and `block_effect` are log-scale standard deviations of a run and of a block. `failed`

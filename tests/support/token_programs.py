@@ -29,7 +29,9 @@ def compiled(name: str, compiler: str, folder: Path) -> Path:
 
 
 class Exchange:
-    """Pairs of one program on this machine, each end a process of its own, and their coordinator."""
+    """Pairs of one program on this machine, each end a process of its own, and their
+    coordinator.
+    """
 
     def __init__(self, program: Path, pairs: int) -> None:
         self._program = program

@@ -28,7 +28,8 @@ def repeated(measure: Callable[[], T], good: Callable[[T], bool], at_least: int 
             wanted, stolen = (now - then for now, then in zip(_wanted_and_stolen(), before))
             if stolen > 0.1 * wanted:
                 pytest.skip(
-                    f"other machines took {stolen / wanted:.0%} of the time of ours; measured were {values}"
+                    f"other machines took {stolen / wanted:.0%} of the time of ours; measured "
+                    f"were {values}"
                 )
             break
     return values
@@ -43,7 +44,9 @@ def within(seconds: float, holds: Callable[[], object]) -> bool:
 
 
 def _wanted_and_stolen() -> tuple[int, int]:
-    """Ticks so far in which something here was ready to run, and those of them in which others ran."""
+    """Ticks so far in which something here was ready to run, and those of them in which others
+    ran.
+    """
     times = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
     user, nice, system, _, _, interrupts, soft_interrupts, stolen = times
     return user + nice + system + interrupts + soft_interrupts + stolen, stolen

@@ -1,4 +1,6 @@
-"""An ordinary user for the tests: a home with what is needed, processes, and what is left of them."""
+"""An ordinary user for the tests: a home with what is needed, processes, and what is left of
+them.
+"""
 
 import os
 import shutil

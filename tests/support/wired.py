@@ -47,7 +47,9 @@ def build(folder: Path, *names: str) -> dict[str, str]:
 
 
 def run(testbed, *commands, runner="none", block=1, **point):
-    """A trial of these commands, or of one plain command's words, without a fault of the testbed's."""
+    """A trial of these commands, or of one plain command's words, without a fault of the
+    testbed's.
+    """
     if isinstance(commands[0], str):
         commands = [Command(commands)]
     transcript = testbed.run(Trial("t", "point", runner, block, 1, point), commands)
