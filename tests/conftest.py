@@ -35,7 +35,8 @@ collect_ignore = ["cluster"]  # asked for by itself: `make test-system`
 LONG = [
     f"test_{name}"
     for name in """notebooks reproduce notebook_runs cli hostile explorer_page own_report
-    hpl_scaling     claims_verdicts session network cluster explorer switch four_users transcripts""".split()
+    hpl_scaling claims_verdicts session network cluster explorer switch four_users
+    transcripts""".split()
 ]
 
 

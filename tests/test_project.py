@@ -286,8 +286,8 @@ def test_imports_keep_their_direction(within, but, is_allowed):
 # The rooms of analysis/ from above, and at last what all of them use.
 ROOMS = {
     name: f"analysis/{name}/"
-    for name in "commands report experiment explorer watch subjects evidence imports statements laws "
-    "dataset statistics descriptions words".split()
+    for name in "commands report experiment explorer watch subjects evidence imports statements "
+    "laws dataset statistics descriptions words".split()
 }
 ROOMS["experiment"] = "analysis: experiment, planning, running"
 ROOMS["words"] = "analysis: paths, quoting, wording"

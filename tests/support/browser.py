@@ -36,9 +36,10 @@ PLACE = f"""([name, column, value]) => {{
   const drawn = view && Bokeh.index.find_one(view)
   if (!source || !drawn?.has_finished()) return null
   const row = [...source.data[column]].indexOf(value)
-    const box = drawn.canvas_view.el.getBoundingClientRect()
-  const {x_scale, y_scale} = drawn.frame
-    return [x_scale.compute(source.data.x[row]) + box.x, y_scale.compute(source.data.y[row]) + box.y]
+  const box = drawn.canvas_view.el.getBoundingClientRect()
+  const {{x_scale, y_scale}} = drawn.frame
+  const {{x, y}} = source.data
+  return [x_scale.compute(x[row]) + box.x, y_scale.compute(y[row]) + box.y]
 }}"""
 # Milliseconds from a click, or a choice in a list, to the frame in which the figure shows the
 # answer. The page's address changes last.
