@@ -19,8 +19,8 @@ VIEW = (
     "[...Bokeh.documents.at(-1)._all_models.values()].filter((one) => one.name === 'view').at(-1)"
 )
 LAYER = f"""const view = {VIEW}
-const sources = new Set(view?.renderers.map((one) => one.data_source))
-    const layer = (name) => [...sources].filter((one) => one.name === name)
+  const sources = new Set(view?.renderers.map((one) => one.data_source))
+  const layer = (name) => [...sources].filter((one) => one.name === name)
 """
 SLOW = 60_000  # milliseconds that a page may take while other work runs
 
