@@ -5,15 +5,23 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from analysis.commands import names
-from analysis.commands.grammar import PATH, argument, command, figure_option, option, switch
-from runners import outputs
+from analysis.commands.grammar import (
+    MODEL,
+    PATH,
+    TOOL,
+    argument,
+    command,
+    figure_option,
+    json_switch,
+    option,
+    switch,
+)
+from runners import tools
 from runners.records.record import FalloffError, Unreadable
-from runners.tools import names as tool_names
-from runners.tools import tool_named
 
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a
 # byte, TCP's goodput.
@@ -31,9 +39,9 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 )
 @argument(
     "tool",
-    type=names.TOOL,
+    type=TOOL,
     metavar="[TOOL]",
-    help=f"Default: recognised from each file. {', '.join(tool_names())}.",
+    help=f"Default: recognised from each file. {', '.join(tools.names())}.",
 )
 @argument(
     "files",
@@ -71,7 +79,9 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 )
 @switch("--blocks", help="Treat runs with the same number in their paths as one block.")
 @switch("--print", "printed", help="Only print the readings of each file as JSON.")
-def import_results(tool, files, out, words, table, seen, blocks, printed) -> None:
+def import_results(
+    tool: str, files: tuple[Path, ...], printed: bool, seen: Path | None, **how: Any
+) -> None:
     """Import outputs of tools that you already have.
 
     The outputs of one tool become a campaign of measured evidence, and its findings are printed.
@@ -101,15 +111,17 @@ def import_results(tool, files, out, words, table, seen, blocks, printed) -> Non
         if printed:
             _print_readings(name, of_tool)
         else:
-            _import(name, of_tool, out, words, table, seen, blocks)
+            _import(name, of_tool, seen, **how)
 
 
 def _print_readings(tool: str, files: Sequence[Path]) -> None:
     """Print the readings of each file as JSON."""
     from analysis.imports import importing
+    from runners import outputs
 
+    runner = tools.tool_named(tool)
     for file, _ in importing.expanded(files):
-        runner, text = tool_named(tool), outputs.read(file)
+        text = outputs.read(file)
         try:
             results = [asdict(result) for result in runner.results(text)]
         except Unreadable as reason:
@@ -120,23 +132,29 @@ def _print_readings(tool: str, files: Sequence[Path]) -> None:
         print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
 
 
-def _import(tool, files, out, words, table, seen, blocks) -> None:
+def _import(
+    tool: str,
+    files: Sequence[Path],
+    seen: Path | None,
+    out: Path | None,
+    words: Sequence[str],
+    table: Path | None,
+    blocks: bool,
+) -> None:
     """Keep the outputs of one tool as a campaign and say what they show, or only write a map."""
     from analysis.imports import importing
     from analysis.report import import_report
 
     rows = importing.settings_in_table(table) if table else []
     common = importing.settings_in_words(words)
-    campaign = importing.read(tool_named(tool).name, files, common, rows, blocks)
-    for line in campaign.left_out:
-        print(f"left out: {line}", file=sys.stderr)
-    for line in campaign.notes:
-        print(f"note: {line}", file=sys.stderr)
+    campaign = importing.read(tools.tool_named(tool).name, files, common, rows, blocks)
+    notes = [f"left out: {line}" for line in campaign.left_out]
+    for line in notes + [f"note: {line}" for line in campaign.notes]:
+        print(line, file=sys.stderr)
     if seen:
         importing.write_map(campaign, seen)
-        print(
-            f"{importing.structure(campaign)}\n\nMap: {seen}; edit it, then import with --map {seen}"
-        )
+        print(f"{importing.structure(campaign)}\n")
+        print(f"Map: {seen}; edit it, then import with --map {seen}")
         return
     print(import_report.save(campaign, out))
 
@@ -162,7 +180,7 @@ def one_or_two(
 )
 @argument(
     "source",
-    type=names.MODEL,
+    type=MODEL,
     nargs=-1,
     required=True,
     callback=one_or_two,
@@ -173,8 +191,15 @@ def one_or_two(
 @option("--y", metavar="COLUMN", help="The column to fit.")
 @option("--block", metavar="COLUMN", help="The column that numbers the blocks.")
 @figure_option("fit")
-@switch("--json", "as_json", help="Print JSON instead, with everything that was fitted.")
-def fit_table(source, x, y, block, figure, as_json) -> None:
+@json_switch
+def fit_table(
+    source: tuple[str, Path],
+    x: str | None,
+    y: str | None,
+    block: str | None,
+    figure: Path,
+    as_json: bool,
+) -> None:
     """Fit models to a CSV file, or scaling laws to a campaign.
 
     The answer is a sentence, a table and a figure. With a model's name that model is fitted; a
@@ -184,7 +209,6 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.
     """
-    from analysis.evidence import verify
     from analysis.laws import models
     from analysis.statements import style
     from analysis.subjects import fit_answers
@@ -192,10 +216,10 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
     model, file = source
     if file.is_dir() or not file.suffix:
         if model or x or y or block:
-            raise FalloffError(
-                f"{file} is a campaign: all laws are fitted to it, without a model's name or columns"
-            )
+            remedy = "all laws are fitted to it, without a model's name or columns"
+            raise FalloffError(f"{file} is a campaign: {remedy}")
         from analysis import experiment
+        from analysis.evidence import verify
 
         folder = verify.only_folder(file) if file.is_dir() else file
         answer = fit_answers.of_campaign(*experiment.named([str(folder)]))
@@ -220,6 +244,5 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
         return
     print(answer.text())
     if answer.figure is not None:
-        figure.parent.mkdir(parents=True, exist_ok=True)
         style.save(answer.figure, figure)
         print(f"\nFigure: {figure}")
