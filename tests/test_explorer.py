@@ -44,9 +44,15 @@ from runners.records.record import Execution, FalloffError, Transcript, Trial
 # What an opening view's title speaks of, where it is not what HPL's own campaigns show: vertical
 # and horizontal axis.
 TITLES = {
-    "hpl_messages": ("messages that all ranks sent, by size", "message size [B]"),
-    "mtu_cpu": ("CPU time of all nodes [s]", "MTU [B]"),
-    "token_exchange": ("tokens written by all pairs", "pairs of nodes"),
+    "hpl_messages": (
+        "messages that all ranks sent, by size",
+        "least size of a class of messages [B]",
+    ),
+    "mtu_cpu": (
+        "CPU time used by the node's programs, sum of the nodes [s]",
+        "MTU of the hosts' interfaces [B]",
+    ),
+    "token_exchange": ("tokens that the producer wrote, sum of the pairs", "pairs of nodes"),
     "oversubscription": ("time until all flows had arrived", "which nodes send to which"),
     "hpl_paper_sensitivity": ("efficiency, Rmax / Rpeak [%]", "change to the model"),
 }

@@ -21,7 +21,7 @@ from analysis.commands.grammar import (
 )
 from runners.records.record import FalloffError
 
-margin_option = partial(option, "--margin", type=Number(0.01, 99.99), default=3, metavar="PERCENT")
+margin_option = partial(option, "--margin PERCENT", type=Number(0.01, 99.99), default=3)
 better_option = partial(
     option, "--better", type=click.Choice(["higher", "lower"]), default="higher"
 )
@@ -39,19 +39,14 @@ better_option = partial(
 )
 @argument("old", type=PATH, help="A campaign's folder or a CSV file.")
 @argument("new", type=PATH, help="The same, measured later or elsewhere.")
-@margin_option(help="Changes below PERCENT count as the same.")
-@option("--x", default="nodes", metavar="COLUMN", help="CSV files: the column that y depends on.")
-@option("--y", default="rate", metavar="COLUMN", help="CSV files: the column to compare.")
-@option(
-    "--block",
-    default="block",
-    metavar="COLUMN",
-    help="CSV files: the column that numbers the blocks.",
-)
-@better_option(help="Whether a higher or a lower y is better.")
+@margin_option("Changes below PERCENT count as the same.")
+@option("--x COLUMN", "CSV files: the column that y depends on.", default="nodes")
+@option("--y COLUMN", "CSV files: the column to compare.", default="rate")
+@option("--block COLUMN", "CSV files: the column that numbers the blocks.", default="block")
+@better_option("Whether a higher or a lower y is better.")
 @figure_option("compare")
 @json_switch
-@option("--transcripts", "row", type=COUNT, metavar="N", help="Print the tools' output for row N.")
+@option("--transcripts N", "Print the tools' output for row N.", "row", type=COUNT)
 def compare_samples(
     old: Path, new: Path, margin: float, figure: Path, as_json: bool, row: int | None, **how: str
 ) -> int:
@@ -115,14 +110,9 @@ class Moment(click.DateTime):
     required=True,
     help="Campaign folders, folders of campaigns, CSV files, ReFrame logs.",
 )
-@margin_option(help="The smallest loss to detect.")
-@better_option(help="CSV files: whether a higher or a lower rate is better.")
-@option(
-    "--since",
-    type=Moment(),
-    metavar="DATE",
-    help="Only changes detected since then count in the exit code.",
-)
+@margin_option("The smallest loss to detect.")
+@better_option("CSV files: whether a higher or a lower rate is better.")
+@option("--since DATE", "Only changes detected since then count in the exit code.", type=Moment())
 @json_switch
 def show_history(
     sources: tuple[Path, ...], margin: float, better: str, since: datetime | None, as_json: bool

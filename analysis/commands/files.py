@@ -18,7 +18,6 @@ from analysis.commands.grammar import (
     figure_option,
     json_switch,
     option,
-    switch,
 )
 from runners import tools
 from runners.records.record import FalloffError, Unreadable
@@ -51,34 +50,28 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     help="Output files, or folders of output files.",
 )
 @option(
-    "--out",
-    type=PATH,
-    metavar="FOLDER",
-    help="The folder for the import and its figures.  [default: data/raw]",
+    "--out FOLDER", "The folder for the import and its figures.  [default: data/raw]", type=PATH
 )
 @option(
-    "--set",
+    "--set NAME=VALUE",
+    "A setting of all files, such as nodes=4; may be given several times.",
     "words",
     multiple=True,
-    metavar="NAME=VALUE",
-    help="A setting of all files, such as nodes=4; may be given several times.",
 )
 @option(
-    "--map",
+    "--map FILE",
+    "CSV with settings per file (column `file`: names or patterns).",
     "table",
     type=PATH,
-    metavar="FILE",
-    help="CSV with settings per file (column `file`: names or patterns).",
 )
 @option(
-    "--write-map",
+    "--write-map FILE",
+    "Write the detected settings to FILE for editing, and stop.",
     "seen",
     type=PATH,
-    metavar="FILE",
-    help="Write the detected settings to FILE for editing, and stop.",
 )
-@switch("--blocks", help="Treat runs with the same number in their paths as one block.")
-@switch("--print", "printed", help="Only print the readings of each file as JSON.")
+@option("--blocks", "Treat runs with the same number in their paths as one block.")
+@option("--print", "Only print the readings of each file as JSON.", "printed")
 def import_results(
     tool: str, files: tuple[Path, ...], printed: bool, seen: Path | None, **how: Any
 ) -> None:
@@ -159,16 +152,6 @@ def _import(
     print(import_report.save(campaign, out))
 
 
-def one_or_two(
-    _context: click.Context, _argument: click.Parameter, words: tuple[str, ...]
-) -> tuple[str, Path]:
-    """The model's name, empty if none is given, and the file."""
-    if len(words) > 2:
-        raise click.UsageError("give one model's name at most, and one file or campaign")
-    *model, file = words
-    return "".join(model), Path(file)
-
-
 @command(
     "fit",
     examples="""
@@ -183,17 +166,16 @@ def one_or_two(
     type=MODEL,
     nargs=-1,
     required=True,
-    callback=one_or_two,
     metavar="[MODEL] FILE",
     help="A model in analysis/laws/models, and a CSV file; or only a file, or a campaign's folder.",
 )
-@option("--x", metavar="COLUMN", help="The column that y depends on; several, separated by commas.")
-@option("--y", metavar="COLUMN", help="The column to fit.")
-@option("--block", metavar="COLUMN", help="The column that numbers the blocks.")
+@option("--x COLUMN", "The column that y depends on; several, separated by commas.")
+@option("--y COLUMN", "The column to fit.")
+@option("--block COLUMN", "The column that numbers the blocks.")
 @figure_option("fit")
 @json_switch
 def fit_table(
-    source: tuple[str, Path],
+    source: tuple[str, ...],
     x: str | None,
     y: str | None,
     block: str | None,
@@ -213,7 +195,9 @@ def fit_table(
     from analysis.statements import style
     from analysis.subjects import fit_answers
 
-    model, file = source
+    if len(source) > 2:
+        raise click.UsageError("give one model's name at most, and one file or campaign")
+    model, file = "".join(source[:-1]), Path(source[-1])
     if file.is_dir() or not file.suffix:
         if model or x or y or block:
             remedy = "all laws are fitted to it, without a model's name or columns"

@@ -78,40 +78,44 @@ class Commands(click.Group):
 
 command = partial(click.command, cls=Command)
 argument = click.argument
-option = partial(click.option, show_default=True)
-switch = partial(click.option, is_flag=True)
-json_switch = switch("--json", "as_json", help="Print JSON instead.")
+
+
+def option(flag: str, help: str, *names: str, **how: Any) -> Callable:
+    """An option as its help shows it, such as `--x COLUMN`; without a value or a type it is a
+    switch."""
+    name, _, metavar = flag.partition(" ")
+    how = {"is_flag": not metavar and "type" not in how, "show_default": True, **how}
+    return click.option(name, *names, help=help, metavar=metavar or None, **how)
+
+
+json_switch = option("--json", "Print JSON instead.", "as_json")
 # The name of a program of the user's own.
 keep_option = option(
-    "--keep",
+    "--keep NAME",
+    "The program's name, under which its recording and its results are kept.",
     "program",
-    metavar="NAME",
-    help="The program's name, under which its recording and its results are kept.",
 )
 
 
 def figure_option(name: str) -> Callable:
     """The option --figure, whose default is build/NAME.svg."""
     return option(
-        "--figure",
+        "--figure FILE.svg",
+        "The figure to write.",
         type=PATH,
         default=paths.BUILD / f"{name}.svg",
         show_default=f"build/{name}.svg",
-        metavar="FILE.svg",
-        help="The figure to write.",
     )
 
 
 def asks_what_if(function: Callable) -> Callable:
     """Give a command the fields of a `WhatIf` as options."""
     half = "Also with half the bandwidth or latency."
-    function = option("--half", default="", metavar="WHAT", help=half)(function)
+    function = option("--half WHAT", half, default="")(function)
     twice = "Also with twice the bandwidth or latency."
-    function = option("--twice", default="", metavar="WHAT", help=twice)(function)
+    function = option("--twice WHAT", twice, default="")(function)
     networks = "Take these networks, such as 25gige."
-    return option("--network", "networks", multiple=True, metavar="NAME...", help=networks)(
-        function
-    )
+    return option("--network NAME...", networks, "networks", multiple=True)(function)
 
 
 # What is not there or cannot be read is refused by whoever reads it, in the same words as

@@ -21,7 +21,6 @@ from analysis.commands.grammar import (
     described,
     keep_option,
     option,
-    switch,
 )
 from runners import executables
 from runners.records.record import FalloffError, unknown
@@ -48,37 +47,24 @@ TRIED = ("hpl_scaling", "hpl_paper_simulated")
 @keep_option
 @asks_what_if
 @option(
-    "--minutes",
-    type=Number(0, 1440),
-    metavar="M",
-    help="`nightly` only: the length of a session, 5 by default.",
+    "--minutes M", "`nightly` only: the length of a session, 5 by default.", type=Number(0, 1440)
 )
-@switch("--list", "listed", help="List the campaigns.")
-@switch(
-    "--plan",
-    "planned",
-    help="Run nothing; print when each look is due and how likely it is to decide.",
-)
+@option("--list", "List the campaigns.", "listed")
 @option(
-    "--testbed",
-    type=TESTBED,
-    help="A name in data/testbeds; by default the campaign's own.",
+    "--plan", "Run nothing; print when each look is due and how likely it is to decide.", "planned"
 )
+@option("--testbed NAME", "A name in data/testbeds; by default the campaign's own.", type=TESTBED)
 @option(
-    "--preset",
+    "--preset NAME",
+    "The campaign's stopping rule: quick or full.",
     type=Name(lambda: ("quick", "full")),
     default="full",
-    help="The campaign's stopping rule: quick or full.",
 )
-@option("--repeats", type=COUNT, metavar="K", help="Run exactly K blocks instead.")
-@switch("--fresh", help="Start over; earlier trials are moved aside.")
-@switch("--submit", help="Run the missing trials as a Slurm job.")
+@option("--repeats K", "Run exactly K blocks instead.", type=COUNT)
+@option("--fresh", "Start over; earlier trials are moved aside.")
+@option("--submit", "Run the missing trials as a Slurm job.")
 @option(
-    "--pack",
-    "packed",
-    type=PATH,
-    metavar="FOLDER",
-    help="Also write a compressed copy of the campaign to FOLDER.",
+    "--pack FOLDER", "Also write a compressed copy of the campaign to FOLDER.", "packed", type=PATH
 )
 def run(
     campaign: str | None,
@@ -270,12 +256,8 @@ def campaign_lines() -> list[str]:
         falloff doctor --rates
     """,
 )
-@option(
-    "--testbed",
-    type=TESTBED,
-    help="Check the nodes of this cluster in data/testbeds.",
-)
-@switch("--rates", help="Measure one node's rates; print TOML for a simulated testbed.")
+@option("--testbed NAME", "Check the nodes of this cluster in data/testbeds.", type=TESTBED)
+@option("--rates", "Measure one node's rates; print TOML for a simulated testbed.")
 def doctor(testbed: str | None, rates: bool) -> int:
     """Check what is installed and what is missing, with the remedy."""
     if rates:

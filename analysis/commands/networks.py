@@ -17,7 +17,6 @@ from analysis.commands.grammar import (
     figure_option,
     keep_option,
     option,
-    switch,
 )
 from runners.records.record import FalloffError
 
@@ -39,27 +38,21 @@ from runners.records.record import FalloffError
     help="The command line to run.",
 )
 @keep_option
+@option("--replay NAME", "Replay the recording NAME.", "replayed", type=PROGRAM)
 @option(
-    "--replay",
-    "replayed",
-    type=PROGRAM,
-    help="Replay the recording NAME.",
-)
-@option(
-    "--on",
+    "--on NAME",
+    "The simulated testbed for --replay.",
     "--testbed",
     "testbed",
     type=TESTBED,
     default="smith",
-    help="The simulated testbed for --replay.",
 )
 @asks_what_if
 @option(
-    "--nodes",
+    "--nodes N...",
+    "Extrapolate the recording to these numbers of nodes.",
     type=COUNT,
     multiple=True,
-    metavar="N...",
-    help="Extrapolate the recording to these numbers of nodes.",
 )
 def profile(
     argv: tuple[str, ...],
@@ -123,22 +116,16 @@ def profile(
     metavar="CAMPAIGN...",
     help="Folders of campaigns or imports, or names in data/reference.",
 )
-@option(
-    "--name",
-    required=True,
-    metavar="NAME",
-    help="The twin's name: writes data/testbeds/NAME.toml.",
-)
+@option("--name NAME", "The twin's name: writes data/testbeds/NAME.toml.", required=True)
 @asks_what_if
 @option(
-    "--out",
+    "--out FOLDER",
+    "The folder for the simulated runs.",
     type=PATH,
     default=paths.RAW,
     show_default="data/raw",
-    metavar="FOLDER",
-    help="The folder for the simulated runs.",
 )
-@switch("--fit-only", help="Write the description and simulate nothing.")
+@option("--fit-only", "Write the description and simulate nothing.")
 @figure_option("twin")
 def twin(
     campaigns: tuple[str, ...], name: str, out: Path, fit_only: bool, figure: Path, **asked: Any

@@ -20,7 +20,6 @@ from analysis.commands.grammar import (
     argument,
     command,
     option,
-    switch,
 )
 from runners.records.record import FalloffError
 
@@ -36,37 +35,29 @@ from runners.records.record import FalloffError
 )
 @option(
     "--preset",
+    "How much to run; stored runs nothing.",
     type=click.Choice(["quick", "full", "stored"]),
     default="quick",
-    help="How much to run; stored runs nothing.",
 )
+@option("--data FOLDER", "Run nothing; report your own imports and campaigns in FOLDER.", type=PATH)
 @option(
-    "--data",
-    type=PATH,
-    metavar="FOLDER",
-    help="Run nothing; report your own imports and campaigns in FOLDER.",
-)
-@option(
-    "--claims",
+    "--claims [SOURCE]",
+    "Print only the claims, of all sources or of SOURCE.",
     type=SOURCE,
     is_flag=False,
     flag_value="",
-    metavar="[SOURCE]",
-    help="Print only the claims, of all sources or of SOURCE.",
 )
 @option(
-    "--design",
+    "--design FILE",
+    "Print only the network designs in FILE; see data/designs/nemo.toml.",
     type=PATH,
-    metavar="FILE",
-    help="Print only the network designs in FILE; see data/designs/nemo.toml.",
 )
 @option(
-    "--out",
+    "--out FOLDER",
+    "The folder for the report.",
     type=PATH,
     default=paths.REPORT,
     show_default="build/report, with --data build/own_report",
-    metavar="FOLDER",
-    help="The folder for the report.",
 )
 def report(
     preset: str, data: Path | None, claims: str | None, design: Path | None, out: Path
@@ -135,15 +126,14 @@ def make_report(preset: str, data: Path | None, out: Path) -> int:
     required=False,
     help="A folder of datasets or campaigns; without it, all that is here.",
 )
-@option("--static", type=PATH, metavar="FILE", help="Write one HTML file instead.")
+@option("--static FILE", "Write one HTML file instead.", type=PATH)
 @option(
-    "--port",
+    "--port N",
+    "The port on loopback; 0 is any free one.",
     type=click.IntRange(0, 65535),
     show_default="8850, or any free one while that is taken",
-    metavar="N",
-    help="The port on loopback; 0 is any free one.",
 )
-@switch("--no-browser", help="Only print the address.")
+@option("--no-browser", "Only print the address.")
 def explore(folder: Path | None, static: Path | None, port: int | None, no_browser: bool) -> None:
     """Explore datasets in the browser.
 
@@ -186,14 +176,8 @@ def explore(folder: Path | None, static: Path | None, port: int | None, no_brows
     type=REFERENCE,
     help="An archive, a folder of campaigns, or a reference's name.",
 )
-@option(
-    "--minutes",
-    type=Number(0.01, 10**6),
-    default=15,
-    metavar="M",
-    help="The time limit.",
-)
-@switch("--fresh", help="Repeat what an earlier call already ran.")
+@option("--minutes M", "The time limit.", type=Number(0.01, 10**6), default=15)
+@option("--fresh", "Repeat what an earlier call already ran.")
 def reproduce(archive: str, minutes: float, fresh: bool) -> int:
     """Run an archive again, and say which statements are reproduced.
 
@@ -224,7 +208,7 @@ def reproduce(archive: str, minutes: float, fresh: bool) -> int:
     """,
 )
 @argument("figure", type=FIGURE, help="A name in build/report/figures, such as share.")
-@option("--transcript", metavar="TRIAL", help="Print the tools' output in this trial.")
+@option("--transcript TRIAL", "Print the tools' output in this trial.")
 def trace(figure: str, transcript: str | None) -> None:
     """Trace a figure back to its datasets and raw transcripts.
 
@@ -258,7 +242,7 @@ def trace(figure: str, transcript: str | None) -> None:
     metavar="[FOLDER...]",
     help="Campaigns' folders; without them, all of data/reference and data/raw.",
 )
-@switch("--renew", help="Then record the campaigns as they are now.")
+@option("--renew", "Then record the campaigns as they are now.")
 def verify(folders: tuple[Path, ...], renew: bool) -> int:
     """Check that campaigns are unchanged since they were recorded.
 

@@ -46,7 +46,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
 
 
 class _InToml(GenerateJsonSchema):
-    """Schemas without what TOML or JSON does not have: null, and numbers that are infinite or unknown."""
+    """Schemas without what TOML or JSON does not have: null, infinite and unknown numbers."""
 
     def nullable_schema(self, schema: Any) -> Any:
         """As if the value could not be null."""

@@ -4,8 +4,10 @@ It is redrawn on every change. Its colours suit a light page; a dark page invert
 filter.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
-from analysis.explorer.data import axis_label
+from analysis.explorer.data import axis_label, with_unit
 from analysis.explorer.view import MOST_SERIES, PageContent
 from analysis.quoting import as_written
 from analysis.statements import style
@@ -64,7 +66,10 @@ AXES = {
     "major_label_text_font_size": "13px",
 }
 WRAPPED = """
-.bk-grid { display: flex; flex-wrap: wrap; gap: 2px 14px !important; max-width: min(100vw - 470px, 1290px) }
+.bk-grid {
+  display: flex; flex-wrap: wrap; gap: 2px 14px !important;
+  max-width: min(100vw - 470px, 1290px)
+}
 @media (max-width: 900px) { .bk-grid { max-width: calc(100vw - 100px) } }
 """
 LEGEND = {
@@ -76,19 +81,24 @@ LEGEND = {
     "margin": 0,
     "stylesheets": [WRAPPED],
 }
-CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -8px; padding: 8px 11px;
- max-width: 340px; font-size: 13px"><b>$name</b> · @level<br><span style="font-size:1.15em">{}</span><br>{}</div>"""
+CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -8px;
+padding: 8px 11px; max-width: 340px; font-size: 13px"><b>$name</b> · @level<br>
+<span style="font-size:1.15em">{}</span><br>{}</div>"""
+CLICK = (
+    "block @block, run @order in it<br><i>@note</i><br>"
+    "<small>@trial_id · click for its transcript</small>"
+)
 
 
-def looks(shown: PageContent) -> dict[Hashable, style.Look]:
+def looks(shown: PageContent) -> dict[Any, style.Look]:
     """The look of each series: that of the report's figures, else one in a colour that no other
     level has."""
     levels = shown.trials.factors_of(shown.view.y)[shown.view.series]
     of_report = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
     taken = {look.color for look in of_report.values()}
     by_color = {look.color: look for look in style.LOOKS.values() if look.color not in taken}
-    others, spare = [level for level in levels if level not in of_report], list(by_color.values())
-    return of_report | {level: spare[at % len(spare)] for at, level in enumerate(others)}
+    spare = cycle(by_color.values())
+    return {level: of_report.get(level) or next(spare) for level in levels}
 
 
 class Axis:
@@ -99,25 +109,27 @@ class Axis:
         view, trials = shown.view, shown.trials
         levels = trials.factors_of(view.y)[view.x]
         self.numeric = trials.is_number(view.x)
-        levels = sorted(levels) if self.numeric else levels
+        if self.numeric:
+            levels = sorted(levels)
         self.by_doublings = self.numeric and 0 < DOUBLING * levels[0] <= levels[-1]
         at = self.place(np.array(levels if self.numeric else range(len(levels)), float))
         self.places = dict(zip(levels, at.tolist()))
-        self.span = float(np.ptp(at))
-        self.step = self.span / max(len(levels) - 1, 1) or 1.0
-        self.apart = self.step * min(ASIDE, ALL_ASIDE / len(view.shown))
+        span = float(np.ptp(at))
+        self.apart = (span / max(len(levels) - 1, 1) or 1.0) * min(
+            ASIDE, ALL_ASIDE / len(view.shown)
+        )
         middle = (len(view.shown) - 1) / 2
         self.aside = {level: self.apart * (at - middle) for at, level in enumerate(view.shown)}
         self.labels: dict[float, str] = {}
         for level, place in reversed(self.places.items()):  # the last one always has its label
-            if not (self.numeric and self.labels) or min(self.labels) - place >= CLOSE * self.span:
+            if not (self.numeric and self.labels) or min(self.labels) - place >= CLOSE * span:
                 self.labels[place] = trials.ticked(view.x, level).replace("\u00a0", " ")
 
-    def place(self, values: np.ndarray) -> np.ndarray:
+    def place(self, values: Any) -> Any:
         """The places of numbers."""
         return np.log2(values) if self.by_doublings else values
 
-    def at(self, levels: pd.Series, series: Hashable) -> np.ndarray:
+    def at(self, levels: pd.Series, series: Any) -> np.ndarray:
         """The places of points. Series at one level are shifted sideways, so that they do not hide
         each other."""
         places = self.place(levels.astype(float)) if self.numeric else levels.map(self.places)
@@ -141,7 +153,7 @@ def draw(shown: PageContent, before: figure | None = None) -> figure:
     return drawn
 
 
-def _framed(shown: PageContent, levels: Iterable[Hashable], several: bool) -> figure:
+def _framed(shown: PageContent, levels: Iterable[Any], several: bool) -> figure:
     """Axes, legend and the marks of each series, still without data and not yet visible."""
     view, trials = shown.view, shown.trials
     drawn = figure(
@@ -155,8 +167,9 @@ def _framed(shown: PageContent, levels: Iterable[Hashable], several: bool) -> fi
     )
     dress(drawn, Axis(shown).labels)
     tips: dict[str, list] = {"points": [], "means": []}
+    look_of = looks(shown)
     for level in levels:
-        look, name = looks(shown)[level], trials.called(view.series, level)
+        look, name = look_of[level], trials.called(view.series, level)
         color, series = look.color, {"name": name, "legend_label": name, "visible": False}
         marker = MARKERS.get(look.marker, "circle")
         points, means = (ColumnDataSource(name=layer) for layer in tips)
@@ -184,12 +197,11 @@ def _framed(shown: PageContent, levels: Iterable[Hashable], several: bool) -> fi
 def _fill(drawn: figure, shown: PageContent, several: bool) -> None:
     """Put a view's data into its figure, with their description."""
     view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
-    drawn.yaxis.axis_label = quantity.with_unit(quantity.label)
-    click = "block @block, run @order in it<br><i>@note</i><br><small>@trial_id · click for its transcript</small>"
+    drawn.yaxis.axis_label = with_unit(quantity.label, quantity.unit)
     interval = f"95 % t interval @low{{%.4g}} to @high{{%.4g}}, n = @n {trials.count(2)[2:]}"
     mean = f"{AVERAGES[quantity.kind]} mean @y{{%.4g}} {quantity.unit}"
     of_points, of_means = (tool for tool in drawn.tools if isinstance(tool, HoverTool))
-    of_points.tooltips = CARD.format(f"@y{{%.4g}} {quantity.unit}", click)
+    of_points.tooltips = CARD.format(f"@y{{%.4g}} {quantity.unit}", CLICK)
     of_means.tooltips = CARD.format(mean, interval)
     points = shown.points
     ranks = points.block.rank(method="dense") - 1

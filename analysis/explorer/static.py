@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from bokeh.embed import json_item
 from bokeh.resources import Resources
-from jinja2 import Template
 from scipy import stats
 
 from analysis.explorer import data, pieces
@@ -25,17 +24,15 @@ def write(folder: Path | None, file: Path) -> None:
     be written."""
     experiments = data.experiments(folder)
     if not experiments:
-        raise FalloffError(
-            f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset"
-        )
+        remedy = "`falloff run` or `falloff import` makes a dataset"
+        raise FalloffError(f"{folder or 'data'} holds nothing to explore: {remedy}")
     text = _text(experiments)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, text)
     except OSError as error:
-        raise FalloffError(
-            f"cannot write {file}: {error.strerror}; choose another FILE for --static"
-        ) from None
+        reason = f"cannot write {file}: {error.strerror}"
+        raise FalloffError(f"{reason}; choose another FILE for --static") from None
 
 
 def _text(experiments: dict[str, data.Source]) -> bytes:
@@ -45,14 +42,13 @@ def _text(experiments: dict[str, data.Source]) -> bytes:
         for source in experiments.values()
     ]
     values = {
-        "names": [pieces.escape(name) for name in experiments],
-        "titles": [pieces.escape(source.title) for source in experiments.values()],
+        "titles": {name: source.title for name, source in experiments.items()},
         "css": pieces.asset("page.css") + pieces.asset("parts.css"),
         "script": pieces.asset("page.js"),
         "bokeh": "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
         "pages": [b64encode(page).decode() for page in packed],
     }
-    return Template(pieces.asset("static.html")).render(values).encode()
+    return pieces.TEMPLATES.get_template("static.html").render(values).encode()
 
 
 def _page(source: data.Source) -> dict:
@@ -60,7 +56,7 @@ def _page(source: data.Source) -> dict:
     try:
         return _whole(source, first_of(source))
     except FalloffError as error:
-        return {"question": pieces.trouble(source.title, str(error))}
+        return {"question": pieces.PARTS.trouble(source.title, str(error))}
 
 
 def _whole(source: data.Source, shown: PageContent) -> dict:
