@@ -5,12 +5,10 @@ import shlex
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from analysis.commands.grammar import (
-    COUNT,
     PATH,
     Number,
     argument,
@@ -46,7 +44,11 @@ better_option = partial(
 @better_option("Whether a higher or a lower y is better.")
 @figure_option("compare")
 @json_switch
-@option("--transcripts N", "Print the tools' output for row N.", "row", type=COUNT)
+@option(
+    "--transcripts N",
+    "Print the tools' output for row N.",
+    "row",
+)
 def compare_samples(
     old: Path, new: Path, margin: float, figure: Path, as_json: bool, row: int | None, **how: str
 ) -> int:
@@ -79,21 +81,6 @@ def compare_samples(
     return comparison.EXIT_CODES[result.answer]
 
 
-class Moment(click.DateTime):
-    """A date, or a date and time, of UTC."""
-
-    name = "date"
-
-    def __init__(self) -> None:
-        super().__init__(("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"))
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Raises click.BadParameter unless the value is a date."""
-        return super().convert(value, param, ctx).replace(tzinfo=UTC)
-
-
 @command(
     "history",
     mistake=3,
@@ -112,7 +99,11 @@ class Moment(click.DateTime):
 )
 @margin_option("The smallest loss to detect.")
 @better_option("CSV files: whether a higher or a lower rate is better.")
-@option("--since DATE", "Only changes detected since then count in the exit code.", type=Moment())
+@option(
+    "--since DATE",
+    "Only changes detected since then count in the exit code.",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]),
+)
 @json_switch
 def show_history(
     sources: tuple[Path, ...], margin: float, better: str, since: datetime | None, as_json: bool
@@ -127,7 +118,8 @@ def show_history(
     """
     from analysis.watch import history_changes, history_report, history_sessions
 
-    history = history_changes.judge(history_sessions.read(sources, better), margin / 100, since)
+    moment = since and since.replace(tzinfo=UTC)
+    history = history_changes.judge(history_sessions.read(sources, better), margin / 100, moment)
     if as_json:
         print(json.dumps(history_report.as_data(history), indent=2))
     else:

@@ -50,7 +50,8 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     help="Output files, or folders of output files.",
 )
 @option(
-    "--out FOLDER", "The folder for the import and its figures.  [default: data/raw]", type=PATH
+    "--out FOLDER",
+    "The folder for the import and its figures.  [default: data/raw]",
 )
 @option(
     "--set NAME=VALUE",
@@ -62,13 +63,11 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     "--map FILE",
     "CSV with settings per file (column `file`: names or patterns).",
     "table",
-    type=PATH,
 )
 @option(
     "--write-map FILE",
     "Write the detected settings to FILE for editing, and stop.",
     "seen",
-    type=PATH,
 )
 @option("--blocks", "Treat runs with the same number in their paths as one block.")
 @option("--print", "Only print the readings of each file as JSON.", "printed")

@@ -76,6 +76,13 @@ class Commands(click.Group):
         click.Command.format_options(self, ctx, formatter)
 
 
+# What is not there or cannot be read is refused by whoever reads it, in the same words as
+# elsewhere.
+PATH = click.Path(path_type=Path, readable=False)
+COUNT = click.IntRange(1, 10**6)
+# The types of an option's values, by what its help calls them; of others, text.
+TYPES = {"FILE": PATH, "FOLDER": PATH, "FILE.svg": PATH, "N": COUNT, "N...": COUNT, "K": COUNT}
+
 command = partial(click.command, cls=Command)
 argument = click.argument
 
@@ -84,7 +91,8 @@ def option(flag: str, help: str, *names: str, **how: Any) -> Callable:
     """An option as its help shows it, such as `--x COLUMN`; without a value or a type it is a
     switch."""
     name, _, metavar = flag.partition(" ")
-    how = {"is_flag": not metavar and "type" not in how, "show_default": True, **how}
+    how = {"type": TYPES.get(metavar), "show_default": True, **how}
+    how.setdefault("is_flag", not metavar and how["type"] is None)
     return click.option(name, *names, help=help, metavar=metavar or None, **how)
 
 
@@ -102,7 +110,6 @@ def figure_option(name: str) -> Callable:
     return option(
         "--figure FILE.svg",
         "The figure to write.",
-        type=PATH,
         default=paths.BUILD / f"{name}.svg",
         show_default=f"build/{name}.svg",
     )
@@ -116,12 +123,6 @@ def asks_what_if(function: Callable) -> Callable:
     function = option("--twice WHAT", twice, default="")(function)
     networks = "Take these networks, such as 25gige."
     return option("--network NAME...", networks, "networks", multiple=True)(function)
-
-
-# What is not there or cannot be read is refused by whoever reads it, in the same words as
-# elsewhere.
-PATH = click.Path(path_type=Path, readable=False)
-COUNT = click.IntRange(1, 10**6)
 
 
 class Number(click.FloatRange):

@@ -10,8 +10,6 @@ from typing import Any
 from analysis import paths
 from analysis.commands.grammar import (
     CAMPAIGN,
-    COUNT,
-    PATH,
     TESTBED,
     Name,
     Number,
@@ -60,11 +58,16 @@ TRIED = ("hpl_scaling", "hpl_paper_simulated")
     type=Name(lambda: ("quick", "full")),
     default="full",
 )
-@option("--repeats K", "Run exactly K blocks instead.", type=COUNT)
+@option(
+    "--repeats K",
+    "Run exactly K blocks instead.",
+)
 @option("--fresh", "Start over; earlier trials are moved aside.")
 @option("--submit", "Run the missing trials as a Slurm job.")
 @option(
-    "--pack FOLDER", "Also write a compressed copy of the campaign to FOLDER.", "packed", type=PATH
+    "--pack FOLDER",
+    "Also write a compressed copy of the campaign to FOLDER.",
+    "packed",
 )
 def run(
     campaign: str | None,
@@ -95,7 +98,15 @@ def run(
     and HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
     """
     if listed:
-        print("\n".join(campaign_lines()))
+        from analysis.descriptions import campaigns
+
+        for name in described(paths.CAMPAIGNS):
+            try:
+                about = campaigns.read(name)
+                row = f"{name:16} {about.testbed:22} {about.title}"
+            except FalloffError as error:  # the others are listed anyway
+                row = f"{name:16} {'?':22} {error}"
+            print(row)
         return 0
     from analysis import experiment, planning, running
     from analysis.quoting import as_written
@@ -231,21 +242,6 @@ def status(campaign: str | None) -> None:
             f"`falloff run {campaign or 'CAMPAIGN'}` begins one"
         )
     print("\n".join(texts))
-
-
-def campaign_lines() -> list[str]:
-    """A line for each campaign in data/campaigns: its name, its testbed, and its title."""
-    from analysis.descriptions import campaigns
-
-    lines = []
-    for name in described(paths.CAMPAIGNS):
-        try:
-            campaign = campaigns.read(name)
-            testbed, title = campaign.testbed, campaign.title
-        except FalloffError as error:  # the others are listed anyway
-            testbed, title = "?", str(error)
-        lines.append(f"{name:16} {testbed:22} {title}")
-    return lines
 
 
 @command(

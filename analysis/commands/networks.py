@@ -6,8 +6,6 @@ from typing import Any
 
 from analysis import paths
 from analysis.commands.grammar import (
-    COUNT,
-    PATH,
     PROGRAM,
     REFERENCE,
     TESTBED,
@@ -51,7 +49,6 @@ from runners.records.record import FalloffError
 @option(
     "--nodes N...",
     "Extrapolate the recording to these numbers of nodes.",
-    type=COUNT,
     multiple=True,
 )
 def profile(
@@ -121,7 +118,6 @@ def profile(
 @option(
     "--out FOLDER",
     "The folder for the simulated runs.",
-    type=PATH,
     default=paths.RAW,
     show_default="data/raw",
 )

@@ -39,7 +39,10 @@ from runners.records.record import FalloffError
     type=click.Choice(["quick", "full", "stored"]),
     default="quick",
 )
-@option("--data FOLDER", "Run nothing; report your own imports and campaigns in FOLDER.", type=PATH)
+@option(
+    "--data FOLDER",
+    "Run nothing; report your own imports and campaigns in FOLDER.",
+)
 @option(
     "--claims [SOURCE]",
     "Print only the claims, of all sources or of SOURCE.",
@@ -50,12 +53,10 @@ from runners.records.record import FalloffError
 @option(
     "--design FILE",
     "Print only the network designs in FILE; see data/designs/nemo.toml.",
-    type=PATH,
 )
 @option(
     "--out FOLDER",
     "The folder for the report.",
-    type=PATH,
     default=paths.REPORT,
     show_default="build/report, with --data build/own_report",
 )
@@ -126,7 +127,10 @@ def make_report(preset: str, data: Path | None, out: Path) -> int:
     required=False,
     help="A folder of datasets or campaigns; without it, all that is here.",
 )
-@option("--static FILE", "Write one HTML file instead.", type=PATH)
+@option(
+    "--static FILE",
+    "Write one HTML file instead.",
+)
 @option(
     "--port N",
     "The port on loopback; 0 is any free one.",

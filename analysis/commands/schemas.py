@@ -25,6 +25,7 @@ from analysis.descriptions import (
     testbed_tables,
     testbeds,
 )
+from analysis.descriptions.toml_tables import TomlTable
 from runners.records.journal import write_whole
 from runners.tools import all_tools
 
@@ -64,19 +65,13 @@ class _InToml(GenerateJsonSchema):
         return False
 
 
-def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON schema of each kind of file, by name."""
-    return {name: _schema(name, kind) for name, (_, kind) in SCHEMAS.items()}
-
-
 def write(folder: Path = FOLDER) -> list[Path]:
     """Write NAME.json for each kind of file, and return the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, schema in schemas().items():
-        files.append(folder / f"{name}.json")
-        write_whole(files[-1], (json.dumps(schema, indent=1) + "\n").encode())
-    return files
+    files = {folder / f"{name}.json": _schema(name, kind) for name, (_, kind) in SCHEMAS.items()}
+    for file, schema in files.items():
+        write_whole(file, json.dumps(schema, indent=1) + "\n")
+    return list(files)
 
 
 def _schema(name: str, kind: Any) -> dict[str, Any]:
@@ -114,15 +109,15 @@ def _comments() -> Iterator[tuple[tuple[str, str], str]]:
     """What stands below each field of a class, by the names of both; pydantic's own way reads the
     source of every class whenever one is imported."""
     for module in (campaigns, networks, switch_designs, testbed_tables, testbeds, ledger):
-        for node in ast.parse(inspect.getsource(module)).body:
-            if not isinstance(node, ast.ClassDef):
+        for kind in vars(module).values():
+            if not (inspect.isclass(kind) and issubclass(kind, TomlTable)):
                 continue
-            aliases = getattr(vars(module)[node.name], "model_fields", {})
+            (node,) = ast.parse(inspect.getsource(kind)).body
             for field, after in zip(node.body, node.body[1:]):
                 if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
                     name = ast.unparse(field.target)
-                    key = aliases[name].alias or name
-                    yield (node.name, key), ast.literal_eval(after.value)
+                    key = kind.model_fields[name].alias or name
+                    yield (kind.__name__, key), ast.literal_eval(after.value)
 
 
 if __name__ == "__main__":

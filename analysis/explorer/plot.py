@@ -4,7 +4,7 @@ It is redrawn on every change. Its colours suit a light page; a dark page invert
 filter.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bokeh.models import (
     FixedTicker,
     HoverTool,
     Legend,
+    NoOverlap,
     PlainText,
     Range1d,
     Scatter,
@@ -26,7 +27,7 @@ from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
 from analysis.explorer.data import axis_label, with_unit
-from analysis.explorer.view import MOST_SERIES, PageContent
+from analysis.explorer.view import PageContent
 from analysis.quoting import as_written
 from analysis.statements import style
 from analysis.statistics.intervals import AVERAGES
@@ -41,7 +42,6 @@ DOUBLING = 4.0  # levels this many times apart get an axis of doublings
 # Fractions of the axis's mean step: between neighbouring series, and for all of them together.
 ASIDE, ALL_ASIDE = 0.14, 0.55
 SPREAD = 0.55  # of the distance between series: the spread of one series' blocks
-CLOSE = 0.045  # of the axis: closer tick labels would collide
 MOST_LABELS = 60  # characters of tick labels side by side; longer rows are slanted
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one left out
 ROOM = 0.05  # of the vertical axis: space beyond the data
@@ -120,10 +120,8 @@ class Axis:
         )
         middle = (len(view.shown) - 1) / 2
         self.aside = {level: self.apart * (at - middle) for at, level in enumerate(view.shown)}
-        self.labels: dict[float, str] = {}
-        for level, place in reversed(self.places.items()):  # the last one always has its label
-            if not (self.numeric and self.labels) or min(self.labels) - place >= CLOSE * span:
-                self.labels[place] = trials.ticked(view.x, level).replace("\u00a0", " ")
+        labels = {at: trials.ticked(view.x, level) for level, at in self.places.items()}
+        self.labels = {at: label.replace("\u00a0", " ") for at, label in labels.items()}
 
     def place(self, values: Any) -> Any:
         """The places of numbers."""
@@ -144,17 +142,15 @@ def draw(shown: PageContent, before: figure | None = None) -> figure:
     at once.
     """
     view, several = shown.view, bool(shown.summary.n.max() > 1)
-    levels = tuple(shown.trials.factors_of(view.y)[view.series])
-    levels = levels if len(levels) <= MOST_SERIES else view.shown
-    frame = [view.source, view.x, view.series, levels, view.log, several]
-    drawn = before if before and before.tags == frame else _framed(shown, levels, several)
+    frame = [view.source, view.x, view.series, view.shown, view.log, several]
+    drawn = before if before and before.tags == frame else _framed(shown, several)
     drawn.tags = frame
     _fill(drawn, shown, several)
     return drawn
 
 
-def _framed(shown: PageContent, levels: Iterable[Any], several: bool) -> figure:
-    """Axes, legend and the marks of each series, still without data and not yet visible."""
+def _framed(shown: PageContent, several: bool) -> figure:
+    """Axes, legend and the marks of each series, still without data."""
     view, trials = shown.view, shown.trials
     drawn = figure(
         y_range=Range1d(),
@@ -165,12 +161,15 @@ def _framed(shown: PageContent, levels: Iterable[Any], several: bool) -> figure:
         min_height=340,
         **FRAME,
     )
-    dress(drawn, Axis(shown).labels)
+    axis = Axis(shown)
+    dress(drawn, axis.labels)
+    if axis.numeric:
+        drawn.xaxis.major_label_policy = NoOverlap()
     tips: dict[str, list] = {"points": [], "means": []}
     look_of = looks(shown)
-    for level in levels:
+    for level in view.shown:
         look, name = look_of[level], trials.called(view.series, level)
-        color, series = look.color, {"name": name, "legend_label": name, "visible": False}
+        color, series = look.color, {"name": name, "legend_label": name}
         marker = MARKERS.get(look.marker, "circle")
         points, means = (ColumnDataSource(name=layer) for layer in tips)
         looks_ = {"marker": marker, "fill_color": color, "fill_alpha": "alpha", "line_color": None}
@@ -189,8 +188,6 @@ def _framed(shown: PageContent, levels: Iterable[Any], several: bool) -> figure:
     for marks, side in zip(tips.values(), ("left", "right")):
         drawn.add_tools(HoverTool(renderers=marks, formatters=formats, attachment=side, limit=1))
     drawn.add_tools(TapTool(renderers=tips["points"]))
-    for item in drawn.legend.items:
-        item.visible = False
     return drawn
 
 
@@ -219,15 +216,7 @@ def _fill(drawn: figure, shown: PageContent, several: bool) -> None:
     drawn.y_range.update(**ends, **{f"reset_{end}": at for end, at in ends.items()})
     layers = {"points": points, "means": means, "curves": shown.curves}
     levels = {trials.called(view.series, level): level for level in view.shown}
-    for item in drawn.legend.items:
-        # Where it stays, a click on the legend may have hidden its marks.
-        if item.visible != (item.label.value in levels):
-            item.visible = not item.visible
-            for marks in item.renderers:
-                marks.visible = item.visible
     for source, name in {(marks.data_source, marks.name) for marks in drawn.renderers}:
-        if name not in levels:
-            continue
         rows, level = layers[source.name], levels[name]
         rows = rows[rows.series == level]
         x = axis.at(rows.x, level) + rows.get("aside", 0.0)

@@ -293,7 +293,7 @@ class PageContent:
         of, against = (trials.called(view.series, level) for level in self.pair)
         notes, names = self._left_out(), f"{of} against {against}"
         values = self.values.where(self.values > 0).sel(series=list(self.pair))
-        log_ratio = (values[0] / values[1]).dropna("x", how="all").pipe(np.log)
+        log_ratio: Any = (values[0] / values[1]).dropna("x", how="all").pipe(np.log)
         if not log_ratio.size:
             return Finding(f"{names}: no trial is left to compare.", notes)
         judged = trials.design.judges_falls and view.x == "nodes" and view.y in OF_FALLS
