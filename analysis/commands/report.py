@@ -103,8 +103,8 @@ def make_report(preset: str, data: Path | None, out: Path) -> int:
         also = f" and {page.with_suffix('.pdf')}"
     else:
         out = execution.OWN_REPORT if out.resolve() == paths.REPORT.resolve() else out
-        page, left_out, without = execution.make_own(data, out)
-        failed, notes = [], [f"note: {line}" for line in left_out + without]
+        page, own_files, not_shown = execution.make_own(data, out)
+        failed, notes = [], [f"note: {line}" for line in own_files + not_shown]
         also = f", {page.with_suffix('.pdf')} and, to go on writing with, {page.with_suffix('.md')}"
     static.write(data, out / "explorer.html")  # which the report links
     for note in notes:

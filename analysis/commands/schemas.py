@@ -112,7 +112,7 @@ def _comments() -> Iterator[tuple[tuple[str, str], str]]:
         for kind in vars(module).values():
             if not (inspect.isclass(kind) and issubclass(kind, TomlTable)):
                 continue
-            (node,) = ast.parse(inspect.getsource(kind)).body
+            node: Any = ast.parse(inspect.getsource(kind)).body[0]
             for field, after in zip(node.body, node.body[1:]):
                 if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
                     name = ast.unparse(field.target)

@@ -134,7 +134,7 @@ class Page:
         missing = f'There is no experiment "{name}" here. This is another one: choose above.'
         self.notice.text = "" if name in self.experiments else pieces.PARTS.notice(missing)
         self.experiment.value = name if name in self.experiments else first
-        self._open(asked, chosen=tuple(trial for part, trial in asked if part == TRIAL))
+        self._open(asked)
 
     def _write(self) -> None:
         """Put the current view into the address, so that the browser's back button undoes the
@@ -153,13 +153,8 @@ class Page:
         self.notice.text = ""
         self._open([], self.views.get(name))
 
-    def _open(
-        self,
-        asked: list[tuple[str, str]],
-        before: View | None = None,
-        chosen: tuple[str, ...] = (),
-    ) -> None:
-        self._read(chosen)
+    def _open(self, asked: list[tuple[str, str]], before: View | None = None) -> None:
+        self._read(tuple(trial for part, trial in asked if part == TRIAL))
         trials = data.opened(self._source())
         self.start = opening(self._source().name, trials)
         self._show(before or at_address(asked, self.start, trials))

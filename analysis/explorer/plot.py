@@ -222,18 +222,7 @@ def _fill(drawn: figure, shown: PageContent, several: bool) -> None:
         x = axis.at(rows.x, level) + rows.get("aside", 0.0)
         called = rows.x.map({x: trials.called(view.x, x) for x in rows.x.unique()})
         rows = rows.assign(x=x, level=called).drop(columns=["series", "aside"], errors="ignore")
-        _put(source, {column: rows[column].to_numpy() for column in rows})
-
-
-def _put(source: ColumnDataSource, columns: dict[str, np.ndarray]) -> None:
-    """Give a source its columns. If it already has as many rows, only changed columns are sent to
-    the page."""
-    if len(source.data.get("y", ())) != len(columns["y"]) or not source.data:
-        source.data = columns
-        return
-    for name, values in columns.items():
-        if not pd.Series(values).equals(pd.Series(source.data[name])):
-            source.data[name] = values
+        source.data = {column: rows[column].to_numpy() for column in rows}
 
 
 def dress(drawn: figure, ticks: Mapping[float, str]) -> None:
