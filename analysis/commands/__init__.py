@@ -1,4 +1,4 @@
-"""The command line: its commands, a module for each thing that a user wants to do.
+"""The command line: its commands, a module for each heading of its help.
 
 A command is a function whose docstring is its help; the function calls `experiment` or `analysis`.
 It returns an exit code, or None for 0. Slow imports stand inside the functions, so that `falloff

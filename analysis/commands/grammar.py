@@ -117,12 +117,11 @@ def figure_option(name: str) -> Callable:
 
 def asks_what_if(function: Callable) -> Callable:
     """Give a command the fields of a `WhatIf` as options."""
-    half = "Also with half the bandwidth or latency."
-    function = option("--half WHAT", half, default="")(function)
-    twice = "Also with twice the bandwidth or latency."
-    function = option("--twice WHAT", twice, default="")(function)
-    networks = "Take these networks, such as 25gige."
-    return option("--network NAME...", networks, "networks", multiple=True)(function)
+    for word in ("half", "twice"):
+        help = f"Also with {word} the bandwidth or latency."
+        function = option(f"--{word} WHAT", help, default="")(function)
+    help = "Take these networks, such as 25gige."
+    return option("--network NAME...", help, "networks", multiple=True)(function)
 
 
 class Number(click.FloatRange):
