@@ -49,10 +49,10 @@ TITLES = {
         "least size of a class of messages [B]",
     ),
     "mtu_cpu": (
-        "CPU time used by the node's programs, sum of the nodes [s]",
+        "CPU time used by the node's programs, sum of",
         "MTU of the hosts' interfaces [B]",
     ),
-    "token_exchange": ("tokens that the producer wrote, sum of the pairs", "pairs of nodes"),
+    "token_exchange": ("tokens that the producer wrote, sum of the", "pairs of nodes"),
     "oversubscription": ("time until all flows had arrived", "which nodes send to which"),
     "hpl_paper_sensitivity": ("efficiency, Rmax / Rpeak [%]", "change to the model"),
 }

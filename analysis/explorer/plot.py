@@ -7,6 +7,7 @@ filter.
 from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ DOUBLING = 4.0  # levels this many times apart get an axis of doublings
 # Fractions of the axis's mean step: between neighbouring series, and for all of them together.
 ASIDE, ALL_ASIDE = 0.14, 0.55
 SPREAD = 0.55  # of the distance between series: the spread of one series' blocks
+LONGEST_LINE = 48  # characters of the vertical axis's label beside the lowest plot
 MOST_LABELS = 60  # characters of tick labels side by side; longer rows are slanted
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one left out
 ROOM = 0.05  # of the vertical axis: space beyond the data
@@ -194,7 +196,7 @@ def _framed(shown: PageContent, several: bool) -> figure:
 def _fill(drawn: figure, shown: PageContent, several: bool) -> None:
     """Put a view's data into its figure, with their description."""
     view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
-    drawn.yaxis.axis_label = with_unit(quantity.label, quantity.unit)
+    drawn.yaxis.axis_label = fill(with_unit(quantity.label, quantity.unit), LONGEST_LINE)
     interval = f"95 % t interval @low{{%.4g}} to @high{{%.4g}}, n = @n {trials.count(2)[2:]}"
     mean = f"{AVERAGES[quantity.kind]} mean @y{{%.4g}} {quantity.unit}"
     of_points, of_means = (tool for tool in drawn.tools if isinstance(tool, HoverTool))
