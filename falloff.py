@@ -36,8 +36,6 @@ def main() -> int:
 
 def answer(words: list[str]) -> int:
     """Do what the words of a command line ask for, and return the exit code."""
-    command = commands.falloff.commands.get(words[0] if words else "")
-    mistake = getattr(command, "mistake", 0)
     try:
         # Not click's own `main`, which has other exit codes for an interruption and a broken pipe.
         with commands.falloff.make_context("falloff", words) as context:
@@ -49,58 +47,56 @@ def answer(words: list[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as nothing:
         print(nothing.format_message(), file=sys.stderr)
         return nothing.exit_code
-    except click.UsageError as error:
-        return refuse(misunderstood(error), mistake or error.exit_code)
-    except FalloffError as error:
-        return refuse(str(error), mistake or 1)
-    except UnicodeEncodeError as error:
-        near = error.object[max(error.start - 40, 0) : error.end]
-        return refuse(
-            f"{near!a} has a byte that is no UTF-8: give that file another name", mistake or 1
-        )
     except BrokenPipeError:  # as in `falloff evidence trace share | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except OSError as error:
-        if error.errno in FULL:
-            remedy = "finished trials are kept; make room, and the same command goes on"
-            return refuse(
-                f"the disk is full at {error.filename or 'a file'}: {remedy}", mistake or 1
-            )
-        if error.filename is None:
-            raise
-        unusable = f"{error.filename} cannot be read or written: {error.strerror}"
-        if error.errno in READ_ONLY and Path(error.filename).is_relative_to(paths.HOME):
-            unusable += "; set FALLOFF_HOME to a folder of your own, where all is then written"
-        return refuse(unusable, mistake or 1)
     except KeyboardInterrupt:
         remedy = "finished trials are kept; the same command goes on from there."
         print(f"\nInterrupted: {remedy}", file=sys.stderr)
         return 130
+    except Exception as error:
+        message = explained(error)
+        if not message:
+            raise
+        print(f"falloff: {message}", file=sys.stderr)
+        command = commands.falloff.commands.get(words[0])
+        return getattr(command, "mistake", 0) or getattr(error, "exit_code", 1)
+
+
+def explained(error: Exception) -> str:
+    """What a user has to know of a mistake, with the remedy; empty if it is a fault of ours."""
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "falloff"
+        return f"{misunderstood(error)}\n`{where} --help` shows what there is"
+    if isinstance(error, FalloffError):
+        return str(error)
+    if isinstance(error, UnicodeEncodeError):
+        near = error.object[max(error.start - 40, 0) : error.end]
+        return f"{near!a} has a byte that is no UTF-8: give that file another name"
+    if not isinstance(error, OSError):
+        return ""
+    if error.errno in FULL:
+        remedy = "finished trials are kept; make room, and the same command goes on"
+        return f"the disk is full at {error.filename or 'a file'}: {remedy}"
+    if error.filename is None:
+        return ""
+    remedy = ""
+    if error.errno in READ_ONLY and Path(error.filename).is_relative_to(paths.HOME):
+        remedy = "; set FALLOFF_HOME to a folder of your own, where all is then written"
+    return f"{error.filename} cannot be read or written: {error.strerror}{remedy}"
 
 
 def misunderstood(error: click.UsageError) -> str:
-    """What of a command line was not understood, what was probably meant, and where to read more."""
+    """What of a command line was not understood, and what was probably meant."""
     if isinstance(error, click.exceptions.NoSuchCommand):
-        message = str(unknown("command", error.command_name, error.ctx.command.commands))
-    elif isinstance(error, click.NoSuchOption):
-        names = [
-            name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts
-        ]
-        options = [name for name in names if name.startswith("--")]
-        message = OLD_OPTIONS.get(error.option_name) or str(
-            unknown("option", error.option_name, options)
-        )
-    else:
-        message = error.format_message()
-    where = error.ctx.command_path if error.ctx else "falloff"
-    return f"{message}\n`{where} --help` shows what there is"
-
-
-def refuse(message: str, code: int) -> int:
-    """Print why something was refused, and return `code`."""
-    print(f"falloff: {message}", file=sys.stderr)
-    return code
+        return str(unknown("command", error.command_name, error.ctx.command.commands))
+    if not isinstance(error, click.NoSuchOption):
+        return error.format_message()
+    if old := OLD_OPTIONS.get(error.option_name):
+        return old
+    names = [name for known in error.ctx.command.get_params(error.ctx) for name in known.opts]
+    options = [name for name in names if name.startswith("--")]
+    return str(unknown("option", error.option_name, options))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from command_line import ROOT, run
 
 from analysis import commands, paths, planning, running
 from analysis.commands import measure
-from analysis.commands.doctor import TRIED
 from analysis.commands.grammar import repeated
 from analysis.dataset import store
+from analysis.evidence import artifact
 from analysis.laws import models
 from analysis.quoting import as_written
 from analysis.statements import exhibit, statement
@@ -245,7 +245,7 @@ def test_several_numbers_of_nodes_follow_one_option():
     program = ["--", "mpirun", "--nodes", "1", "2"]
     typed = ["--replay", "mine", "--nodes", "32", "64", "128", "--testbed", "smith", *program]
     read = ["--nodes", "32", "--nodes", "64", "--nodes", "128", "--testbed", "smith", *program]
-    assert repeated(("--nodes",), typed) == ["--replay", "mine", *read]
+    assert repeated(typed) == ["--replay", "mine", *read]
 
 
 def test_version_and_help():
@@ -370,7 +370,7 @@ def test_doctor_tells_what_is_here():
     done = run("doctor")
     assert all(tool in done.stdout for tool in ("xhpl", "iperf3", "ping"))
     assert (done.returncode == 0) == ("MISSING" not in done.stdout)
-    for name in TRIED:
+    for name in measure.TRIED:
         assert running.obstacles(planning.plan_campaign(name)) or re.search(
             f"a trial of {name} on testbed \\w+ gives a result", done.stdout
         ), re.findall(".* a trial of .*", done.stdout)
@@ -436,3 +436,13 @@ def test_an_installation_that_may_not_be_written_names_the_remedy(monkeypatch, t
         done = run("status")
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
         assert ("FALLOFF_HOME" in done.stderr) == is_named
+
+
+def test_an_archive_makes_the_report_that_is_not_there(monkeypatch, tmp_path):
+    """That of the stored data, where the project's own report goes."""
+    asked = []
+    monkeypatch.setattr(paths, "REPORT", tmp_path / "report")
+    monkeypatch.setattr(commands.report, "make_report", lambda *words: asked.append(words))
+    monkeypatch.setattr(artifact, "write", lambda file, _: (file.write_text(""), ([], []))[1])
+    done = run("evidence", "archive", str(tmp_path / "all.zip"))
+    assert done.returncode == 0 and asked == [("stored", None, tmp_path / "report")]

@@ -137,12 +137,12 @@ def test_several_threads_at_once_are_refused(refused_calls):
 def test_a_program_that_fails_leaves_no_recording(refused_calls, end, tmp_path, monkeypatch, capfd):
     """It says after MPI_Finalize that its result is wrong, gives up, or is killed by the kernel:
     its exit code and a line, in which nothing is said to be recorded."""
-    from analysis.commands import program
+    from analysis.commands import networks
 
     monkeypatch.setattr(recorder.keep, "__defaults__", (tmp_path / "programs",))
     monkeypatch.chdir(tmp_path)
     words = [*LAUNCH, "2", str(refused_calls), end]
-    code = program.profile.callback(
+    code = networks.profile.callback(
         words, "mine", "", "smith", nodes=[], networks=(), twice="", half=""
     )
     assert code and not (tmp_path / "programs").exists()

@@ -1,4 +1,4 @@
-"""The command line: its commands, a module for each thing that a user wants to do.
+"""The command line: its commands, a module for each heading of its help.
 
 A command is a function whose docstring is its help; the function calls `experiment` or `analysis`.
 It returns an exit code, or None for 0. Slow imports stand inside the functions, so that `falloff
@@ -7,34 +7,25 @@ It returns an exit code, or None for 0. Slow imports stand inside the functions,
 
 import click
 
-from analysis.commands import (
-    compare,
-    doctor,
-    evidence,
-    files,
-    history,
-    measure,
-    program,
-    report,
-    twin,
-)
+from analysis.commands import changes, files, measure, networks, report
 from analysis.commands.grammar import Commands
 
 HEADINGS = {
-    "Measure": (measure.run, measure.status, doctor.doctor),
+    "Measure": (measure.run, measure.status, measure.doctor),
     "Your own files": (files.import_results, files.fit_table),
-    "Compare and watch": (compare.compare_samples, history.show_history),
+    "Compare and watch": (changes.compare_samples, changes.show_history),
     "The report and its evidence": (
         report.report,
         report.explore,
-        evidence.evidence,
+        report.evidence,
         report.reproduce,
     ),
-    "Other networks": (program.profile, twin.twin),
+    "Other networks": (networks.profile, networks.twin),
 }
 EXIT_CODES = """
     Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not
-    understood; 130 interrupted; 141 broken pipe. `compare`, `history` and `reproduce` have codes of their own.
+    understood; 130 interrupted; 141 broken pipe. `compare`, `history` and `reproduce` have codes of
+    their own.
 """
 
 

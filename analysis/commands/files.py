@@ -5,15 +5,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from analysis.commands import names
-from analysis.commands.grammar import PATH, argument, command, figure_option, option, switch
-from runners import outputs
+from analysis.commands.grammar import (
+    MODEL,
+    PATH,
+    TOOL,
+    argument,
+    command,
+    figure_option,
+    json_switch,
+    option,
+)
+from runners import tools
 from runners.records.record import FalloffError, Unreadable
-from runners.tools import names as tool_names
-from runners.tools import tool_named
 
 # Models whose equation holds for one quantity and not for any curve: HPL's rate, the cost of a
 # byte, TCP's goodput.
@@ -31,9 +38,9 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
 )
 @argument(
     "tool",
-    type=names.TOOL,
+    type=TOOL,
     metavar="[TOOL]",
-    help=f"Default: recognised from each file. {', '.join(tool_names())}.",
+    help=f"Default: recognised from each file. {', '.join(tools.names())}.",
 )
 @argument(
     "files",
@@ -43,35 +50,30 @@ _OF_ONE_QUANTITY = ("hpl", "hpl_messages", "cpu_cost", "bandwidth_delay")
     help="Output files, or folders of output files.",
 )
 @option(
-    "--out",
-    type=PATH,
-    metavar="FOLDER",
-    help="The folder for the import and its figures.  [default: data/raw]",
+    "--out FOLDER",
+    "The folder for the import and its figures.  [default: data/raw]",
 )
 @option(
-    "--set",
+    "--set NAME=VALUE",
+    "A setting of all files, such as nodes=4; may be given several times.",
     "words",
     multiple=True,
-    metavar="NAME=VALUE",
-    help="A setting of all files, such as nodes=4; may be given several times.",
 )
 @option(
-    "--map",
+    "--map FILE",
+    "CSV with settings per file (column `file`: names or patterns).",
     "table",
-    type=PATH,
-    metavar="FILE",
-    help="CSV with settings per file (column `file`: names or patterns).",
 )
 @option(
-    "--write-map",
+    "--write-map FILE",
+    "Write the detected settings to FILE for editing, and stop.",
     "seen",
-    type=PATH,
-    metavar="FILE",
-    help="Write the detected settings to FILE for editing, and stop.",
 )
-@switch("--blocks", help="Treat runs with the same number in their paths as one block.")
-@switch("--print", "printed", help="Only print the readings of each file as JSON.")
-def import_results(tool, files, out, words, table, seen, blocks, printed) -> None:
+@option("--blocks", "Treat runs with the same number in their paths as one block.")
+@option("--print", "Only print the readings of each file as JSON.", "printed")
+def import_results(
+    tool: str, files: tuple[Path, ...], printed: bool, seen: Path | None, **how: Any
+) -> None:
     """Import outputs of tools that you already have.
 
     The outputs of one tool become a campaign of measured evidence, and its findings are printed.
@@ -101,15 +103,17 @@ def import_results(tool, files, out, words, table, seen, blocks, printed) -> Non
         if printed:
             _print_readings(name, of_tool)
         else:
-            _import(name, of_tool, out, words, table, seen, blocks)
+            _import(name, of_tool, seen, **how)
 
 
 def _print_readings(tool: str, files: Sequence[Path]) -> None:
     """Print the readings of each file as JSON."""
     from analysis.imports import importing
+    from runners import outputs
 
+    runner = tools.tool_named(tool)
     for file, _ in importing.expanded(files):
-        runner, text = tool_named(tool), outputs.read(file)
+        text = outputs.read(file)
         try:
             results = [asdict(result) for result in runner.results(text)]
         except Unreadable as reason:
@@ -120,35 +124,31 @@ def _print_readings(tool: str, files: Sequence[Path]) -> None:
         print(json.dumps({"tool": tool, "file": str(file), "results": results}, indent=2))
 
 
-def _import(tool, files, out, words, table, seen, blocks) -> None:
+def _import(
+    tool: str,
+    files: Sequence[Path],
+    seen: Path | None,
+    out: Path | None,
+    words: Sequence[str],
+    table: Path | None,
+    blocks: bool,
+) -> None:
     """Keep the outputs of one tool as a campaign and say what they show, or only write a map."""
     from analysis.imports import importing
     from analysis.report import import_report
 
     rows = importing.settings_in_table(table) if table else []
     common = importing.settings_in_words(words)
-    campaign = importing.read(tool_named(tool).name, files, common, rows, blocks)
-    for line in campaign.left_out:
-        print(f"left out: {line}", file=sys.stderr)
-    for line in campaign.notes:
-        print(f"note: {line}", file=sys.stderr)
+    campaign = importing.read(tools.tool_named(tool).name, files, common, rows, blocks)
+    notes = [f"left out: {line}" for line in campaign.left_out]
+    for line in notes + [f"note: {line}" for line in campaign.notes]:
+        print(line, file=sys.stderr)
     if seen:
         importing.write_map(campaign, seen)
-        print(
-            f"{importing.structure(campaign)}\n\nMap: {seen}; edit it, then import with --map {seen}"
-        )
+        print(f"{importing.structure(campaign)}\n")
+        print(f"Map: {seen}; edit it, then import with --map {seen}")
         return
     print(import_report.save(campaign, out))
-
-
-def one_or_two(
-    _context: click.Context, _argument: click.Parameter, words: tuple[str, ...]
-) -> tuple[str, Path]:
-    """The model's name, empty if none is given, and the file."""
-    if len(words) > 2:
-        raise click.UsageError("give one model's name at most, and one file or campaign")
-    *model, file = words
-    return "".join(model), Path(file)
 
 
 @command(
@@ -162,19 +162,25 @@ def one_or_two(
 )
 @argument(
     "source",
-    type=names.MODEL,
+    type=MODEL,
     nargs=-1,
     required=True,
-    callback=one_or_two,
     metavar="[MODEL] FILE",
     help="A model in analysis/laws/models, and a CSV file; or only a file, or a campaign's folder.",
 )
-@option("--x", metavar="COLUMN", help="The column that y depends on; several, separated by commas.")
-@option("--y", metavar="COLUMN", help="The column to fit.")
-@option("--block", metavar="COLUMN", help="The column that numbers the blocks.")
+@option("--x COLUMN", "The column that y depends on; several, separated by commas.")
+@option("--y COLUMN", "The column to fit.")
+@option("--block COLUMN", "The column that numbers the blocks.")
 @figure_option("fit")
-@switch("--json", "as_json", help="Print JSON instead, with everything that was fitted.")
-def fit_table(source, x, y, block, figure, as_json) -> None:
+@json_switch
+def fit_table(
+    source: tuple[str, ...],
+    x: str | None,
+    y: str | None,
+    block: str | None,
+    figure: Path,
+    as_json: bool,
+) -> None:
     """Fit models to a CSV file, or scaling laws to a campaign.
 
     The answer is a sentence, a table and a figure. With a model's name that model is fitted; a
@@ -184,18 +190,19 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.
     """
-    from analysis.evidence import verify
     from analysis.laws import models
     from analysis.statements import style
     from analysis.subjects import fit_answers
 
-    model, file = source
+    if len(source) > 2:
+        raise click.UsageError("give one model's name at most, and one file or campaign")
+    model, file = "".join(source[:-1]), Path(source[-1])
     if file.is_dir() or not file.suffix:
         if model or x or y or block:
-            raise FalloffError(
-                f"{file} is a campaign: all laws are fitted to it, without a model's name or columns"
-            )
+            remedy = "all laws are fitted to it, without a model's name or columns"
+            raise FalloffError(f"{file} is a campaign: {remedy}")
         from analysis import experiment
+        from analysis.evidence import verify
 
         folder = verify.only_folder(file) if file.is_dir() else file
         answer = fit_answers.of_campaign(*experiment.named([str(folder)]))
@@ -220,6 +227,5 @@ def fit_table(source, x, y, block, figure, as_json) -> None:
         return
     print(answer.text())
     if answer.figure is not None:
-        figure.parent.mkdir(parents=True, exist_ok=True)
         style.save(answer.figure, figure)
         print(f"\nFigure: {figure}")

@@ -1,30 +1,34 @@
-"""Run a campaign, and show how far it is."""
+"""Run a campaign, show how far it is, and what is installed and missing."""
 
-from collections import ChainMap
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from analysis import paths
-from analysis.commands import names
 from analysis.commands.grammar import (
-    COUNT,
-    PATH,
+    CAMPAIGN,
+    TESTBED,
+    Name,
     Number,
-    SeveralValues,
     argument,
     asks_what_if,
     command,
+    described,
     keep_option,
     option,
-    switch,
 )
+from runners import executables
 from runners.records.record import FalloffError, unknown
+
+# A paced and a simulated campaign, of each of which a tiny trial is run.
+TRIED = ("hpl_scaling", "hpl_paper_simulated")
 
 
 @command(
     "run",
-    cls=SeveralValues,
     examples="""
         falloff run --list
         falloff run hpl_scaling --plan
@@ -34,61 +38,51 @@ from runners.records.record import FalloffError, unknown
         falloff run nightly --minutes 5 --testbed mycluster --pack nights/2026-11-26
     """,
 )
-@argument("campaign", type=names.CAMPAIGN, required=False, help="A name in data/campaigns.")
+@argument("campaign", type=CAMPAIGN, required=False, help="A name in data/campaigns.")
 @argument(
     "argv", nargs=-1, metavar="[-- PROGRAM...]", help="`program` only: the command line to run."
 )
 @keep_option
 @asks_what_if
 @option(
-    "--minutes",
-    type=Number(0, 1440),
-    metavar="M",
-    help="`nightly` only: the length of a session, 5 by default.",
+    "--minutes M", "`nightly` only: the length of a session, 5 by default.", type=Number(0, 1440)
 )
-@switch("--list", "listed", help="List the campaigns.")
-@switch(
-    "--plan",
-    "planned",
-    help="Run nothing; print when each look is due and how likely it is to decide.",
-)
+@option("--list", "List the campaigns.", "listed")
 @option(
-    "--testbed",
-    type=names.TESTBED,
-    metavar="NAME",
-    help="A name in data/testbeds; by default the campaign's own.",
+    "--plan", "Run nothing; print when each look is due and how likely it is to decide.", "planned"
 )
+@option("--testbed NAME", "A name in data/testbeds; by default the campaign's own.", type=TESTBED)
 @option(
-    "--preset",
-    type=names.PRESET,
-    metavar="NAME",
+    "--preset NAME",
+    "The campaign's stopping rule: quick or full.",
+    type=Name(lambda: ("quick", "full")),
     default="full",
-    help="The campaign's stopping rule: quick or full.",
 )
-@option("--repeats", type=COUNT, metavar="K", help="Run exactly K blocks instead.")
-@switch("--fresh", help="Start over; earlier trials are moved aside.")
-@switch("--submit", help="Run the missing trials as a Slurm job.")
 @option(
-    "--pack",
+    "--repeats K",
+    "Run exactly K blocks instead.",
+)
+@option("--fresh", "Start over; earlier trials are moved aside.")
+@option("--submit", "Run the missing trials as a Slurm job.")
+@option(
+    "--pack FOLDER",
+    "Also write a compressed copy of the campaign to FOLDER.",
     "packed",
-    type=PATH,
-    metavar="FOLDER",
-    help="Also write a compressed copy of the campaign to FOLDER.",
 )
 def run(
-    campaign,
-    argv,
-    program,
-    asked,
-    minutes,
-    listed,
-    planned,
-    testbed,
-    preset,
-    repeats,
-    fresh,
-    submit,
-    packed,
+    campaign: str | None,
+    argv: tuple[str, ...],
+    program: str | None,
+    minutes: float | None,
+    listed: bool,
+    planned: bool,
+    testbed: str | None,
+    preset: str,
+    repeats: int | None,
+    fresh: bool,
+    submit: bool,
+    packed: Path | None,
+    **asked: Any,
 ) -> int:
     """Run a campaign, or its missing trials.
 
@@ -104,31 +98,38 @@ def run(
     and HPL, each on all nodes. It always starts over. `falloff history` reads the sessions.
     """
     if listed:
-        print("\n".join(campaign_lines()))
+        from analysis.descriptions import campaigns
+
+        for name in described(paths.CAMPAIGNS):
+            try:
+                about = campaigns.read(name)
+                row = f"{name:16} {about.testbed:22} {about.title}"
+            except FalloffError as error:  # the others are listed anyway
+                row = f"{name:16} {'?':22} {error}"
+            print(row)
         return 0
     from analysis import experiment, planning, running
     from analysis.quoting import as_written
     from analysis.statements import statement
-    from analysis.subjects.what_if import NOTHING
     from analysis.watch import nightly
 
     if not campaign:
         raise FalloffError("which campaign? `falloff run --list` prints those that there are")
-    if argv or program or asked != NOTHING:
-        from analysis.subjects.program import CAMPAIGN, EXAMPLE, described
+    if argv or program or any(asked.values()):
+        from analysis.subjects import program as programs
+        from analysis.subjects.what_if import WhatIf
 
-        if campaign != CAMPAIGN:
-            raise FalloffError(f"only `program` takes a command line and other networks: {EXAMPLE}")
-        campaign = described(argv, program or "", Path.cwd(), asked, testbed or "")
+        if campaign != programs.CAMPAIGN:
+            example = programs.EXAMPLE
+            raise FalloffError(f"only `program` takes a command line and other networks: {example}")
+        what_if = WhatIf(**asked)
+        campaign = programs.described(argv, program or "", Path.cwd(), what_if, testbed or "")
     if campaign == nightly.SESSION:
         if planned or submit or repeats:
             raise FalloffError("nightly takes --minutes, --testbed and --pack, and no other option")
         plans = planning.plan_nightly(testbed or "", minutes or nightly.MINUTES)
-        made = [
-            _run(plan, True, packed and packed.with_name(f"{packed.name}-{plan.name}"))
-            for plan in plans
-        ]
-        for dataset in made:
+        packs = [packed and packed.with_name(f"{packed.name}-{plan.name}") for plan in plans]
+        for dataset in [_run(plan, True, pack) for plan, pack in zip(plans, packs)]:
             experiment.require_reading(dataset)
         return 0
     if minutes:
@@ -137,11 +138,9 @@ def run(
     if planned:
         print(planning.text(plan))
         return 0
-    number = running.submit_campaign(plan, fresh=fresh) if submit else ""
-    if number:
-        print(
-            f"Submitted job {number}. `falloff status {campaign}` shows how far it is; when it is over,"
-        )
+    if submit and (number := running.submit_campaign(plan, fresh=fresh)):
+        status = f"`falloff status {campaign}` shows how far it is"
+        print(f"Submitted job {number}. {status}; when it is over,")
         print("this command submits what is still missing, or makes the dataset.")
         return 0
     dataset = _run(plan, fresh and not submit, packed)
@@ -149,8 +148,7 @@ def run(
     has_nothing = statement.gave_nothing(dataset)
     try:
         experiment.require_reading(dataset)
-        others = experiment.stored_datasets()
-        print("\n".join(_statements(campaign, dataset, others)))
+        print("\n".join(_statements(campaign, dataset, experiment.stored_datasets())))
         if differing := dataset.falloff.differing_sessions:
             print(f"The campaign's sessions differ in {as_written(differing)}.")
         if is_busy:
@@ -176,15 +174,11 @@ def _statements(campaign: str, dataset: Any, others: Mapping[str, Any]) -> list[
     from analysis.wording import plain
 
     if program.is_one(dataset):
-        file, both = (
-            paths.NOTEBOOKS / "59_program.ipynb",
-            ChainMap({campaign: dataset}, dict(others)),
-        )
-        made = notebooks.run(file, both, campaign=campaign)
+        file = paths.NOTEBOOKS / "59_program.ipynb"
+        made = notebooks.run(file, {**others, campaign: dataset}, campaign=campaign)
         tables = [table for table in made.tables if table.label.endswith(("-times", "-factors"))]
-        return [plain(str(statement)) for statement in made.statements] + [
-            f"\n{table.body}" for table in tables
-        ]
+        stated = [plain(str(statement)) for statement in made.statements]
+        return stated + [f"\n{table.body}" for table in tables]
     lines = [
         plain(str(statement))
         for made in notebooks.stated({campaign: dataset}, others).values()
@@ -198,7 +192,7 @@ def _statements(campaign: str, dataset: Any, others: Mapping[str, Any]) -> list[
     return lines
 
 
-def _run(plan, fresh: bool, packed: Path | None):
+def _run(plan: Any, fresh: bool, packed: Path | None) -> Any:
     """Run a plan's missing trials and keep its dataset, which is returned."""
     from analysis import running
     from analysis.commands.progress import shown
@@ -220,11 +214,11 @@ def _run(plan, fresh: bool, packed: Path | None):
 @command("status")
 @argument(
     "campaign",
-    type=names.CAMPAIGN,
+    type=CAMPAIGN,
     required=False,
     help="A name in data/campaigns; without it, all that were run.",
 )
-def status(campaign) -> None:
+def status(campaign: str | None) -> None:
     """Show which trials are done, and the state of a campaign's job."""
     from runners.engine.status import text
     from runners.records.journal import Folder
@@ -239,7 +233,7 @@ def status(campaign) -> None:
                 texts.append(text(folder))
         except FalloffError as error:  # the other campaigns are still shown
             texts.append(f"{folder.path.name}: {error}")
-    campaigns.update(names.described(paths.CAMPAIGNS))
+    campaigns.update(described(paths.CAMPAIGNS))
     if campaign and campaign not in campaigns:
         raise unknown("campaign", campaign, campaigns)
     if not texts:
@@ -250,17 +244,96 @@ def status(campaign) -> None:
     print("\n".join(texts))
 
 
-def campaign_lines() -> list[str]:
-    """A line for each campaign in data/campaigns: its name, its testbed, and its title."""
-    from analysis.descriptions import campaigns
-    from runners import executables
+@command(
+    "doctor",
+    examples="""
+        falloff doctor
+        falloff doctor --testbed mycluster
+        falloff doctor --rates
+    """,
+)
+@option("--testbed NAME", "Check the nodes of this cluster in data/testbeds.", type=TESTBED)
+@option("--rates", "Measure one node's rates; print TOML for a simulated testbed.")
+def doctor(testbed: str | None, rates: bool) -> int:
+    """Check what is installed and what is missing, with the remedy."""
+    if rates:
+        print_rates(testbed)
+        return 0
+    if testbed:
+        from analysis.descriptions import testbeds
+        from runners.engine import doctor as nodes_doctor
 
-    lines = []
-    for file in executables.described(paths.CAMPAIGNS, "*.toml"):
-        try:
-            campaign = campaigns.read(file.stem)
-            testbed, title = campaign.testbed, campaign.title
-        except FalloffError as error:  # the others are listed anyway
-            testbed, title = "?", str(error)
-        lines.append(f"{file.stem:16} {testbed:22} {title}")
-    return lines
+        return nodes_doctor.report(testbeds.read(testbed).plain())
+    return report_here()
+
+
+def report_here() -> int:
+    """Print what this machine has and lacks; returns 1 if it lacks anything, else 0."""
+    from analysis import planning, running
+    from analysis.statements import notebooks
+    from runners.engine import session
+    from runners.records import lock
+
+    about = dict.fromkeys(map(notebooks.campaign_of, notebooks.of_experiments()))
+    plans = [planning.plan_campaign(name) for name in about if name]
+    testbeds = {plan.testbed["name"]: plan.testbed for plan in plans}
+    missing = dict.fromkeys(obstacle for plan in plans for obstacle in running.obstacles(plan))
+    for tool in sorted({tool for plan in plans for tool in session.tools_of(plan)}):
+        with suppress(FalloffError):  # it is among the obstacles
+            place = executables.find(tool, testbeds["emulated"].get("tools", {}))
+            print(f"  here     {tool}: {place}")
+    for name, machine in testbeds.items():
+        if not session.testbed_module(machine).unavailable(machine):
+            what = f"{machine['nodes']} nodes, {machine['kind']} on this machine"
+            print(f"  here     testbed {name}: {what}")
+    for plan in plans:
+        if plan.name in TRIED and not running.obstacles(plan):
+            what = f"a trial of {plan.name} on testbed {plan.testbed['name']}"
+            try:
+                reason = running.tried(plan)
+            except lock.LockBusy as other:
+                print(f"  unknown  {what}: {other}")
+                continue
+            except FalloffError as error:
+                reason = str(error)
+            if reason:
+                missing[f"{what} gives nothing: {reason}"] = None
+            else:
+                print(f"  here     {what} gives a result")
+    for obstacle in missing:
+        print(f"  MISSING  {obstacle}")
+    advice = "Nothing is missing: `make report` runs the experiments on this machine."
+    if missing:
+        advice = (
+            "`make setup` installs what it may. "
+            "Until then reports are built from the stored reference."
+        )
+    cluster = "`falloff doctor --testbed NAME`, then `falloff run suspects --testbed NAME`."
+    print(f"{advice}\nYour own cluster: {cluster}")
+    return int(bool(missing))
+
+
+def print_rates(testbed: str | None) -> None:
+    """Measure the rates of one node and print them as TOML for data/testbeds. Without a testbed the
+    node is this machine."""
+    from analysis.descriptions import testbeds
+    from analysis.descriptions.networks import between
+    from runners.engine import session
+    from runners.records import lock
+    from runners.tools import node_rates
+
+    machine: dict[str, Any] = {"kind": "this machine"}
+    if testbed:
+        machine = testbeds.read(testbed).plain()
+    # All other testbeds run on this machine.
+    of = f"a node of {testbed}" if machine["kind"] == "cluster" else ""
+    with lock.measuring(machine, "a node's rates", partial(print, file=sys.stderr)):
+        if testbed:
+            networks = machine.get("networks") or between({})
+            # Opening a testbed takes a network, although nothing is sent.
+            idle = dict([next(iter(networks.items()))])
+            with session.testbed_module(machine).open_testbed(machine, idle) as opened:
+                measured = node_rates.run_on(opened, *idle)
+        else:
+            measured = node_rates.run_here()
+    print(node_rates.as_toml(measured, of), end="")

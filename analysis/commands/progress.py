@@ -22,24 +22,23 @@ class Bar:
     """A listener that draws a bar on a terminal; trials without a result stay visible above it."""
 
     def __init__(self, terminal: IO[str]) -> None:
-        self._terminal, self._bar, self._failed = terminal, None, 0
+        self._terminal, self._failed = terminal, 0
+        self._bar: _Bar | None = None
         _Bar.set_lock(RLock())  # tqdm's own lock is also for other processes
 
     def __call__(self, event: Event) -> None:
         """Show an event of the engine."""
-        if event.kind in ("waiting", "message"):
-            self._say(event.message)
-        elif event.kind == "started":
-            self._draw(event)
-        elif event.kind == "finished":
-            if event.outcome.status != "ok":
-                self._failed += 1
-                self._say(f"  {outcome(event)}, {event.outcome.reason}")
-            self._draw(event)
+        if event.outcome and event.outcome.status != "ok":
+            self._failed += 1
+            self._say(f"  {outcome(event)}, {event.outcome.reason}")
+        if event.trial:
+            self._draw(event, words(event.trial, event.varied))
         elif event.kind == "ended":
             self.close()
             self._say(ended(event, self._failed))
             self._failed = 0
+        else:
+            self._say(event.message)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -48,34 +47,26 @@ class Bar:
             self._bar = None
 
     def _say(self, line: str) -> None:
-        if self._bar is not None:
-            self._bar.clear()
-        self._terminal.write(f"{as_written(line)}\n")
+        _Bar.write(as_written(line), self._terminal)
         self._terminal.flush()
-        if self._bar is not None:
-            self._bar.refresh()
 
-    def _draw(self, event: Event) -> None:
-        line = as_written(f"{left(event)}: {words(event.trial, event.varied)}")
+    def _draw(self, event: Event, trial: str) -> None:
         if self._bar is None:
             self._bar = _Bar(
-                desc=line,
-                initial=event.done,
                 total=event.total,
                 file=self._terminal,
                 leave=False,
                 dynamic_ncols=True,
                 bar_format="{n_fmt}/{total_fmt} [{bar}] {desc}",
             )
-        else:
-            self._bar.n = event.done
-            self._bar.set_description_str(line)
+        self._bar.n = event.done
+        self._bar.set_description_str(as_written(f"{left(event)}: {trial}"))
 
 
 @contextmanager
 def shown() -> Iterator[Listener]:
     """A listener that shows the progress of campaigns on standard output."""
-    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+    if sys.stdout.isatty() and sys.__stdout__ and os.environ.get("TERM", "dumb") != "dumb":
         # Past the filter of falloff.py, which takes out what moves the cursor; the bar filters its
         # own texts.
         with closing(Bar(sys.__stdout__)) as bar:

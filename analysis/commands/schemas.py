@@ -7,13 +7,13 @@ falloff reads, and underlines what it would refuse.
 import ast
 import inspect
 import json
-import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 
 from analysis import paths
 from analysis.dataset.schema import SchemaFile
@@ -25,6 +25,7 @@ from analysis.descriptions import (
     testbed_tables,
     testbeds,
 )
+from analysis.descriptions.toml_tables import TomlTable
 from runners.records.journal import write_whole
 from runners.tools import all_tools
 
@@ -45,28 +46,40 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
 }
 
 
-def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON schema of each kind of file, by name."""
-    return {name: _schema(name, kind) for name, (_, kind) in SCHEMAS.items()}
+class _InToml(GenerateJsonSchema):
+    """Schemas without what TOML or JSON does not have: null, infinite and unknown numbers."""
+
+    def nullable_schema(self, schema: Any) -> Any:
+        """As if the value could not be null."""
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> Any:
+        """Without a default that is null, unknown or infinite."""
+        made = super().default_schema(schema)
+        if str(made.get("default")) in ("None", "nan", "inf", "-inf"):
+            made.pop("default", None)
+        return made
+
+    def field_title_should_be_set(self, _schema: Any) -> bool:
+        """Keys name themselves."""
+        return False
 
 
 def write(folder: Path = FOLDER) -> list[Path]:
     """Write NAME.json for each kind of file, and return the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, schema in schemas().items():
-        files.append(folder / f"{name}.json")
-        write_whole(files[-1], (json.dumps(schema, indent=1) + "\n").encode())
-    return files
+    files = {folder / f"{name}.json": _schema(name, kind) for name, (_, kind) in SCHEMAS.items()}
+    for file, schema in files.items():
+        write_whole(file, json.dumps(schema, indent=1) + "\n")
+    return list(files)
 
 
 def _schema(name: str, kind: Any) -> dict[str, Any]:
-    made = _without_null(TypeAdapter(kind).json_schema(by_alias=True))
+    made = TypeAdapter(kind).json_schema(schema_generator=_InToml)
     tables = {**made.get("$defs", {}), made.get("title", ""): made}
     comments = dict(_comments())
     for title, table in tables.items():
         for key, field in table.get("properties", {}).items():
-            field.pop("title", None)
             if about := comments.get((title, key)):
                 field["description"] = about
     # What a file does not state may stand in the one that it extends.
@@ -78,29 +91,6 @@ def _schema(name: str, kind: Any) -> dict[str, Any]:
         for table in (made, tables["Preset"]):
             table["properties"]["settings"] |= {"properties": _settings()}
     return {"$schema": DRAFT, "title": name, **made}
-
-
-def _without_null(schema: Any) -> Any:
-    """A schema without null, which TOML does not have."""
-    if isinstance(schema, list):
-        return [_without_null(part) for part in schema if part != {"type": "null"}]
-    if not isinstance(schema, dict):
-        return schema
-    parts = {
-        key: _without_null(part) for key, part in schema.items() if not _is_no_default(key, part)
-    }
-    if len(parts.get("anyOf", ())) == 1:
-        parts |= parts.pop("anyOf")[0]
-    return parts
-
-
-def _is_no_default(key: str, value: Any) -> bool:
-    """Whether this is a default that JSON does not have: none, an infinite number, or an unknown
-    one.
-    """
-    return key == "default" and (
-        value is None or isinstance(value, float) and not math.isfinite(value)
-    )
 
 
 def _settings() -> dict[str, Any]:
@@ -119,19 +109,15 @@ def _comments() -> Iterator[tuple[tuple[str, str], str]]:
     """What stands below each field of a class, by the names of both; pydantic's own way reads the
     source of every class whenever one is imported."""
     for module in (campaigns, networks, switch_designs, testbed_tables, testbeds, ledger):
-        for node in ast.parse(inspect.getsource(module)).body:
-            if isinstance(node, ast.ClassDef):
-                for field, after in zip(node.body, node.body[1:]):
-                    if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                        yield (node.name, _key(field)), ast.literal_eval(after.value)
-
-
-def _key(field: ast.AnnAssign) -> str:
-    """The key of a field in a file: its alias, if it has one."""
-    calls = [
-        node for node in ast.walk(field) if isinstance(node, ast.keyword) and node.arg == "alias"
-    ]
-    return ast.literal_eval(calls[0].value) if calls else ast.unparse(field.target)
+        for kind in vars(module).values():
+            if not (inspect.isclass(kind) and issubclass(kind, TomlTable)):
+                continue
+            node: Any = ast.parse(inspect.getsource(kind)).body[0]
+            for field, after in zip(node.body, node.body[1:]):
+                if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
+                    name = ast.unparse(field.target)
+                    key = kind.model_fields[name].alias or name
+                    yield (kind.__name__, key), ast.literal_eval(after.value)
 
 
 if __name__ == "__main__":

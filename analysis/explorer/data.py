@@ -2,11 +2,12 @@
 behind them."""
 
 import os
-from collections.abc import Hashable, Iterable
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,62 +16,47 @@ import xarray as xr
 from analysis import paths
 from analysis.dataset import store
 from analysis.dataset.derive import PEAK, counted_in, over_factors, points
-from analysis.dataset.schema import schema
+from analysis.dataset.schema import COUNTS, schema, settings
 from analysis.quoting import as_written
 from analysis.statements.efficiency import efficiency
 from analysis.statistics.design import Design
 from analysis.statistics.intervals import Kind
 from analysis.subjects.hpl_points import results_if_any
 from analysis.subjects.hpl_sensitivity import meaning
-from analysis.wording import byte_size, counted
+from analysis.wording import byte_size, counted, readable
 from runners.records.journal import Folder, read_transcript
 from runners.records.record import FalloffError, Transcript
 from runners.tools import all_tools
 
 FIRST = "hpl_scaling"  # the page opens with this experiment
-# The vertical axis when a page opens: the first of these that a dataset has, else its tool's first
-# reading.
-FOREMOST = (
-    "efficiency", "share", "hpl_rate", "aggregate_goodput", "goodput", "token_throughput",
-    "message_bandwidth", "message_time", "packets_received_per_s", "frame_bytes_largest", "flow_makespan",
-)  # fmt: skip
 ABOUT_A_TRIAL = ["trial_id", "block", "order", "status", "reason"]
-NO_FACTORS = (*ABOUT_A_TRIAL, "role", "runner", "evidence", "testbed", "file", "version")
-# Readings with several values per trial that are shown as one value, with its label.
+# Readings with several values per trial that are shown as one value, and how it is made.
 COMBINED = {
-    "dgemm_rate": "DGEMM rate of all nodes",
-    "bytes_sent": "bytes sent by all nodes",
-    "bytes_received": "bytes received by all nodes",
-    "cpu_time": "CPU time of all nodes",
-    "token_throughput": "tokens written by all pairs, mean of the runs",
-    "token_round_trip": "median round trip of a token, mean of pairs and runs",
-    "flow_makespan": "time until all flows had arrived, mean of the runs",
-    "flow_mean": "mean time of the flows, mean of the runs",
+    "dgemm_rate": "sum of the nodes",
+    "bytes_sent": "sum of the nodes",
+    "bytes_received": "sum of the nodes",
+    "cpu_time": "sum of the nodes",
+    "token_throughput": "sum of the pairs, mean of the runs",
+    "token_round_trip": "median, mean of the pairs and runs",
+    "flow_makespan": "mean of the runs",
+    "flow_mean": "mean of the runs",
 }
 RMAX_RPEAK = "efficiency, Rmax / Rpeak"
 SIZE = "size"  # the factor of readings by message size
 SHOWN_IN = {"bit/s": ("Gbit/s", 1e-9), "B/s": ("MB/s", 1e-6), "1": ("", 1.0)}
-NOUNS = {"nodes": "node", "receivers": "receiver", "streams": "stream", "pairs": "pair"}
-IN_BYTES = ("window_bytes", "token_bytes", SIZE)
-NAMES = {
-    "vary": "change to the model", "window_bytes": "socket buffer", "token_bytes": "token size",
-    "frame_bytes": "frame size", "mtu": "MTU", "N": "order N", "blas": "BLAS", SIZE: "message size",
-}  # fmt: skip
-# Model numbers that a simulated campaign changes: the unit for display, and the factor from their
-# own unit to it.
-VARIED = {"latency": ("µs", 1e6), "bandwidth": ("MB/s", 1e-6)}
+LONGEST_NAME = 24  # characters of a factor's name in a list
+# The units of the model's numbers that a simulated campaign changes.
+VARIED = {"latency": "s", "bandwidth": "B/s"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """A netCDF file, or a campaign's folder of transcripts, on a testbed of a kind; `fault` says
-    why it cannot be opened."""
+    """A netCDF file, or a campaign's folder of transcripts; `fault` says why it cannot be
+    opened."""
 
     path: Path
     campaign: str
     title: str
-    kind: str = ""
-    testbed: str = ""
     fault: str = ""
 
     @property
@@ -89,8 +75,8 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
     """The datasets in a folder, or by default in the reference and in the runs here; FIRST comes
     first, those with a fault last.
 
-    The first dataset of a campaign has the campaign's name, any other its own. Raises FalloffError
-    if there is no such folder.
+    The first dataset of a campaign has the campaign's name, any other its own; the same title of
+    several is followed by the file's name. Raises FalloffError if there is no such folder.
     """
     if folder is not None and not folder.is_dir():
         raise FalloffError(
@@ -107,50 +93,29 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
         sources.values(),
         key=lambda source: (source.campaign != FIRST, bool(source.fault), source.campaign),
     )
+    titles = Counter(dataset.title for dataset in ordered)
     named: dict[str, Source] = {}
     for dataset in ordered:
         name = dataset.name if dataset.campaign in named else dataset.campaign
-        named[name] = replace(dataset, title=_title(dataset, ordered))
+        if titles[dataset.title] > 1:
+            dataset = replace(dataset, title=f"{dataset.title} ({dataset.path.stem})")
+        named[name] = dataset
     return named
-
-
-def _title(source: Source, others: Iterable[Source]) -> str:
-    """The source's title, with what distinguishes it from another of the same title: the kind of
-    its testbed, the testbed, or the file's name."""
-    alike = [other for other in others if other.title == source.title]
-    if alike == [source]:
-        return source.title
-    for part in ("kind", "testbed"):
-        if len({getattr(other, part) for other in alike}) == len(alike):
-            return f"{source.title} ({getattr(source, part).replace('_', ' ')})"
-    return f"{source.title} ({source.path.stem.replace('_', ' ')})"
 
 
 def source(path: Path) -> Source:
     """The source at a path, with its fault if it is not a dataset."""
     try:
-        stat = (path if path.suffix == ".nc" else path / "trials.json").stat()
-    except OSError:
-        return _source(path, None)
-    return _source(path, (stat.st_ino, stat.st_size, stat.st_ctime_ns))
-
-
-@lru_cache(maxsize=1000)  # each page lists all of them
-def _source(path: Path, state: tuple[int, int, int] | None) -> Source:
-    """As `source`; `state` changes with the file."""
-    try:
         if path.suffix == ".nc":
-            about = xr.Dataset(attrs=store.attributes(path))
-            name, title = str(about.attrs["campaign"]), as_written(str(about.attrs["title"]))
-            ran_on = about.falloff.testbed
-            return Source(path, name, title, *map(str, (ran_on.kind, ran_on.name)))
+            about = store.attributes(path)
+            xr.Dataset(attrs=about).falloff.testbed  # noqa: B018, raises if it is damaged
+            return Source(path, str(about["campaign"]), as_written(str(about["title"])))
         plan = Folder(path).plan()
+        return Source(path, plan.name, as_written(plan.title))
     except (FalloffError, OSError, ValueError, KeyError) as error:
         remedy = "`falloff run` or `falloff import` writes it anew"
         reason = f"{path} is not a readable dataset of Falloff's: {error}. {remedy}"
-        return Source(path, path.name, "A file that cannot be read", fault=reason)
-    kind, name = (as_written(str(plan.testbed[part])) for part in ("kind", "name"))
-    return Source(path, plan.name, as_written(plan.title), kind, name)
+        return Source(path, path.name, "A file that cannot be read", reason)
 
 
 def _changed(path: Path) -> float:
@@ -175,9 +140,10 @@ class PlottedQuantity:
             return "ratio"
         return "rate" if self.unit.endswith("/s") else "cost"
 
-    def with_unit(self, label: str) -> str:
-        """A label of its values with the unit."""
-        return f"{label} [{self.unit}]" if self.unit else label
+
+def with_unit(label: str, unit: str) -> str:
+    """A label of values with their unit; a pure number has none."""
+    return label if unit in ("", "1") else f"{label} [{unit}]"
 
 
 @dataclass(frozen=True, eq=False)  # hashable, because results are cached by it
@@ -195,7 +161,7 @@ class Trials:
     frame: pd.DataFrame
     quantities: dict[str, PlottedQuantity]
     by_size: dict[str, pd.DataFrame]
-    factors: dict[str, list[Hashable]]
+    factors: dict[str, list[Any]]
     repeats: bool
 
     @cached_property
@@ -204,7 +170,7 @@ class Trials:
         return self.dataset.falloff.design
 
     @property
-    def control(self) -> Hashable:
+    def control(self) -> Any:
         """The level with which the others are compared; None if there is none."""
         return self.design.control or self.design.baseline
 
@@ -217,7 +183,7 @@ class Trials:
         """A number of repeats, in words."""
         return counted(number, "run" if self.repeats else "block")
 
-    def factors_of(self, quantity: str) -> dict[str, list[Hashable]]:
+    def factors_of(self, quantity: str) -> dict[str, list[Any]]:
         """The factors over which a quantity can be shown, with their levels."""
         if quantity not in self.by_size:
             return self.factors
@@ -232,7 +198,7 @@ class Trials:
         levels = self.factors.get(factor, [0])
         return not self.is_switch(factor) and not isinstance(levels[0], str)
 
-    def ticked(self, factor: str, level: Hashable) -> str:
+    def ticked(self, factor: str, level: Any) -> str:
         """The name of a level on an axis."""
         if isinstance(level, str):
             if (factor, level) == ("vary", "none"):
@@ -243,30 +209,31 @@ class Trials:
             return as_written(name) or "not known"
         if self.is_switch(factor):
             return f"{'with' if level else 'without'} {factor}"
-        if factor in IN_BYTES and (level < 1024 or level % 1024 == 0):
+        is_in_bytes = schema()["coordinates"][factor].get("units") == "B"
+        if is_in_bytes and (level < 1024 or level % 1024 == 0):
             return byte_size(level)
         return f"{level:.10g}"
 
-    def called(self, factor: str, level: Hashable) -> str:
-        """The name of a level in a sentence; a number has the factor's name or unit."""
+    def called(self, factor: str, level: Any) -> str:
+        """The name of a level in a sentence; a number has its unit or the factor's name."""
         tick = self.ticked(factor, level)
-        if factor in NOUNS:
-            return counted(int(level), NOUNS[factor])
-        if factor in IN_BYTES or isinstance(level, str) or self.is_switch(factor):
+        if factor in COUNTS:
+            return counted(int(level), factor.removesuffix("s"))
+        if isinstance(level, str) or not tick[-1].isdigit():
             return tick
         return f"{factor_name(factor)} {tick}"
 
 
 def factor_name(factor: str) -> str:
-    """The name of a factor in a list of factors."""
-    return NAMES.get(factor) or meaning(factor).replace("_", " ")
+    """The name of a factor in a list of factors: the schema's, if that is short."""
+    name = schema()["coordinates"][factor]["long_name"]
+    return name if len(name) <= LONGEST_NAME else factor.replace("_", " ")
 
 
 def axis_label(factor: str) -> str:
     """A factor's label with its unit."""
-    about = schema()["coordinates"].get(factor, {})
-    unit, label = about.get("units", "1"), NAMES.get(factor) or about.get("long_name", factor)
-    return label if unit == "1" else f"{label} [{unit}]"
+    about = schema()["coordinates"][factor]
+    return with_unit(about["long_name"], about.get("units", ""))
 
 
 def opened(source: Source) -> Trials:
@@ -306,26 +273,29 @@ def trials(dataset: xr.Dataset) -> Trials:
     quantities, by_size = _readings(chosen, frame)
     if not quantities:
         raise FalloffError("None of its trials has a reading; `falloff status` says why.")
+    shares: dict[str, str] = {}
     if "hpl_rate" in quantities and not repeats:
-        quantities |= _add_shares(dataset, frame)
-    if hpl is not None and hpl.runs.share.notna().any():
+        shares = _add_shares(dataset, frame)
+    elif hpl is not None and hpl.runs.share.notna().any():
         frame["efficiency"] = 100 * frame.trial_id.map(hpl.runs.set_index("trial_id").share)
         of = hpl.points.share.attrs["of"]
-        label = RMAX_RPEAK if of == PEAK else f"HPL rate over {of}"
-        quantities["efficiency"] = PlottedQuantity("efficiency", label, "%")
+        shares = {"efficiency": RMAX_RPEAK if of == PEAK else f"HPL rate over {of}"}
+    for name, label in shares.items():
+        if frame[name].notna().any():
+            quantities[name] = PlottedQuantity(name, label, "%")
+    # The first is the vertical axis when a page opens.
     ran = set(chosen.runner.values.tolist())
     of_tools = [name for tool in all_tools() if tool.name in ran for name in tool.readings]
-    foremost = [name for name in (*FOREMOST, *of_tools) if name in quantities]
-    quantities = {name: quantities[name] for name in dict.fromkeys([*foremost, *quantities])}
+    order = dict.fromkeys([*shares, *of_tools, *quantities])
+    quantities = {name: quantities[name] for name in order if name in quantities}
     return Trials(dataset, frame.copy(), quantities, by_size, factors, repeats)
 
 
-def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
+def _factors(chosen: xr.Dataset) -> dict[str, list]:
     """The design's factors with the levels that were run; without a design, the settings that
-    differ."""
-    columns = {name: chosen.variables[name] for name in schema()["coordinates"]}
-    names = [name for name, column in columns.items() if column.dims == ("trial",)]
-    run = {name: pd.unique(pd.Series(columns[name].values).dropna()).tolist() for name in names}
+    differ, and the networks and numbers of nodes."""
+    columns = {name: pd.Series(chosen[name].values).dropna() for name in settings()}
+    run = {name: column.unique().tolist() for name, column in columns.items()}
     if planned := chosen.falloff.design.factors:
         return {
             # No and yes are 0 and 1 in the table.
@@ -334,24 +304,20 @@ def _factors(chosen: xr.Dataset) -> dict[str, list[Hashable]]:
             ]
             for name, levels in planned.items()
         }
-    levels = {}
-    for name in names:
-        least = 1 if name in ("interconnect", "nodes") else 2
-        if name not in NO_FACTORS and len(run[name]) >= least:
-            levels[name] = sorted(run[name])
-    if "interconnect" in levels:
-        levels["interconnect"] = list(chosen.falloff.names_by_rate(levels["interconnect"]))
-    return levels
+    least = {"interconnect": 1, "nodes": 1}
+    several = {name: sorted(run[name]) for name in run if len(run[name]) >= least.get(name, 2)}
+    if "interconnect" in several:
+        several["interconnect"] = list(chosen.falloff.names_by_rate(several["interconnect"]))
+    return several
 
 
 def _change(change: str) -> str:
     """A change of the model in words, such as "latency 10 µs"."""
     name, _, value = change.partition("=")
-    if name in VARIED and value not in ("low", "high"):
-        unit, scale = VARIED[name]
-        with suppress(ValueError):
-            value = f"{float(value) * scale:.10g} {unit}"
-    return f"{factor_name(name)} {value}"
+    with suppress(KeyError, ValueError):  # such as an end of its range, "low" or "high"
+        factor, unit = readable(float(value), VARIED[name])
+        value = f"{float(value) * factor:.10g} {unit}"
+    return f"{meaning(name).replace('_', ' ')} {value}"
 
 
 def _readings(
@@ -361,27 +327,31 @@ def _readings(
     others go by message size."""
     quantities, by_size = {}, {}
     for name, about in schema()["variables"].items():
-        if name == "start" or about["type"] == "text":
-            continue
-        if not np.isfinite(chosen.variables[name].values).any():
+        if name in ("start", "message_size") or about["type"] == "text":
             continue
         array = chosen[name]
-        unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
-        quantity = PlottedQuantity(name, COMBINED.get(name, about["long_name"]), unit)
-        if array.dims == ("trial",) or name in COMBINED:
-            quantities[name] = quantity
-            frame[name] = scale * _one_value(array).values
+        has_value = np.isfinite(array.values)
+        if not has_value.any():
             continue
-        if array.dims == ("trial", SIZE):
-            row, place = np.nonzero((array > 0).values)
-            sizes = array[SIZE].values[place]
-        elif array.dims == ("trial", "message") and name != "message_size":
-            row, place = np.nonzero(np.isfinite(array.values))
-            sizes = chosen.message_size.values[row, place].astype(int)
+        unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
+        label, values = about["long_name"], scale * array
+        if name in COMBINED:
+            label = f"{label.partition(',')[0]}, {COMBINED[name]}"
+            values = _one_value(values)
+        if values.dims == ("trial",):
+            frame[name] = values.values
+        elif values.dims in (("trial", SIZE), ("trial", "message")):
+            if SIZE in values.dims:
+                has_value, sizes = (array > 0).values, values[SIZE]
+            else:
+                sizes = chosen.message_size.fillna(0).astype(int)
+            row, place = np.nonzero(has_value)
+            columns = {SIZE: sizes.broadcast_like(values), name: values}
+            columns = {column: cells.values[row, place] for column, cells in columns.items()}
+            by_size[name] = frame.iloc[row].assign(**columns)
         else:
             continue
-        columns = {SIZE: sizes, name: scale * array.values[row, place]}
-        quantities[name], by_size[name] = quantity, frame.iloc[row].assign(**columns)
+        quantities[name] = PlottedQuantity(name, label, unit)
     return quantities, by_size
 
 
@@ -390,14 +360,14 @@ def _one_value(array: xr.DataArray) -> xr.DataArray:
     median, all others their mean."""
     if "quantile" in array.dims:
         array = array.sel(quantile=0.5, method="nearest")
-    elif {"node", "pair"} & set(array.dims):
-        array = array.sum([dim for dim in ("node", "pair") if dim in array.dims], min_count=1)
-    return array.mean([dim for dim in array.dims if dim != "trial"])
+    elif parts := {"node", "pair"} & {*array.dims}:
+        array = array.sum(parts, min_count=1)
+    return array.mean({*array.dims} - {"trial"})
 
 
-def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, PlottedQuantity]:
+def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, str]:
     """Add to the table HPL's share of its nodes' known rate and of Rpeak [%], and mark what the
-    design leaves out."""
+    design leaves out; the labels of both."""
     planned = dataset.falloff.design
     if not {"interconnect", "nodes"} <= planned.factors.keys() or planned.margin is None:
         return {}
@@ -411,11 +381,7 @@ def _add_shares(dataset: xr.Dataset, frame: pd.DataFrame) -> dict[str, PlottedQu
         frame[name] = 100 * frame.trial_id.map(rows[name])
     frame["reason"] = frame.trial_id.map(rows.reason)
     frame["valid"] &= frame.reason == ""
-    return {
-        name: PlottedQuantity(name, label, "%")
-        for name, label in labels.items()
-        if frame[name].notna().any()
-    }
+    return labels
 
 
 def transcript(source: Source, trial_id: str) -> Transcript:

@@ -4,8 +4,11 @@ It is redrawn on every change. Its colours suit a light page; a dark page invert
 filter.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
+from textwrap import fill
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,7 @@ from bokeh.models import (
     FixedTicker,
     HoverTool,
     Legend,
+    NoOverlap,
     PlainText,
     Range1d,
     Scatter,
@@ -23,8 +27,8 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
-from analysis.explorer.data import axis_label
-from analysis.explorer.view import MOST_SERIES, PageContent
+from analysis.explorer.data import axis_label, with_unit
+from analysis.explorer.view import PageContent
 from analysis.quoting import as_written
 from analysis.statements import style
 from analysis.statistics.intervals import AVERAGES
@@ -39,7 +43,7 @@ DOUBLING = 4.0  # levels this many times apart get an axis of doublings
 # Fractions of the axis's mean step: between neighbouring series, and for all of them together.
 ASIDE, ALL_ASIDE = 0.14, 0.55
 SPREAD = 0.55  # of the distance between series: the spread of one series' blocks
-CLOSE = 0.045  # of the axis: closer tick labels would collide
+LONGEST_LINE = 48  # characters of the vertical axis's label beside the lowest plot
 MOST_LABELS = 60  # characters of tick labels side by side; longer rows are slanted
 COUNTS, LEFT_OUT = 0.55, 0.13  # opacity of a trial in the statistics, and of one left out
 ROOM = 0.05  # of the vertical axis: space beyond the data
@@ -64,7 +68,10 @@ AXES = {
     "major_label_text_font_size": "13px",
 }
 WRAPPED = """
-.bk-grid { display: flex; flex-wrap: wrap; gap: 2px 14px !important; max-width: min(100vw - 470px, 1290px) }
+.bk-grid {
+  display: flex; flex-wrap: wrap; gap: 2px 14px !important;
+  max-width: min(100vw - 470px, 1290px)
+}
 @media (max-width: 900px) { .bk-grid { max-width: calc(100vw - 100px) } }
 """
 LEGEND = {
@@ -76,19 +83,24 @@ LEGEND = {
     "margin": 0,
     "stylesheets": [WRAPPED],
 }
-CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -8px; padding: 8px 11px;
- max-width: 340px; font-size: 13px"><b>$name</b> · @level<br><span style="font-size:1.15em">{}</span><br>{}</div>"""
+CARD = """<div style="background: var(--card); color: var(--ink); margin: -6px -8px;
+padding: 8px 11px; max-width: 340px; font-size: 13px"><b>$name</b> · @level<br>
+<span style="font-size:1.15em">{}</span><br>{}</div>"""
+CLICK = (
+    "block @block, run @order in it<br><i>@note</i><br>"
+    "<small>@trial_id · click for its transcript</small>"
+)
 
 
-def looks(shown: PageContent) -> dict[Hashable, style.Look]:
+def looks(shown: PageContent) -> dict[Any, style.Look]:
     """The look of each series: that of the report's figures, else one in a colour that no other
     level has."""
     levels = shown.trials.factors_of(shown.view.y)[shown.view.series]
     of_report = {level: style.LOOKS[level] for level in levels if level in style.LOOKS}
     taken = {look.color for look in of_report.values()}
     by_color = {look.color: look for look in style.LOOKS.values() if look.color not in taken}
-    others, spare = [level for level in levels if level not in of_report], list(by_color.values())
-    return of_report | {level: spare[at % len(spare)] for at, level in enumerate(others)}
+    spare = cycle(by_color.values())
+    return {level: of_report.get(level) or next(spare) for level in levels}
 
 
 class Axis:
@@ -99,25 +111,25 @@ class Axis:
         view, trials = shown.view, shown.trials
         levels = trials.factors_of(view.y)[view.x]
         self.numeric = trials.is_number(view.x)
-        levels = sorted(levels) if self.numeric else levels
+        if self.numeric:
+            levels = sorted(levels)
         self.by_doublings = self.numeric and 0 < DOUBLING * levels[0] <= levels[-1]
         at = self.place(np.array(levels if self.numeric else range(len(levels)), float))
         self.places = dict(zip(levels, at.tolist()))
-        self.span = float(np.ptp(at))
-        self.step = self.span / max(len(levels) - 1, 1) or 1.0
-        self.apart = self.step * min(ASIDE, ALL_ASIDE / len(view.shown))
+        span = float(np.ptp(at))
+        self.apart = (span / max(len(levels) - 1, 1) or 1.0) * min(
+            ASIDE, ALL_ASIDE / len(view.shown)
+        )
         middle = (len(view.shown) - 1) / 2
         self.aside = {level: self.apart * (at - middle) for at, level in enumerate(view.shown)}
-        self.labels: dict[float, str] = {}
-        for level, place in reversed(self.places.items()):  # the last one always has its label
-            if not (self.numeric and self.labels) or min(self.labels) - place >= CLOSE * self.span:
-                self.labels[place] = trials.ticked(view.x, level).replace("\u00a0", " ")
+        labels = {at: trials.ticked(view.x, level) for level, at in self.places.items()}
+        self.labels = {at: label.replace("\u00a0", " ") for at, label in labels.items()}
 
-    def place(self, values: np.ndarray) -> np.ndarray:
+    def place(self, values: Any) -> Any:
         """The places of numbers."""
         return np.log2(values) if self.by_doublings else values
 
-    def at(self, levels: pd.Series, series: Hashable) -> np.ndarray:
+    def at(self, levels: pd.Series, series: Any) -> np.ndarray:
         """The places of points. Series at one level are shifted sideways, so that they do not hide
         each other."""
         places = self.place(levels.astype(float)) if self.numeric else levels.map(self.places)
@@ -132,17 +144,15 @@ def draw(shown: PageContent, before: figure | None = None) -> figure:
     at once.
     """
     view, several = shown.view, bool(shown.summary.n.max() > 1)
-    levels = tuple(shown.trials.factors_of(view.y)[view.series])
-    levels = levels if len(levels) <= MOST_SERIES else view.shown
-    frame = [view.source, view.x, view.series, levels, view.log, several]
-    drawn = before if before and before.tags == frame else _framed(shown, levels, several)
+    frame = [view.source, view.x, view.series, view.shown, view.log, several]
+    drawn = before if before and before.tags == frame else _framed(shown, several)
     drawn.tags = frame
     _fill(drawn, shown, several)
     return drawn
 
 
-def _framed(shown: PageContent, levels: Iterable[Hashable], several: bool) -> figure:
-    """Axes, legend and the marks of each series, still without data and not yet visible."""
+def _framed(shown: PageContent, several: bool) -> figure:
+    """Axes, legend and the marks of each series, still without data."""
     view, trials = shown.view, shown.trials
     drawn = figure(
         y_range=Range1d(),
@@ -153,11 +163,15 @@ def _framed(shown: PageContent, levels: Iterable[Hashable], several: bool) -> fi
         min_height=340,
         **FRAME,
     )
-    dress(drawn, Axis(shown).labels)
+    axis = Axis(shown)
+    dress(drawn, axis.labels)
+    if axis.numeric:
+        drawn.xaxis.major_label_policy = NoOverlap()
     tips: dict[str, list] = {"points": [], "means": []}
-    for level in levels:
-        look, name = looks(shown)[level], trials.called(view.series, level)
-        color, series = look.color, {"name": name, "legend_label": name, "visible": False}
+    look_of = looks(shown)
+    for level in view.shown:
+        look, name = look_of[level], trials.called(view.series, level)
+        color, series = look.color, {"name": name, "legend_label": name}
         marker = MARKERS.get(look.marker, "circle")
         points, means = (ColumnDataSource(name=layer) for layer in tips)
         looks_ = {"marker": marker, "fill_color": color, "fill_alpha": "alpha", "line_color": None}
@@ -176,20 +190,17 @@ def _framed(shown: PageContent, levels: Iterable[Hashable], several: bool) -> fi
     for marks, side in zip(tips.values(), ("left", "right")):
         drawn.add_tools(HoverTool(renderers=marks, formatters=formats, attachment=side, limit=1))
     drawn.add_tools(TapTool(renderers=tips["points"]))
-    for item in drawn.legend.items:
-        item.visible = False
     return drawn
 
 
 def _fill(drawn: figure, shown: PageContent, several: bool) -> None:
     """Put a view's data into its figure, with their description."""
     view, trials, quantity, axis = shown.view, shown.trials, shown.quantity, Axis(shown)
-    drawn.yaxis.axis_label = quantity.with_unit(quantity.label)
-    click = "block @block, run @order in it<br><i>@note</i><br><small>@trial_id · click for its transcript</small>"
+    drawn.yaxis.axis_label = fill(with_unit(quantity.label, quantity.unit), LONGEST_LINE)
     interval = f"95 % t interval @low{{%.4g}} to @high{{%.4g}}, n = @n {trials.count(2)[2:]}"
     mean = f"{AVERAGES[quantity.kind]} mean @y{{%.4g}} {quantity.unit}"
     of_points, of_means = (tool for tool in drawn.tools if isinstance(tool, HoverTool))
-    of_points.tooltips = CARD.format(f"@y{{%.4g}} {quantity.unit}", click)
+    of_points.tooltips = CARD.format(f"@y{{%.4g}} {quantity.unit}", CLICK)
     of_means.tooltips = CARD.format(mean, interval)
     points = shown.points
     ranks = points.block.rank(method="dense") - 1
@@ -207,32 +218,13 @@ def _fill(drawn: figure, shown: PageContent, several: bool) -> None:
     drawn.y_range.update(**ends, **{f"reset_{end}": at for end, at in ends.items()})
     layers = {"points": points, "means": means, "curves": shown.curves}
     levels = {trials.called(view.series, level): level for level in view.shown}
-    for item in drawn.legend.items:
-        # Where it stays, a click on the legend may have hidden its marks.
-        if item.visible != (item.label.value in levels):
-            item.visible = not item.visible
-            for marks in item.renderers:
-                marks.visible = item.visible
     for source, name in {(marks.data_source, marks.name) for marks in drawn.renderers}:
-        if name not in levels:
-            continue
         rows, level = layers[source.name], levels[name]
         rows = rows[rows.series == level]
         x = axis.at(rows.x, level) + rows.get("aside", 0.0)
         called = rows.x.map({x: trials.called(view.x, x) for x in rows.x.unique()})
         rows = rows.assign(x=x, level=called).drop(columns=["series", "aside"], errors="ignore")
-        _put(source, {column: rows[column].to_numpy() for column in rows})
-
-
-def _put(source: ColumnDataSource, columns: dict[str, np.ndarray]) -> None:
-    """Give a source its columns. If it already has as many rows, only changed columns are sent to
-    the page."""
-    if len(source.data.get("y", ())) != len(columns["y"]) or not source.data:
-        source.data = columns
-        return
-    for name, values in columns.items():
-        if not pd.Series(values).equals(pd.Series(source.data[name])):
-            source.data[name] = values
+        source.data = {column: rows[column].to_numpy() for column in rows}
 
 
 def dress(drawn: figure, ticks: Mapping[float, str]) -> None:

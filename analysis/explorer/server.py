@@ -42,12 +42,6 @@ class PageServer(NamedTuple):
     thread: StoppableThread
     address: str
 
-    def __enter__(self) -> "PageServer":
-        return self
-
-    def __exit__(self, *_raised: object) -> None:
-        self.thread.stop()
-
 
 @contextmanager
 def redirecting(address: str) -> Iterator[str]:
@@ -105,9 +99,10 @@ def _free_port(port: int | None) -> int:
     raise FalloffError(f"port {wanted}: {reason}; choose another, or any free one with --port 0")
 
 
-def serve(folder: Path | None, port: int | None = 0) -> PageServer:
-    """Start the server in its own thread on a port, any free one for 0, PORT if that is free for
-    None; it answers when this returns.
+@contextmanager
+def serve(folder: Path | None, port: int | None = 0) -> Iterator[PageServer]:
+    """A server in its own thread on a port, any free one for 0, PORT if that is free for None; it
+    answers from the beginning of the block to its end.
 
     Raises FalloffError if the port is taken, or there is no such folder.
     """
@@ -126,10 +121,14 @@ def serve(folder: Path | None, port: int | None = 0) -> PageServer:
         session_token_expiration=TOKEN_S,
         unused_session_lifetime_milliseconds=1000 * UNUSED_S,
     )
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
-            return PageServer(thread, f"http://{HOST}:{port}/{key}/")
-        time.sleep(0.05)
-    thread.stop()  # otherwise it would keep the program alive
-    raise FalloffError(f"no server started on port {port}: try again, or another --port")
+    try:
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+                break
+            time.sleep(0.05)
+        else:
+            raise FalloffError(f"no server started on port {port}: try again, or another --port")
+        yield PageServer(thread, f"http://{HOST}:{port}/{key}/")
+    finally:
+        thread.stop()  # otherwise it would keep the program alive

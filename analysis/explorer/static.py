@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 from bokeh.embed import json_item
 from bokeh.resources import Resources
-from jinja2 import Template
 from scipy import stats
 
 from analysis.explorer import data, pieces
 from analysis.explorer.plot import LEFT_OUT, draw
-from analysis.explorer.view import PageContent, first_of
+from analysis.explorer.view import first_of
 from runners.records.journal import write_whole
 from runners.records.record import FalloffError
 
@@ -25,57 +24,46 @@ def write(folder: Path | None, file: Path) -> None:
     be written."""
     experiments = data.experiments(folder)
     if not experiments:
-        raise FalloffError(
-            f"{folder or 'data'} holds nothing to explore: `falloff run` or `falloff import` makes a dataset"
-        )
-    text = _text(experiments)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, text)
-    except OSError as error:
-        raise FalloffError(
-            f"cannot write {file}: {error.strerror}; choose another FILE for --static"
-        ) from None
-
-
-def _text(experiments: dict[str, data.Source]) -> bytes:
+        remedy = "`falloff run` or `falloff import` makes a dataset"
+        raise FalloffError(f"{folder or 'data'} holds nothing to explore: {remedy}")
     # Transcripts are very similar, so a page can hold all of them in compressed form.
     packed = [
         gzip.compress(json.dumps(_page(source)).encode(), mtime=0)
         for source in experiments.values()
     ]
-    values = {
-        "names": [pieces.escape(name) for name in experiments],
-        "titles": [pieces.escape(source.title) for source in experiments.values()],
-        "css": pieces.asset("page.css") + pieces.asset("parts.css"),
-        "script": pieces.asset("page.js"),
-        "bokeh": "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
-        "pages": [b64encode(page).decode() for page in packed],
-    }
-    return Template(pieces.asset("static.html")).render(values).encode()
+    text = pieces.TEMPLATES.get_template("static.html").render(
+        titles={name: source.title for name, source in experiments.items()},
+        css=pieces.asset("page.css") + pieces.asset("parts.css"),
+        script=pieces.asset("page.js"),
+        bokeh="\n".join(Resources(mode="inline", components=["bokeh"]).js_raw),
+        pages=[b64encode(page).decode() for page in packed],
+    )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, text)
+    except OSError as error:
+        reason = f"cannot write {file}: {error.strerror}"
+        raise FalloffError(f"{reason}; choose another FILE for --static") from None
 
 
 def _page(source: data.Source) -> dict:
     """An experiment's part of the page; the reason if the experiment cannot be read."""
-    try:
-        return _whole(source, first_of(source))
-    except FalloffError as error:
-        return {"question": pieces.trouble(source.title, str(error))}
-
-
-def _whole(source: data.Source, shown: PageContent) -> dict:
     transcripts = {}
-    with suppress(FalloffError):  # they are not beside the dataset
-        for name in shown.points.trial_id:
-            transcripts[name] = pieces.transcript(data.transcript(source, name))
-    return {
-        "question": pieces.question(source.title, shown),
-        "verdict": pieces.verdict(shown),
-        "numbers": pieces.numbers(shown),
-        "plot": json_item(draw(shown)),
-        "kind": shown.quantity.kind,
-        "faint": LEFT_OUT,
-        # Of Student's t, for intervals over 2 values and more.
-        "quantiles": stats.t.ppf(0.975, np.arange(1, max([2, *shown.summary.n]))).tolist(),
-        "transcripts": transcripts,
-    }
+    try:
+        shown = first_of(source)
+        with suppress(FalloffError):  # they are not beside the dataset
+            for name in shown.points.trial_id:
+                transcripts[name] = pieces.transcript(data.transcript(source, name))
+        return {
+            "question": pieces.question(source.title, shown),
+            "verdict": pieces.verdict(shown),
+            "numbers": pieces.numbers(shown),
+            "plot": json_item(draw(shown)),
+            "kind": shown.quantity.kind,
+            "faint": LEFT_OUT,
+            # Of Student's t, for intervals over 2 values and more.
+            "quantiles": stats.t.ppf(0.975, np.arange(1, max([2, *shown.summary.n]))).tolist(),
+            "transcripts": transcripts,
+        }
+    except FalloffError as error:
+        return {"question": pieces.PARTS.trouble(source.title, str(error))}

@@ -2,14 +2,16 @@
 judgement."""
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from pydantic import TypeAdapter
 
 from analysis import paths
 from analysis.dataset.contrasts import Contrast, contrasts, sessions_of
@@ -27,21 +29,18 @@ from analysis.subjects import hpl_points
 from analysis.wording import number
 from runners.records.record import FalloffError
 
-# The first view of a campaign where the design's own contrast is not the best one: axes, series,
-# and levels of other factors.
-FIRST: dict[str, dict] = {
+# The first view of a campaign where the design's own contrast, or the tool's first reading, is not
+# the best one.
+FIRST: dict[str, dict[str, Any]] = {
     "congestion": {"y": "p99_loaded"},
+    "frame_size_limit": {"y": "frame_bytes_largest"},
+    "frame_size_rate": {"y": "packets_received_per_s"},
     "hpl_messages": {"y": "payload_messages", "x": "size", "series": "nodes"},
-    "hpl_paper_sensitivity": {"x": "vary", "series": "interconnect", "nodes": 36},
-    "incast_dilation": {"x": "senders", "series": "dilation", "rto_min_s": 0.2},
+    "hpl_paper_sensitivity": {"x": "vary", "fixed": (("nodes", 36),)},
+    "incast_dilation": {"x": "senders", "series": "dilation", "fixed": (("rto_min_s", 0.2),)},
     "mtu_cpu": {"y": "cpu_time"},
-    "token_exchange": {"token_bytes": 8192},
-    "oversubscription": {
-        "x": "pattern",
-        "series": "interconnect",
-        "nodes": 960,
-        "placement": "shuffled",
-    },
+    "token_exchange": {"fixed": (("token_bytes", 8192),)},
+    "oversubscription": {"x": "pattern", "fixed": (("nodes", 960), ("placement", "shuffled"))},
 }
 MOST_SERIES = 9  # series shown at first if a factor has more levels
 # Quantities that follow a law over nodes, and their unit.
@@ -82,10 +81,10 @@ class View:
     y: str = ""
     x: str = ""
     series: str = ""
-    shown: tuple[Hashable, ...] = ()
-    fixed: tuple[tuple[str, Hashable], ...] = ()
+    shown: tuple[Any, ...] = ()
+    fixed: tuple[tuple[str, Any], ...] = ()
     without_blocks: tuple[int, ...] = ()
-    without_levels: tuple[Hashable, ...] = ()
+    without_levels: tuple[Any, ...] = ()
     log: bool = False
     laws: bool = True
 
@@ -94,9 +93,7 @@ def opening(source: str, trials: Trials) -> View:
     """The first view of a dataset: that of its campaign in FIRST, else its own contrast and main
     quantity."""
     entry = FIRST.get(trials.dataset.attrs["campaign"], {})
-    parts = {part: value for part, value in entry.items() if part in ("y", "x", "series")}
-    fixed = tuple((factor, level) for factor, level in entry.items() if factor not in parts)
-    return settled(View(source, fixed=fixed, **parts), trials)
+    return settled(View(source, **entry), trials)
 
 
 def settled(view: View, trials: Trials) -> View:
@@ -105,34 +102,42 @@ def settled(view: View, trials: Trials) -> View:
     y = view.y if view.y in trials.quantities else next(iter(trials.quantities))
     factors, asked = trials.factors_of(y), dict(view.fixed)
     x, series = _axes(view, factors, trials)
-    others = [name for name in factors if name not in (x, series) and len(factors[name]) > 1]
     fixed = {
-        name: asked[name] if asked.get(name) in factors[name] else factors[name][0]
-        for name in others
+        name: asked[name] if asked.get(name) in levels else levels[0]
+        for name, levels in factors.items()
+        if name not in (x, series) and len(levels) > 1 and not trials.repeats
     }
     shown = tuple(level for level in factors[series] if level in view.shown)
-    shown = shown or tuple(factors[series][:MOST_SERIES])
     return replace(
-        view, y=y, x=x, series=series, shown=shown,
-        fixed=() if trials.repeats else tuple(fixed.items()),
+        view,
+        y=y,
+        x=x,
+        series=series,
+        shown=shown or tuple(factors[series][:MOST_SERIES]),
+        fixed=tuple(fixed.items()),
         without_levels=tuple(level for level in factors[x] if level in view.without_levels),
-        without_blocks=tuple(sorted(n for n in view.without_blocks if isinstance(n, int))),
-    )  # fmt: skip
+        without_blocks=tuple(sorted(view.without_blocks)),
+    )
 
 
 def _axes(view: View, factors: Mapping[str, list], trials: Trials) -> tuple[str, str]:
     """The factor along the horizontal axis, numbers first, and the factor whose levels are curves,
     the compared one first."""
-    free = [name for name in factors if len(factors[name]) > 1 and name not in dict(view.fixed)]
-    compared = trials.design.compared if trials.design.compared in free else ""
-    numbers = [name for name in ("nodes", *free) if name in free and trials.is_number(name)]
+    taken = [name for name in factors if len(factors[name]) == 1 or name in dict(view.fixed)]
+    compared = trials.design.compared
     x, series = view.x, view.series
     if x not in factors:
-        along = [name for name in (*numbers, *free) if name not in (compared, series)]
-        x = next(iter([*along, *free, *factors]))
+        x = min(
+            factors,
+            key=lambda name: (
+                name in taken,
+                name in (compared, series),
+                not trials.is_number(name),
+                name != "nodes",
+            ),
+        )
     if series not in factors or series == x:
-        apart = [name for name in (compared, *free, *factors) if name in factors and name != x]
-        series = next(iter([*apart, x]))
+        series = min(factors, key=lambda name: (name == x, name in taken, name != compared))
     return x, series
 
 
@@ -145,19 +150,11 @@ def address(view: View, start: View) -> list[tuple[str, str]]:
 
 def at_address(parts: Iterable[tuple[str, str]], start: View, trials: Trials) -> View:
     """The view of an address; what cannot be understood is taken from the first view."""
-    asked = {}
+    view, of_view = start, TypeAdapter(View)
     for name, text in parts:
         with suppress(ValueError):
-            value, first = _frozen(json.loads(text)), vars(start).get(name)
-            if name in vars(start) and isinstance(value, tuple) == isinstance(first, tuple):
-                asked[name] = value
-    with suppress(TypeError, ValueError):  # of the right type, but not a view
-        return settled(replace(start, **asked), trials)
-    return start
-
-
-def _frozen(value):
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+            view = of_view.validate_python({**vars(view), name: json.loads(text)})
+    return settled(view, trials)
 
 
 @dataclass(frozen=True)
@@ -192,10 +189,10 @@ class PageContent:
         for name, level in view.fixed:
             frame = frame[frame[name] == level]
         frame = frame[frame[view.series].isin(view.shown) & frame[view.x].notna()]
-        in_blocks = self.trials.design.repeats == BLOCKS
         if self.trials.repeats:
             place = [view.series, view.x]
-            if not in_blocks or frame.duplicated([*place, "block"]).any():
+            is_block = self.trials.design.repeats == BLOCKS
+            if not is_block or frame.duplicated([*place, "block"]).any():
                 frame = frame.assign(block=frame.groupby(place).cumcount() + 1)
         factors = dict.fromkeys([view.series, view.x, *dict(view.fixed)])
         frame = frame[["trial_id", "block", "order", *factors, view.y, "valid", "reason"]]
@@ -231,7 +228,7 @@ class PageContent:
         return self.view.x == "nodes" and self.view.y in OF_LAWS
 
     @cached_property
-    def laws(self) -> dict[Hashable, Law]:
+    def laws(self) -> dict[Any, Law]:
         """For each series the law that its means follow best. Series that follow none are left out;
         all are if laws are not shown."""
         if not (self.view.laws and self.has_laws):
@@ -255,34 +252,34 @@ class PageContent:
         """A row for each series and x of a law's curve: `series`, `x` and `y`, in the quantity's
         unit.
         """
-        curves = [pd.DataFrame(columns=["series", "x", "y"])] * (not self.laws)
-        for level, law in self.laws.items():
-            band = law.band()
-            y = PER_CENT * band["mean"].values
-            curves.append(pd.DataFrame({"series": level, "x": band.nodes.values, "y": y}))
-        return pd.concat(curves)
+        curves = {level: PER_CENT * law.band()["mean"] for level, law in self.laws.items()}
+        tables = [
+            pd.DataFrame({"series": level, "x": curve.nodes, "y": curve})
+            for level, curve in curves.items()
+        ]
+        return pd.concat(tables or [pd.DataFrame(columns=["series", "x", "y"])])
 
-    @cached_property
+    @property
     def statement(self) -> PlannedFall | None:
         """The campaign's statement on two of the series shown, primary ones first; None if there is
         none."""
-        design, shown = self.trials.design, set(self.view.shown)
-        planned = (
-            (*design.primary, *design.secondary) if design.compared == self.view.series else ()
-        )
+        design, shown = self.trials.design, {*self.view.shown}
+        if design.compared != self.view.series:
+            return None
+        planned = (*design.primary, *design.secondary)
         return next((fall for fall in planned if {fall.of, fall.against} <= shown), None)
 
     @property
-    def pair(self) -> tuple[Hashable, ...]:
+    def pair(self) -> tuple[Any, ...]:
         """The two compared series: those of the statement, else one and the control, else the first
         two."""
         if self.statement:
             return self.statement.of, self.statement.against
-        shown, control = self.view.shown, self.trials.control
-        others = [level for level in shown if level != control]
-        if control in shown and others:
-            return others[0], control
-        return shown[:2]
+        shown = list(self.view.shown)
+        if self.trials.control in shown:
+            shown.remove(self.trials.control)
+            shown.insert(1, self.trials.control)
+        return tuple(shown[:2])
 
     @cached_property
     def judgement(self) -> Finding:
@@ -293,29 +290,31 @@ class PageContent:
             return self._of_imported()
         if len(self.pair) < 2:
             return Finding("One series alone: there is nothing to compare it with.")
-        called = [trials.called(view.series, level) for level in self.pair]
-        names, notes = " against ".join(called), self._left_out()
-        series = np.log(self.values.where(self.values > 0)).sel(series=list(self.pair))
-        log_ratio = (series[0] - series[1]).dropna("x", how="all")
+        of, against = (trials.called(view.series, level) for level in self.pair)
+        notes, names = self._left_out(), f"{of} against {against}"
+        values = self.values.where(self.values > 0).sel(series=list(self.pair))
+        log_ratio: Any = (values[0] / values[1]).dropna("x", how="all").pipe(np.log)
         if not log_ratio.size:
             return Finding(f"{names}: no trial is left to compare.", notes)
-        judges = statement and trials.design.judges_falls
-        if not (judges and view.x == "nodes" and view.y in OF_FALLS):
+        judged = trials.design.judges_falls and view.x == "nodes" and view.y in OF_FALLS
+        if not (statement and judged):
             rule = "A ratio of geometric means; the campaign judges no fall of this quantity."
-            return Finding(self._ratio(names, log_ratio), (rule, *notes))
+            return self._ratio(names, log_ratio, rule)
         ends = (statement.start, statement.end)
         if missing := [trials.called("nodes", n) for n in ends if n not in log_ratio.x]:
-            rule = f"No verdict: the campaign judges from or to {' and '.join(missing)}, left out here."
-            return Finding(self._ratio(names, log_ratio), (rule, *notes))
+            left_out = " and ".join(missing)
+            rule = f"No verdict: the campaign judges from or to {left_out}, left out here."
+            return self._ratio(names, log_ratio, rule)
         verdict = self._verdict(statement, log_ratio)
-        sentence = fall_in_words(verdict, *called, f"from {ends[0]:g} to {ends[1]:g} nodes")
+        span = f"from {ends[0]:g} to {ends[1]:g} nodes"
+        sentence = fall_in_words(verdict, of, against, span)
         if not verdict.decided:
             what = "" if verdict.fall is None else f"HPL {change(verdict.fall)}, "
             sentence += f" ({what}{basis_in_words(verdict)})"
         return Finding(sentence.replace("**", ""), notes, verdict.answer)
 
     def _of_imported(self) -> Finding:
-        """The falls of imported runs over nodes, with what they rest on; none of other quantities."""
+        """The falls of imported runs over nodes, with what they rest on."""
         view, trials = self.view, self.trials
         if (view.x, view.series) != ("nodes", "interconnect") or view.y not in OF_FALLS:
             return Finding("Only falls of HPL's efficiency over nodes are judged of imported runs.")
@@ -355,15 +354,15 @@ class PageContent:
         falls = falls[~falls.block.isin(without)]
         evidence, left = self.trials.evidence, falls.dropna("block").block.values.tolist()
         verdict = replace(
-            judge(falls, design.margin, evidence, design.one_sided),
+            judge(falls, design.margin or 0.0, evidence, design.one_sided),
             sessions=sessions_of(self.trials.dataset, evidence, left),
         )
         if planned and planned.verdict.answer == REFUSED:
             return replace(verdict, answer=REFUSED, reason=planned.verdict.reason)
         return verdict
 
-    def _ratio(self, names: str, log_ratio: xr.DataArray) -> str:
-        """The ratio at the last level, in words."""
+    def _ratio(self, names: str, log_ratio: xr.DataArray, rule: str) -> Finding:
+        """The ratio at the last level, and why there is no verdict."""
         level, summary = log_ratio.x.values.tolist()[-1], ratios(log_ratio[:, -1])
         ratio, low, high = (float(summary[part]) for part in ("ratio", "low", "high"))
         basis = "no interval from"
@@ -371,7 +370,8 @@ class PageContent:
             basis = f"95 % t interval {number(low)} to {number(high)}, n ="
         basis = f"{basis} {self.trials.count(int(summary.blocks))}, {self.trials.evidence} evidence"
         place = f"at {self.trials.called(self.view.x, level)}"
-        return f"{names} {place}: ratio {number(ratio)} in {self.quantity.label} ({basis})."
+        sentence = f"{names} {place}: ratio {number(ratio)} in {self.quantity.label} ({basis})."
+        return Finding(sentence, (rule, *self._left_out()))
 
     @property
     def code(self) -> str:
@@ -396,10 +396,7 @@ def again(view: View) -> PageContent:
 @lru_cache(maxsize=8)  # one for each open dataset
 def _contrasts(trials: Trials) -> dict[PlannedFall, Contrast]:
     """The campaign's judgements of networks, by statement."""
-    if trials.design.compared != "interconnect":
-        return {}
-    try:
+    with suppress(FalloffError):  # no networks are compared, or one of them was not run
         judged = contrasts(points(trials.dataset))
-    except FalloffError:  # a compared network was not run
-        return {}
-    return dict(zip((*trials.design.primary, *trials.design.secondary), judged))
+        return dict(zip((*trials.design.primary, *trials.design.secondary), judged))
+    return {}

@@ -167,7 +167,8 @@ def svg(figure: mpl.figure.Figure) -> str:
 
 
 def save(figure: mpl.figure.Figure, file: Path) -> None:
-    """Write a figure as SVG."""
+    """Write a figure as SVG, in a folder that is made if need be."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, svg(figure))
 
 
@@ -197,7 +198,6 @@ class _WrittenOut(FuncFormatter):
 
 def save_all(drawn: Mapping[str, mpl.figure.Figure], folder: Path) -> dict[str, Path]:
     """Write each figure into a folder under its name; returns the files by name."""
-    folder.mkdir(parents=True, exist_ok=True)
     files = {name: folder / f"{name}.svg" for name in drawn}
     for name, file in files.items():
         save(drawn[name], file)

@@ -1,0 +1,166 @@
+"""Other networks: a user's own MPI program is recorded and replayed, a cluster has a twin."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from analysis import paths
+from analysis.commands.grammar import (
+    PROGRAM,
+    REFERENCE,
+    TESTBED,
+    argument,
+    asks_what_if,
+    command,
+    figure_option,
+    keep_option,
+    option,
+)
+from runners.records.record import FalloffError
+
+
+@command(
+    "profile",
+    examples="""
+        falloff profile -- mpirun -np 4 ./program
+        falloff profile --keep mine -- mpirun -np 4 ./program
+        falloff profile --replay mine
+        falloff profile --replay mine --nodes 32 64
+        falloff profile --replay mine --network gige 25gige --twice bandwidth --half latency
+    """,
+)
+@argument(
+    "argv",
+    nargs=-1,
+    metavar="[-- PROGRAM...]",
+    help="The command line to run.",
+)
+@keep_option
+@option("--replay NAME", "Replay the recording NAME.", "replayed", type=PROGRAM)
+@option(
+    "--on NAME",
+    "The simulated testbed for --replay.",
+    "--testbed",
+    "testbed",
+    type=TESTBED,
+    default="smith",
+)
+@asks_what_if
+@option(
+    "--nodes N...",
+    "Extrapolate the recording to these numbers of nodes.",
+    multiple=True,
+)
+def profile(
+    argv: tuple[str, ...],
+    program: str | None,
+    replayed: str | None,
+    testbed: str,
+    nodes: tuple[int, ...],
+    **asked: Any,
+) -> int:
+    """Count an MPI program's messages, or replay it on other networks.
+
+    Messages are counted by call and size: falloff profile -- mpirun -np 4 ./program. The answer
+    ends with the share of the time in MPI. The program needs no change, but it must use the MPI
+    that `make setup` found and must reach MPI_Finalize. With Open MPI's mpirun, ranks on other
+    hosts are counted too; under srun and MPICH's mpiexec they inherit LD_PRELOAD and what else is
+    needed from here. Rank 0 writes below the working folder, which all hosts must share.
+
+    --keep records the calls in their order instead, including those of Fortran programs. --replay
+    lets SimGrid replay them on a described network, also on more nodes, and says where the time
+    goes. What-ifs: --network 25gige, --twice bandwidth, --half latency, --on mytwin.
+    """
+    from analysis.commands import profiling
+
+    if replayed:
+        if argv or program:
+            raise FalloffError("--replay takes a recorded program's name and runs no other")
+        print(*profiling.replay_report(replayed, testbed, nodes, asked), sep="\n\n")
+        return 0
+    if not argv:
+        raise FalloffError(
+            "say after `--` what to run: `falloff profile -- mpirun -np 4 ./program`"
+        )
+    if not program:
+        exit_code, printed = profiling.count(argv)
+        if printed:
+            print(printed)
+            return exit_code
+        print(f"falloff: no message of {argv[0]} was counted: {profiling.UNSEEN}", file=sys.stderr)
+        return exit_code or 1
+    exit_code, lines = profiling.record(argv, program)
+    if exit_code:
+        print(f"falloff: {lines[0]}", file=sys.stderr)
+    else:
+        print(*lines, sep="\n")
+    return exit_code
+
+
+@command(
+    "twin",
+    examples="""
+        falloff twin data/raw/twin_tokens-* data/raw/suspects-* data/raw/hpl_scaling-* --name mytwin
+        falloff run hpl_scaling --testbed mytwin
+        falloff twin mine --name mytwin --network 10gige 25gige 100gige --out mine
+    """,
+)
+@argument(
+    "campaigns",
+    type=REFERENCE,
+    nargs=-1,
+    required=True,
+    metavar="CAMPAIGN...",
+    help="Folders of campaigns or imports, or names in data/reference.",
+)
+@option("--name NAME", "The twin's name: writes data/testbeds/NAME.toml.", required=True)
+@asks_what_if
+@option(
+    "--out FOLDER",
+    "The folder for the simulated runs.",
+    default=paths.RAW,
+    show_default="data/raw",
+)
+@option("--fit-only", "Write the description and simulate nothing.")
+@figure_option("twin")
+def twin(
+    campaigns: tuple[str, ...], name: str, out: Path, fit_only: bool, figure: Path, **asked: Any
+) -> None:
+    """Fit a simulated twin to your cluster, and ask what if.
+
+    The fit takes latency and bandwidth by message size, and a node's compute rate, from campaigns
+    of one cluster. It writes them as a testbed for SimGrid. HPL is then predicted where it was run
+    (the fit does not read those runs) and on networks that you do not have. Imported outputs of OSU
+    or IMB and of HPL suffice.
+    """
+    from analysis import experiment, running
+    from analysis.commands.progress import shown
+    from analysis.evidence import verify
+    from analysis.statements import style
+    from analysis.subjects import twin_prediction
+    from analysis.subjects.twin import fit, text
+    from analysis.subjects.what_if import WhatIf
+
+    datasets = experiment.named(
+        [folder for campaign in campaigns for folder in verify.measured_folders(campaign)]
+    )
+    fitted = fit(datasets)
+    for network, reason in fitted.refused.items():
+        print(f"left out: {network}: {reason}".replace("\u00a0", " "), file=sys.stderr)
+    points = None
+    try:
+        points = twin_prediction.held_out_points(datasets, fitted)
+    except FalloffError:
+        if not fit_only:
+            raise
+    file = running.write_twin(name, fitted, datasets, points)
+    print(text(fitted).replace("\u00a0", " "))
+    print(f"Testbed: {file}\n`falloff run hpl_scaling --testbed {name}` simulates on it.\n")
+    if points is None or fit_only:
+        return
+    with shown() as listen:
+        runs = running.simulate_twin(name, points, WhatIf(**asked), out, listen=listen)
+    study = twin_prediction.predict(fitted, points, *runs)
+    print(twin_prediction.text(study))
+    style.save(twin_prediction.figure(study), figure)
+    print(f"\nFigure: {figure}")
