@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analysis.laws.adequacy import follows
 from analysis.laws.fit import fit_rows
-from analysis.laws.models import Model
+from analysis.laws.models import Model, Values
 from analysis.statistics.intervals import Kind, average
 from runners.records.record import FalloffError
 
@@ -25,8 +26,8 @@ class BlockFit:
         return len(self.by_block)
 
     def band(
-        self, x, kind: Kind, of: Callable = lambda x, y: y
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, x: ArrayLike, kind: Kind, of: Callable = lambda x, y: y
+    ) -> tuple[Values, Values, Values]:
         """Mean curve and pointwise 95 % t interval over the blocks: (mean, low, high), each of
         shape (x,).
 
@@ -43,7 +44,7 @@ class BlockFit:
         return float(mean), float(low), float(high)
 
 
-def fit_blocks(model: Model, x, table) -> BlockFit:
+def fit_blocks(model: Model, x: ArrayLike, table: ArrayLike) -> BlockFit:
     """Fit `model` to every row of `table`, shape (block, x); a row with a missing (NaN) point is
     left out.
 
@@ -80,7 +81,7 @@ class Attempt:
         return self.fitted.blocks if self.fitted else 0
 
 
-def attempt(model: Model, x, table, of: Callable = lambda x, y: y) -> Attempt:
+def attempt(model: Model, x: Values, table: Values, of: Callable = lambda x, y: y) -> Attempt:
     """Fit as `fit_blocks` does, and compare the arithmetic mean curve of `of(x, y)` with the means
     of the data."""
     try:

@@ -4,6 +4,7 @@ node counts that they did not see."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from analysis.laws.adequacy import follows, misfit
 from analysis.laws.block_fit import BlockFit, fit_blocks
 from analysis.laws.fit import IS_EXACT, Fit, fit_known
 from analysis.laws.model_comparison import held_out_last, intervals_of
-from analysis.laws.models import Model, find
+from analysis.laws.models import Model, Values, find
 from runners.records.record import FalloffError
 
 LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
@@ -48,14 +49,14 @@ class Law:
     @property
     def verdict(self) -> str:
         """Whether the law follows its data or misses them, or the refusal."""
-        if self.pooled and not self.is_tested:
-            return "as many parameters as node counts"
-        return self.refused or ("follows its data" if self.follows else "misses its data")
+        if self.refused or self.is_tested:
+            return self.refused or ("follows its data" if self.follows else "misses its data")
+        return "as many parameters as node counts"
 
     @property
     def is_tested(self) -> bool:
         """Whether there are more node counts than parameters, so that the law could miss them."""
-        return bool(self.pooled) and self.pooled.distinct_x > len(self.pooled.estimates)
+        return self.pooled is not None and self.pooled.distinct_x > len(self.pooled.estimates)
 
     def parameters(self) -> dict[str, tuple[float, float, float]]:
         """Estimate and 95 % interval of each parameter: the t interval over blocks, else that of
@@ -66,23 +67,14 @@ class Law:
         intervals = of_blocks or self.pooled.intervals
         return {name: (self.pooled.estimates[name], *intervals[name]) for name in intervals}
 
-    def band(self, at: xr.DataArray | xr.Dataset | Sequence[float] | None = None) -> xr.Dataset:
-        """`mean`, `low` and `high` [1] of the law over nodes: the blocks' mean curve and its
-        pointwise 95 % t interval.
-
-        `at` are node counts, or an object with them as a coordinate, from which the law of HPL's
-        messages also takes SETTINGS. By default they are those of the data. Raises FalloffError if
-        there is no fit, or a setting is missing.
-        """
+    def band(self) -> xr.Dataset:
+        """`mean`, `low` and `high` [1] of the law over the nodes of the data: the blocks' mean
+        curve and its pointwise 95 % t interval. Raises FalloffError if there is no fit."""
         if self.blocks is None:
             raise FalloffError(f"{self.model.title} has no curve: {self.refused}")
-        if at is None:
-            at = self.measured
-        elif not isinstance(at, (xr.DataArray, xr.Dataset)):
-            at = xr.Dataset(coords={"nodes": np.asarray(at, float)})
-        curve = self.blocks.band(_x(self.model, at), "cost")
+        curve = self.blocks.band(_x(self.model, self.measured), "cost")
         values = {name: ("nodes", ends) for name, ends in zip(("mean", "low", "high"), curve)}
-        return xr.Dataset(values, {"nodes": at.nodes.values})
+        return xr.Dataset(values, {"nodes": self.measured.nodes.values})
 
 
 @dataclass(frozen=True)
@@ -146,12 +138,11 @@ def fit_each(
     node_rate [flop/s] over nodes, and is refused without them; the others need only node counts.
     Raises FalloffError for an unknown model or dim.
     """
-    _require(efficiency, over)
+    if missing := {"block", "nodes", over}.difference(map(str, efficiency.dims)):
+        raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
     by_level = {}
     for level in efficiency[over].values.tolist():
-        measured = (
-            efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
-        )
+        measured = _of_level(efficiency, over, level)
         laws = [_fitted(law, measured) for law in map(_law, models)]
         weights = _akaike_weights([law.pooled for law in laws])
         by_level[level] = tuple(replace(law, weight=weight) for law, weight in zip(laws, weights))
@@ -172,27 +163,26 @@ def held_out(
     interval `low`, `high`, NaN from one block. `refused` says why there is none. `efficiency` is as
     for `fit_each`.
     """
-    _require(efficiency, over)
     if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
         raise FalloffError(f"no node count up to {up_to} from which to predict {at} nodes")
     seen = efficiency.sel(nodes=[n for n in efficiency.nodes.values if n <= up_to or n == at])
     rows = []
     for level in efficiency[over].values.tolist():
-        measured = seen.sel({over: level}).transpose("block", "nodes").sortby("nodes")
-        measured = measured.dropna("nodes", how="all")
+        measured = _of_level(seen, over, level).sortby("nodes")
         for law in map(_law, models):
-            row = {over: level, "law": law.name, "error": np.nan, "low": np.nan, "high": np.nan}
+            prediction: dict[str, Any] = {"error": np.nan, "interval": None, "blocks": 0}
+            reason = ""
             try:
                 if at not in measured.nodes:
                     raise FalloffError(f"none of {at} nodes was measured")
-                prediction, reason = held_out_last(law, _x(law, measured), _table(measured))
-            except FalloffError as error:
-                prediction, reason = None, str(error)
-            if prediction:
-                row |= dict(zip(("low", "high"), prediction["interval"] or (np.nan, np.nan)))
-                row |= {"error": prediction["error"], "blocks": prediction["blocks"]}
-            rows.append({"blocks": 0, **row, "refused": reason})
-    return pd.DataFrame(rows)
+                prediction = held_out_last(law, _x(law, measured), measured.values)
+            except FalloffError as refusal:
+                reason = str(refusal)
+            low, high = prediction["interval"] or (np.nan, np.nan)
+            ends = prediction["error"], low, high
+            rows.append((prediction["blocks"], level, law.name, *ends, reason))
+    columns = ["blocks", over, "law", "error", "low", "high", "refused"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def with_settings(points: xr.Dataset) -> xr.DataArray:
@@ -209,16 +199,16 @@ def with_settings(points: xr.Dataset) -> xr.DataArray:
     others = [dim for dim in settings.dims if dim != "nodes"]
     mean = settings.mean(others)
     spread = (settings.max(others) - settings.min(others)).drop_vars("node_rate")
-    if varied := [name for name, differences in spread.items() if (differences > 0).any()]:
+    if varied := [str(name) for name, differences in spread.items() if (differences > 0).any()]:
         raise FalloffError(f"{', '.join(varied)} are not the same at one node count in all runs")
     if (mean.P * mean.Q != mean.nodes).any():
         raise FalloffError("the law of HPL's messages is of one process a node")
     return points.share.assign_coords({name: ("nodes", mean[name].values) for name in SETTINGS})
 
 
-def _require(efficiency: xr.DataArray, over: str) -> None:
-    if missing := {"block", "nodes", over}.difference(efficiency.dims):
-        raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
+def _of_level(efficiency: xr.DataArray, over: str, level: str) -> xr.DataArray:
+    """A level's efficiency over (block, nodes), without node counts of which nothing is known."""
+    return efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
 
 
 def _law(name: str) -> Model:
@@ -242,30 +232,25 @@ def _of_a_node(model: Model) -> Model:
     )
 
 
-def _x(model: Model, runs) -> np.ndarray:
+def _x(model: Model, runs: xr.DataArray) -> Values:
     """A model's x: node counts, or the settings of HPL's runs."""
     if model.name != "hpl_messages":
         return runs.nodes.values.astype(float)
-    if missing := [name for name in SETTINGS if name not in runs.coords and name not in runs]:
+    if missing := [name for name in SETTINGS if name not in runs.coords]:
         raise FalloffError(f"the runs' {', '.join(missing)} are not known")
     return np.stack([runs[name].values.astype(float) for name in SETTINGS])
 
 
-def _table(measured: xr.DataArray) -> np.ndarray:
-    return measured.transpose("block", "nodes").values
-
-
 def _fitted(model: Model, measured: xr.DataArray) -> Law:
+    table, parameters = measured.values, len(model.parameters)
     try:
-        x, table = _x(model, measured), _table(measured)
-        pooled = fit_known(model, x, table)
-        blocks = fit_blocks(model, x, table)
+        x = _x(model, measured)
+        pooled, blocks = fit_known(model, x, table), fit_blocks(model, x, table)
     except FalloffError as error:
         return Law(model, measured, refused=str(error))
     curve = blocks.band(x, "cost")[0]
-    farthest, p = misfit(table, curve, len(model.parameters))
-    law = Law(model, measured, pooled, blocks, np.nan, farthest, p)
-    return replace(law, follows=law.is_tested and follows(table, curve, len(model.parameters)))
+    law = Law(model, measured, pooled, blocks, np.nan, *misfit(table, curve, parameters))
+    return replace(law, follows=law.is_tested and follows(table, curve, parameters))
 
 
 def _akaike_weights(fits: Sequence[Fit | None]) -> list[float]:

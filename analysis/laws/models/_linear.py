@@ -4,14 +4,16 @@ is."""
 import numpy as np
 from scipy.optimize import nnls
 
+from analysis.laws.models import Number, Values
 
-def nonnegative(columns, y):
+
+def nonnegative(columns: Values, y: Values) -> Values:
     """The non-negative least-squares coefficients of `columns`, shape (points, k)."""
     scale = or_one(np.linalg.norm(columns, axis=0))
     return nnls(columns / scale, y)[0] / scale
 
 
-def reciprocal(work, columns, y):
+def reciprocal(work: Number, columns: Values, y: Values) -> Values:
     """The non-negative coefficients for which work / y, shape (points,), comes closest to columns @
     coefficients.
 
@@ -24,7 +26,7 @@ def reciprocal(work, columns, y):
     return nonnegative(weights[:, None] * columns, y) / unit
 
 
-def of_one_node(n, rate, inverse_rate, **parts):
+def of_one_node(n: Values, rate: Values, inverse_rate: float, **parts: float) -> dict[str, float]:
     """Start values gamma = 1 / one and parts / one.
 
     If no finite gamma fits best (`one` is 0), gamma is the best rate per node and the parts are 0.
@@ -38,6 +40,6 @@ def of_one_node(n, rate, inverse_rate, **parts):
     return {"gamma": max(per_node, 0.0), **dict.fromkeys(parts, 0.0)}
 
 
-def or_one(scale):
+def or_one(scale: Number) -> Number:
     """The scale, or 1 if it is not above 0: a safe divisor."""
     return np.where(scale > 0, scale, 1.0)

@@ -3,13 +3,13 @@ bandwidth are free."""
 
 import numpy as np
 
-from analysis.laws.models import Model, _linear
+from analysis.laws.models import Model, Number, Values, _linear
 from analysis.laws.models.hpl import TRIES, at_longest, counts, longest
 from runners.records.record import FalloffError
 from runners.tools.hpl import operations
 
 
-def hpl_messages(x, alpha, beta):
+def hpl_messages(x: Values, alpha: Number, beta: Number) -> Values:
     """The efficiency [1] of an HPL run, its rate over that of P Q nodes: operations(N) / (P Q F T).
 
     The rows of x are N, NB, P, Q and the rate F [flop/s] of one node's matrix products. `alpha` [s]
@@ -20,7 +20,7 @@ def hpl_messages(x, alpha, beta):
     return ideal / longest(counted, alpha, beta, gamma)
 
 
-def _known(x):
+def _known(x: Values) -> tuple[Values, Values, Values]:
     """The paths' counts, the time of all operations on all nodes without loss, and the time of one
     operation on one node."""
     x = np.asarray(x, float)
@@ -32,7 +32,7 @@ def _known(x):
     return counts(x[:4]), operations(N) / (P * Q * rate), 1 / rate
 
 
-def guess(x, efficiency):
+def guess(x: Values, efficiency: Values) -> dict[str, float]:
     """Along given paths the time beyond the flops' is linear in both; these give new paths, and so
     on until the paths stay the same."""
     counted, ideal, gamma = _known(x)
@@ -54,7 +54,8 @@ def guess(x, efficiency):
 
 MODEL = Model(
     title="HPL's messages on known nodes",
-    equation=r"E = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}{P Q F \max_k (\alpha m_k + \beta b_k + f_k / F)}",
+    equation=r"E = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}"
+    r"{P Q F \max_k (\alpha m_k + \beta b_k + f_k / F)}",
     source="as of HPL's messages; the node's rate F is known",
     function=hpl_messages,
     bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf)},
