@@ -26,18 +26,22 @@ def reciprocal(work: Number, columns: Values, y: Values) -> Values:
     return nonnegative(weights[:, None] * columns, y) / unit
 
 
-def of_one_node(n: Values, rate: Values, inverse_rate: float, **parts: float) -> dict[str, float]:
-    """Start values gamma = 1 / one and parts / one.
+def of_one_node(n: Values, rate: Values, **columns: Values) -> dict[str, float]:
+    """Start values of a rate n gamma / (1 + the `columns` times the parts of their names).
 
-    If no finite gamma fits best (`one` is 0), gamma is the best rate per node and the parts are 0.
+    If no finite gamma fits best, gamma is the best rate per node and the parts are 0.
     """
+    work = np.column_stack([np.ones_like(n), *columns.values()])
+    inverse_rate, *parts = reciprocal(n, work, rate)
     if inverse_rate > 0:
-        return {
-            "gamma": 1 / inverse_rate,
-            **{name: part / inverse_rate for name, part in parts.items()},
-        }
+        return dict(zip(["gamma", *columns], [1 / inverse_rate, *np.array(parts) / inverse_rate]))
     per_node = np.divide(rate, n, out=np.zeros_like(rate), where=n != 0).max()
-    return {"gamma": max(per_node, 0.0), **dict.fromkeys(parts, 0.0)}
+    return {"gamma": max(per_node, 0.0), **dict.fromkeys(columns, 0.0)}
+
+
+def line(x: Values, y: Values) -> Values:
+    """The least-squares line with no negative part: its value at 0, and its slope."""
+    return nonnegative(np.column_stack([np.ones_like(x), x]), y)
 
 
 def or_one(scale: Number) -> Number:

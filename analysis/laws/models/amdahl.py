@@ -15,8 +15,7 @@ def amdahl(n: Values, gamma: Number, sigma: Number) -> Values:
 
 def guess(n: Values, rate: Values) -> dict[str, float]:
     """The law is linear in n / X(n): its coefficients are 1 and sigma over gamma."""
-    inverse_rate, serial = _linear.reciprocal(n, np.column_stack([np.ones_like(n), n - 1]), rate)
-    start = _linear.of_one_node(n, rate, inverse_rate, sigma=serial)
+    start = _linear.of_one_node(n, rate, sigma=n - 1)
     return start | {"sigma": min(start["sigma"], 1.0)}
 
 

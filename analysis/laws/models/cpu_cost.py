@@ -18,9 +18,7 @@ def cpu_cost(payload: Values, per_byte: Number, per_packet: Number) -> Values:
 
 def guess(payload: Values, cost: Values) -> dict[str, float]:
     """The least-squares line over 1 / payload with no negative part, which is also the solution."""
-    columns = np.column_stack([np.ones_like(payload), 1 / payload])
-    per_byte, per_packet = _linear.nonnegative(columns, cost)
-    return {"per_byte": per_byte, "per_packet": per_packet}
+    return dict(zip(("per_byte", "per_packet"), _linear.line(1 / payload, cost)))
 
 
 MODEL = Model(

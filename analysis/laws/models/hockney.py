@@ -14,8 +14,7 @@ def hockney(size: Values, alpha: Number, beta: Number) -> Values:
 
 def guess(size: Values, time: Values) -> dict[str, float]:
     """The least-squares line with no negative part, which is also the solution."""
-    alpha, beta = _linear.nonnegative(np.column_stack([np.ones_like(size), size]), time)
-    return {"alpha": alpha, "beta": beta}
+    return dict(zip(("alpha", "beta"), _linear.line(size, time)))
 
 
 MODEL = Model(

@@ -1,5 +1,7 @@
 """The time of an HPL run from its own messages, as the rate that HPL prints."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from analysis.laws.models import Model, Number, Values, _linear
@@ -50,16 +52,22 @@ def at_longest(counted: Values, alpha: float, beta: float, gamma: float) -> Valu
     return counted[np.arange(len(counted)), along]
 
 
-def guess(x: Values, rate: Values) -> dict[str, float]:
-    """Along given paths the time is linear in the parameters; these give new paths, and so on until
-    the paths stay the same."""
-    counted = counts(x)
-    costs: Values = np.array([0.0, 0.0, 1.0])
+def settled(counted: Values, start: Values, solve: Callable[[Values], Values]) -> Values:
+    """The costs at which the longest paths stay the same: `solve` finds the best ones along given
+    paths, these give new paths, and so on."""
+    costs = start
     for _ in range(TRIES):
-        columns = at_longest(counted, *costs)
-        costs, before = _linear.reciprocal(operations(np.asarray(x)[0]), columns, rate), costs
+        costs, before = solve(at_longest(counted, *costs)), costs
         if np.allclose(costs, before, rtol=1e-9):
             break
+    return costs
+
+
+def guess(x: Values, rate: Values) -> dict[str, float]:
+    """Along given paths the time is linear in the parameters."""
+    work = operations(np.asarray(x)[0])
+    start = np.array([0.0, 0.0, 1.0])
+    costs = settled(counts(x), start, lambda along: _linear.reciprocal(work, along, rate))
     return dict(zip(("alpha", "beta", "gamma"), costs))
 
 

@@ -4,7 +4,7 @@ bandwidth are free."""
 import numpy as np
 
 from analysis.laws.models import Model, Number, Values, _linear
-from analysis.laws.models.hpl import TRIES, at_longest, counts, longest
+from analysis.laws.models.hpl import counts, longest, settled
 from runners.records.record import FalloffError
 from runners.tools.hpl import operations
 
@@ -33,23 +33,18 @@ def _known(x: Values) -> tuple[Values, Values, Values]:
 
 
 def guess(x: Values, efficiency: Values) -> dict[str, float]:
-    """Along given paths the time beyond the flops' is linear in both; these give new paths, and so
-    on until the paths stay the same."""
+    """Along given paths the time beyond the flops' is linear in both."""
     counted, ideal, gamma = _known(x)
     # Flops of each path become seconds, so that the third cost is 1 whatever the nodes.
-    counted = (
-        counted * np.stack([np.ones_like(gamma), np.ones_like(gamma), gamma], axis=-1)[:, None]
-    )
+    counted = np.concatenate([counted[..., :2], counted[..., 2:] * gamma[:, None, None]], axis=-1)
     weight = np.where(efficiency > 0, efficiency, 0.0) ** 2 / ideal
     lost = np.divide(ideal, efficiency, out=np.zeros_like(ideal), where=efficiency > 0)
-    costs = np.zeros(2)
-    for _ in range(TRIES):
-        along, alone = np.split(at_longest(counted, costs[0], costs[1], 1.0), [2], axis=1)
-        beyond = weight * (lost - alone[:, 0])
-        costs, before = _linear.nonnegative(weight[:, None] * along, beyond), costs
-        if np.allclose(costs, before, rtol=1e-9):
-            break
-    return dict(zip(("alpha", "beta"), costs))
+
+    def solve(along: Values) -> Values:
+        beyond = weight * (lost - along[:, 2])
+        return np.append(_linear.nonnegative(weight[:, None] * along[:, :2], beyond), 1.0)
+
+    return dict(zip(("alpha", "beta"), settled(counted, np.array([0.0, 0.0, 1.0]), solve)))
 
 
 MODEL = Model(

@@ -16,9 +16,7 @@ def universal_scalability(n: Values, gamma: Number, sigma: Number, kappa: Number
 
 def guess(n: Values, rate: Values) -> dict[str, float]:
     """The law is linear in n / X(n): its coefficients are 1, sigma and kappa over gamma."""
-    columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)])
-    inverse_rate, contention, coherency = _linear.reciprocal(n, columns, rate)
-    return _linear.of_one_node(n, rate, inverse_rate, sigma=contention, kappa=coherency)
+    return _linear.of_one_node(n, rate, sigma=n - 1, kappa=n * (n - 1))
 
 
 MODEL = Model(
