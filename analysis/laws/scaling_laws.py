@@ -1,7 +1,7 @@
 """Laws of efficiency over nodes: fitted to each network, judged against its data, and tested on
 node counts that they did not see."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
@@ -87,11 +87,18 @@ class Laws:
 
     def __getitem__(self, which: tuple[str, str]) -> Law:
         """The law of a level by its model's name; raises FalloffError if it was not fitted."""
-        level, name = which
-        for law in self.by_level.get(level, ()):
-            if law.model.name == name:
-                return law
-        raise FalloffError(f"no {name} was fitted to {level}")
+        by_name = {(level, law.model.name): law for level, law in self}
+        if which not in by_name:
+            raise FalloffError(f"no {which[1]} was fitted to {which[0]}")
+        return by_name[which]
+
+    def __iter__(self) -> Iterator[tuple[str, Law]]:
+        """Every law, with its level."""
+        return ((level, law) for level, laws in self.by_level.items() for law in laws)
+
+    def nodes(self) -> set[int]:
+        """Every number of nodes that was measured."""
+        return {int(n) for _, law in self for n in law.measured.nodes.values}
 
     def best(self, level: str) -> Law | None:
         """The law with the most weight among those that follow a level's data; None if none
@@ -111,8 +118,7 @@ class Laws:
                 "lack_of_fit": law.lack_of_fit,
                 "verdict": law.verdict,
             }
-            for level, laws in self.by_level.items()
-            for law in laws
+            for level, law in self
         )
 
     def parameters(self) -> pd.DataFrame:
@@ -120,8 +126,7 @@ class Laws:
         return pd.DataFrame(
             [
                 (level, law.model.name, name, *estimate)
-                for level, laws in self.by_level.items()
-                for law in laws
+                for level, law in self
                 for name, estimate in law.parameters().items()
             ],
             columns=[self.over, "law", "parameter", "estimate", "low", "high"],
@@ -142,46 +147,41 @@ def fit_each(
         raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
     by_level = {}
     for level in efficiency[over].values.tolist():
-        measured = _of_level(efficiency, over, level)
+        measured = efficiency.sel({over: level}).transpose("block", "nodes")
+        measured = measured.dropna("nodes", how="all")
         laws = [_fitted(law, measured) for law in map(_law, models)]
         weights = _akaike_weights([law.pooled for law in laws])
         by_level[level] = tuple(replace(law, weight=weight) for law, weight in zip(laws, weights))
     return Laws(over, by_level)
 
 
-def held_out(
-    efficiency: xr.DataArray,
-    up_to: int,
-    at: int,
-    over: str = "interconnect",
-    models: Iterable[str] = LAWS,
-) -> pd.DataFrame:
+def held_out(laws: Laws, up_to: int, at: int) -> pd.DataFrame:
     """The prediction of every law, fitted to at most `up_to` nodes, for `at` nodes: a row for each
     level and law.
 
     `error` [1] is predicted over measured less one, the geometric mean over `blocks`, with a 95 % t
-    interval `low`, `high`, NaN from one block. `refused` says why there is none. `efficiency` is as
-    for `fit_each`.
+    interval `low`, `high`, NaN from one block. `refused` says why there is none. Raises FalloffError
+    if there is nothing from which to predict.
     """
-    if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
+    nodes = laws.nodes()
+    if at not in nodes or not min(nodes) <= up_to < at:
         raise FalloffError(f"no node count up to {up_to} from which to predict {at} nodes")
-    seen = efficiency.sel(nodes=[n for n in efficiency.nodes.values if n <= up_to or n == at])
     rows = []
-    for level in efficiency[over].values.tolist():
-        measured = _of_level(seen, over, level).sortby("nodes")
-        for law in map(_law, models):
-            prediction: dict[str, Any] = {"error": np.nan, "interval": None, "blocks": 0}
-            reason = ""
-            try:
-                if at not in measured.nodes:
-                    raise FalloffError(f"none of {at} nodes was measured")
-                prediction = held_out_last(law, _x(law, measured), measured.values)
-            except FalloffError as refusal:
-                reason = str(refusal)
-            low, high = prediction["interval"] or (np.nan, np.nan)
-            ends = prediction["error"], low, high
-            rows.append((prediction["blocks"], level, law.name, *ends, reason))
-    columns = ["blocks", over, "law", "error", "low", "high", "refused"]
+    for level, law in laws:
+        counts = law.measured.nodes
+        measured = law.measured.sel(nodes=(counts <= up_to) | (counts == at)).sortby("nodes")
+        prediction: dict[str, Any] = {"error": np.nan, "interval": None, "blocks": 0}
+        reason = ""
+        try:
+            if at not in counts:
+                raise FalloffError(f"none of {at} nodes was measured")
+            prediction = held_out_last(law.model, _x(law.model, measured), measured.values)
+        except FalloffError as refusal:
+            reason = str(refusal)
+        ends = prediction["interval"] or (np.nan, np.nan)
+        estimate = prediction["error"], *ends
+        rows.append((prediction["blocks"], level, law.model.name, *estimate, reason))
+    columns = ["blocks", laws.over, "law", "error", "low", "high", "refused"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -204,11 +204,6 @@ def with_settings(points: xr.Dataset) -> xr.DataArray:
     if (mean.P * mean.Q != mean.nodes).any():
         raise FalloffError("the law of HPL's messages is of one process a node")
     return points.share.assign_coords({name: ("nodes", mean[name].values) for name in SETTINGS})
-
-
-def _of_level(efficiency: xr.DataArray, over: str, level: str) -> xr.DataArray:
-    """A level's efficiency over (block, nodes), without node counts of which nothing is known."""
-    return efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
 
 
 def _law(name: str) -> Model:

@@ -42,7 +42,8 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     """The scaling laws of each network of an HPL campaign or import; raises FalloffError if none
     can be fitted."""
     points = hpl_points.points(dataset)
-    laws, predicted = hpl_scaling.laws_of(points), hpl_scaling.predictions(points)
+    laws = hpl_scaling.laws_of(points)
+    predicted = hpl_scaling.predictions(laws)
     if not laws.by_level:
         raise FalloffError(
             f"HPL ran on a single number of {derive.counted_in(points)} without Rpeak"
