@@ -160,8 +160,8 @@ def held_out(laws: Laws, up_to: int, at: int) -> pd.DataFrame:
     level and law.
 
     `error` [1] is predicted over measured less one, the geometric mean over `blocks`, with a 95 % t
-    interval `low`, `high`, NaN from one block. `refused` says why there is none. Raises FalloffError
-    if there is nothing from which to predict.
+    interval `low`, `high`, NaN from one block. `refused` says why there is none. Raises
+    FalloffError if there is nothing from which to predict.
     """
     nodes = laws.nodes()
     if at not in nodes or not min(nodes) <= up_to < at:

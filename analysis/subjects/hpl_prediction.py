@@ -13,7 +13,7 @@ compute. `error_on_other_nodes` says how far that is from the simulation of anot
 """
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -145,12 +145,13 @@ def largest_error() -> float:
 def error_on_other_nodes() -> float:
     """The largest relative error [1] of the law alone, on the networks and nodes of the stored
     twin, against their simulation."""
-    twin, errors = testbeds.read(TWIN).network, []
+    machine: Any = testbeds.read(TWIN)
+    errors = []
     ran = at_only_level(points(store.read(paths.REFERENCE / f"twin_held_out-{TWIN}")), "block")
     ran = ran.isel(vary=0, drop=True)  # every number of the model at its value
     for name in ran.interconnect.values.tolist():
-        cases = ran.sel(interconnect=name, drop=True)
-        network = NetworkParameters(twin[name].bandwidth.value, twin[name].latency.value)
+        cases, about = ran.sel(interconnect=name, drop=True), machine.network[name]
+        network = NetworkParameters(about.bandwidth.value, about.latency.value)
         law = _law(cases, [network])[0]
         errors.append(float(np.abs(law * cases.known_rate / cases.rate - 1).max()))
     return max(errors)

@@ -15,7 +15,7 @@ from analysis.laws.scaling_laws import Law, Laws, fit_each, held_out, with_setti
 from analysis.statements import exhibit
 from analysis.statements.statement import Statement, within
 from analysis.subjects import hpl_points
-from analysis.wording import UNKNOWN, fixed, listed, number, percent
+from analysis.wording import UNKNOWN, fixed, is_known, listed, number, percent
 from runners.records.record import FalloffError
 
 OF_MESSAGES = "hpl_messages"
@@ -150,7 +150,8 @@ def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhib
         "llrlrrl",
         rows,
         "The laws of the efficiency over nodes. A law that misses its data, beyond the scatter of "
-        f"the means and 2 %, is not drawn. The error on {most} {count} is of a fit to at most {seen}.{scale}",
+        "the means and 2 %, is not drawn. "
+        f"The error on {most} {count} is of a fit to at most {seen}.{scale}",
         hpl_points.basis(points),
         widths=(9, 15, 7, 33, 8, 9, 12),
     )
@@ -161,19 +162,17 @@ def parameters_in_words(law: Law) -> str:
     MB/s.
     """
     words = []
-    for name, ends in law.parameters().items():
+    for name, (value, low, high) in law.parameters().items():
         unit = ""
         if name == "alpha":
-            name, unit, ends = "α", " us", tuple(1e6 * end for end in ends)
+            name, unit, value, low, high = "α", " us", 1e6 * value, 1e6 * low, 1e6 * high
         elif name == "beta":
-            if ends[0] <= 0:
+            if value <= 0:
                 continue
-            value, low, high = ends
+            name, unit, value = "1/β", " MB/s", 1e-6 / value
             low, high = (1e-6 / high, 1e-6 / low) if low > 0 else (np.nan, np.nan)
-            name, unit, ends = "1/β", " MB/s", (1e-6 / value, low, high)
-        estimate, low, high = map(number, ends)
-        interval = f" ({low} to {high})" if np.isfinite(ends).all() else ""
-        words.append(f"{name} {estimate}{unit}{interval}")
+        interval = f" ({number(low)} to {number(high)})" if is_known(low, high) else ""
+        words.append(f"{name} {number(value)}{unit}{interval}")
     return ", ".join(words) or UNKNOWN
 
 

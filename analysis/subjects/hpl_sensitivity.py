@@ -80,8 +80,8 @@ def numbers_table(dataset: xr.Dataset) -> exhibit.Table:
             span, value = " to ".join(ends) or UNKNOWN, exact(entry["value"] / scale)
             rows.append((meaning(name), owner, value, span, unit, entry["source"]))
     caption = (
-        'The numbers of the model. "Assumed": no source gives the number for this cluster. The ranges are thought possible; they '
-        "are no intervals."
+        'The numbers of the model. "Assumed": no source gives the number for this cluster. '
+        "The ranges are thought possible; they are no intervals."
     )
     columns = ("Number", "Of", "Value", "Range", "Unit", "Source")
     return exhibit.Table("model-numbers", columns, "llrlll", rows, caption)

@@ -93,7 +93,8 @@ def dips(messages: xr.Dataset) -> pd.DataFrame:
     rates, rows = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block"), []
     for series in messages.series.values.tolist():
         means = over_blocks(rates.sel(series=series).dropna("size", how="all"), "rate")
-        for fall in reversals(means["mean"].values, means.low.values, means.high.values, DIP):
+        mean, low, high = (means[name].values.tolist() for name in ("mean", "low", "high"))
+        for fall in reversals(mean, low, high, DIP):
             start, end = means["size"].values[[fall.start, fall.end]]
             rows.append((series, start, end, fall.fall, int(means.blocks.max())))
     return pd.DataFrame(rows, columns=["series", "start", "end", "fall", "runs"])

@@ -70,7 +70,7 @@ def sum_limit(path: Mapping[str, Any], pairs: Sequence[Pair]) -> float:
     return float(-linprog(-np.ones(len(pairs)), A_ub=uses, b_ub=bounds).fun * unit)
 
 
-def token_limit(path: Mapping[str, Any], pairs: Sequence[Pair], token_bytes):
+def token_limit(path: Mapping[str, Any], pairs: Sequence[Pair], token_bytes: Any) -> Any:
     """The most tokens x size [B/s] that all producers write if each token returns; shape of
     `token_bytes`.
 
@@ -157,7 +157,7 @@ def is_host_bound(here: xr.Dataset) -> bool:
 
 
 def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArray:
-    """Values over (trial, dim) as an array over (dim, block, *factors), pairs and sizes ascending."""
+    """Values over (trial, dim) as an array over (dim, block, *factors), levels in order."""
     labels = values[dim].values
     columns = {f"at {label}": values.sel({dim: label}, drop=True) for label in labels}
     stacked = over_factors(dataset, runner=RUNNER, **columns).to_array(dim)
