@@ -1,5 +1,6 @@
 """Fit a model to points by lmfit; estimates always come with intervals."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -8,6 +9,7 @@ from typing import Any
 import lmfit
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic_core import to_json
 from scipy import stats
 
 from analysis.laws.models import Model, Values, bandwidth_delay, segmented
@@ -56,10 +58,11 @@ class Fit:
 
     def as_json(self) -> dict:
         """Plain JSON data; unknown values are None."""
-        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
+        values = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
         values["intervals_95"] = values.pop("intervals")
         about = {name: getattr(self.model, name) for name in ("equation", "source")}
-        return {"model": self.model.name, **about, **values}
+        whole = {"model": self.model.name, **about, **values}
+        return json.loads(to_json(whole, inf_nan_mode="null"))
 
 
 def fit(model: Model, x: ArrayLike, y: ArrayLike) -> Fit:
@@ -252,15 +255,6 @@ def _aicc(
         return None, IS_EXACT
     criterion = n * np.log(np.mean(residuals**2)) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
     return float(criterion), ""
-
-
-def _plain(value: Any) -> Any:
-    """The value for JSON: NaN becomes None."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def bracket(model: Model, x: ArrayLike, y: ArrayLike) -> tuple[float, float]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.laws.block_fit import BlockFit, fit_blocks
-from analysis.laws.fit import IS_EXACT, Fit, fit_known, fit_rows
+from analysis.laws.fit import IS_EXACT, Fit, fit_known
 from analysis.laws.models import Model, Values
 from analysis.statistics.intervals import average
 from runners.records.record import FalloffError
@@ -123,9 +123,7 @@ def held_out_last(model: Model, x: Values, table: Values) -> dict:
     with the reason if there is none.
     """
     whole = table[np.isfinite(table).all(axis=1)]
-    if not len(whole):
-        raise FalloffError("none: no block is complete")
-    estimates = fit_rows(model, x[..., :-1], whole[:, :-1])
+    estimates = fit_blocks(model, x[..., :-1], whole[:, :-1]).by_block
     with np.errstate(all="ignore"):
         factors = model.function(x[..., -1:], *estimates.T[:, :, None])[:, 0] / whole[:, -1]
     factors = factors[np.isfinite(factors)]

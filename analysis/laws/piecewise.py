@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.laws.adequacy import follows
+from analysis.laws.block_fit import follows
 from analysis.wording import estimate
 
 MOST_PIECES = 4  # each of two sizes or more

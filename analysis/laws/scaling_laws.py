@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.laws.adequacy import follows, misfit
-from analysis.laws.block_fit import BlockFit, fit_blocks
+from analysis.laws.block_fit import BlockFit, fit_blocks, follows, misfit
 from analysis.laws.fit import IS_EXACT, Fit, fit_known
 from analysis.laws.model_comparison import held_out_last, intervals_of
 from analysis.laws.models import Model, Values, find

@@ -73,7 +73,8 @@ def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
             several = f"{file} has several values of {name} at one {x}"
             raise FalloffError(f"{several}: fit the rows of one")
     csv_tables.require_numbers(table, *quantities, y)
-    if model.is_positive:
+    # No parameter, and so no value of the curve, a rate or a time, can be below 0.
+    if all(low >= 0 for low, _ in model.bounds.values()):
         above = f"column {y!r} has to be above 0 for the model {name}"
         csv_tables.refuse(table, table[y] <= 0, above)
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T

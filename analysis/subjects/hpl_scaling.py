@@ -19,19 +19,13 @@ from analysis.wording import UNKNOWN, fixed, is_known, listed, number, percent
 from runners.records.record import FalloffError
 
 OF_MESSAGES = "hpl_messages"
+# In tables, and in sentences.
 NAMES = {
-    "constant": "constant",
-    "amdahl": "Amdahl",
-    "universal_scalability": "universal scalability",
-    "power_law": "power law",
-    OF_MESSAGES: "HPL's messages",
-}
-CALLED = {  # in sentences
-    "constant": "a constant",
-    "amdahl": "Amdahl's law",
-    "universal_scalability": "the universal scalability law",
-    "power_law": "a power law",
-    OF_MESSAGES: "the law of HPL's messages",
+    "constant": ("constant", "a constant"),
+    "amdahl": ("Amdahl", "Amdahl's law"),
+    "universal_scalability": ("universal scalability", "the universal scalability law"),
+    "power_law": ("power law", "a power law"),
+    OF_MESSAGES: ("HPL's messages", "the law of HPL's messages"),
 }
 SEEN = 0.5  # a law is fitted to at most this share of the most nodes, and predicts these
 NO_LAW = "none follows the points, or they are at too few node counts to choose between laws"
@@ -77,7 +71,7 @@ def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterato
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
             row = predicted.loc[network, law.model.name]
-            called, count = CALLED[law.model.name], derive.counted_in(points)
+            (_, called), count = NAMES[law.model.name], derive.counted_in(points)
             subject = (
                 f"{called[0].upper()}{called[1:]}, fitted to {row.seen} {count} or fewer, "
                 f"foretells {names[network]} on {row.most}"
@@ -113,7 +107,7 @@ def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
     names = points.falloff.names
     networks: dict[str, list[str]] = {}
     for network, law in best.items():
-        networks.setdefault(CALLED[law.model.name], []).append(names[network])
+        networks.setdefault(NAMES[law.model.name][1], []).append(names[network])
     if not networks:
         return f"**Which law the efficiency follows cannot be said**: {NO_LAW}."
     laws = "; ".join(f"{law} for {listed(who)}" for law, who in networks.items())
@@ -130,7 +124,7 @@ def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhib
         rows.append(
             (
                 names[network],
-                NAMES[law.model.name],
+                NAMES[law.model.name][0],
                 fixed(law.weight, 2),
                 parameters_in_words(law),
                 percent(law.farthest),

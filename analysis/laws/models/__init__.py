@@ -41,11 +41,6 @@ class Model:
         """The names of the parameters, in the order of the function's signature."""
         return tuple(self.bounds)
 
-    @property
-    def is_positive(self) -> bool:
-        """Whether no parameter, and so no value of the curve, can be below 0."""
-        return all(low >= 0 for low, _ in self.bounds.values())
-
 
 # Common names of models, and their files.
 ALIASES = {"usl": "universal_scalability", "latency_bandwidth": "hockney"}
