@@ -76,8 +76,7 @@ def fit(model: Model, x: ArrayLike, y: ArrayLike) -> Fit:
     x, y = np.asarray(x, float), np.asarray(y, float)
     distinct = np.unique(x, axis=-1).shape[-1]
     _require_points(model, x, y, distinct)
-    minimum = _minimise(model, x, y)
-    estimates, at_bounds = _on_bounds(model, x, y, minimum)
+    estimates, at_bounds, minimum = _minimise(model, x, y)
     residuals = y - model.function(x, **estimates)
     freedom = len(y) - len(estimates)
     sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
@@ -120,8 +119,7 @@ def fit_rows(model: Model, x: ArrayLike, table: Values) -> Values:
     `fit` does for the mean row."""
     x = np.asarray(x, float)
     fit(model, x, table.mean(axis=0))  # refuses a model that these x do not allow
-    rows = (_on_bounds(model, x, row, _minimise(model, x, row))[0] for row in table)
-    return np.array([[*estimates.values()] for estimates in rows])
+    return np.array([[*_minimise(model, x, row)[0].values()] for row in table])
 
 
 def _require_points(model: Model, x: Values, y: Values, distinct: int) -> None:
@@ -141,8 +139,10 @@ def _require_points(model: Model, x: Values, y: Values, distinct: int) -> None:
         _require_turn(model, x, y)
 
 
-def _minimise(model: Model, x: Values, y: Values) -> Any:
-    """lmfit's result; its `jac` has the residuals' derivatives, shape (points, parameters)."""
+def _minimise(model: Model, x: Values, y: Values) -> tuple[dict[str, float], tuple[str, ...], Any]:
+    """The estimates, the parameters on a bound, and lmfit's result; its `jac` has the residuals'
+    derivatives, shape (points, parameters).
+    """
     unit = np.max(np.abs(y)) or 1.0  # the solver's threshold is absolute, so y is scaled
     parameters = lmfit.Parameters()
     # the solver itself shrinks a step to where the curve is not finite
@@ -171,7 +171,7 @@ def _minimise(model: Model, x: Values, y: Values) -> Any:
             f"The fit of the {model.title} model did not converge; "
             "does y look like the curve at all?"
         )
-    return result
+    return *_on_bounds(model, x, y, result.params.valuesdict()), result
 
 
 def _slopes(model: Model, x: Values, values: Mapping[str, float]) -> Values:
@@ -200,14 +200,14 @@ def _slopes(model: Model, x: Values, values: Mapping[str, float]) -> Values:
 
 
 def _on_bounds(
-    model: Model, x: Values, y: Values, minimum: Any
+    model: Model, x: Values, y: Values, values: Mapping[str, float]
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """The estimates, and the names of the parameters on a bound.
 
     The solver stays inside the bounds, so a parameter counts as on a bound if moving it there loses
     nothing.
     """
-    estimates = {name: float(value) for name, value in minimum.params.valuesdict().items()}
+    estimates = {name: float(value) for name, value in values.items()}
     at_bounds = []
     with np.errstate(all="ignore"):
         lossless = _sse(model, x, y, estimates) * (1 + SAME) + (EXACT * np.max(np.abs(y))) ** 2

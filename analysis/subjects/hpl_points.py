@@ -68,13 +68,10 @@ class HplResults:
     best: pd.DataFrame
     points: xr.Dataset
 
-    def tried(self) -> pd.Series:
-        """The number of settings that were tried at each interconnect and x."""
-        return _tried(self.runs)
 
-
-def _tried(runs: pd.DataFrame) -> pd.Series:
-    return runs.drop_duplicates(ALIKE).groupby(PLACE).size()
+def most_tried(runs: pd.DataFrame) -> int:
+    """The most settings that were tried at one interconnect and x."""
+    return int(runs.drop_duplicates(ALIKE).groupby(PLACE).size().max())
 
 
 def points(dataset: xr.Dataset) -> xr.Dataset:
@@ -409,7 +406,7 @@ def _missing(results: pd.DataFrame, runs: pd.DataFrame, points: xr.Dataset) -> I
                 f"{name}'s efficiency on {low} lies outside, below that on {high}: "
                 "are these runs comparable?"
             )
-    if (choices := _tried(runs).max()) > 1:
+    if (choices := most_tried(runs)) > 1:
         favours = "which favours what scatters more"
         yield f"Each point is the best of up to {choices} settings, {favours}"
     if of == derive.PEAK and points.share.max() > 1:

@@ -104,8 +104,7 @@ def _line(time: xr.DataArray) -> MessageTimes:
     """The line of one series' times over (run, size)."""
     size, table = time["size"].values.astype(float), time.values
     table = np.where(table > 0, table, np.nan)
-    shortest = table[:, size <= SHORT] if (size <= SHORT).any() else table[:, :1]
-    per_table = np.nanmean(shortest, axis=1)
+    per_table = np.nanmean(table[:, size <= max(SHORT, size[0])], axis=1)
     short, *ends = map(float, average(per_table[np.isfinite(per_table)], "cost"))
     # Runs on networks that are not known may be of several, and have no interval.
     is_known = bool(time.network.item())
