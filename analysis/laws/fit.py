@@ -135,8 +135,26 @@ def _require_points(model: Model, x: Values, y: Values, distinct: int) -> None:
             f"The {model.title} model needs at least {needed} distinct x, one for each parameter, "
             f"and the data have {distinct}; measure more, or fit a model with fewer parameters."
         )
-    if model.name in TURNS:
-        _require_turn(model, x, y)
+    if model.name not in TURNS:
+        return
+    # With a single x on one side of a turn, that side could be anything.
+    turn, needed = TURNS[model.name]
+    if np.any(x <= 0):
+        raise FalloffError(f"The {model.title} model needs x above 0; leave the others out.")
+    places = np.unique(x)
+    low, high = bracket(model, x, y)
+    if len(places) >= needed and low >= places[1] and high <= places[-2]:
+        return
+    place = f"between {low:g} and {high:g}"
+    if low == places[0] and high == places[-1]:
+        place += ", or there is none"
+    elif low == high:
+        place = f"at {low:g} or {'below' if low == places[0] else 'above'}"
+    raise FalloffError(
+        f"These x cannot carry a {turn}; it lies {place}. "
+        f"An estimate needs {needed} distinct x, "
+        "2 of them on either side of all that the data allow."
+    )
 
 
 def _minimise(model: Model, x: Values, y: Values) -> tuple[dict[str, float], tuple[str, ...], Any]:
@@ -289,28 +307,3 @@ def bracket(model: Model, x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     if model is segmented.MODEL and allowed[-1] >= places[-2] * (1 - CLOSE):
         high = places[-1]
     return float(low), float(high)
-
-
-def _require_turn(model: Model, x: Values, y: Values) -> None:
-    """Raise FalloffError, with the bracket, unless two x lie on either side of every turn that the
-    data allow.
-
-    With a single x on one side, that side could be anything.
-    """
-    turn, needed = TURNS[model.name]
-    if np.any(x <= 0):
-        raise FalloffError(f"The {model.title} model needs x above 0; leave the others out.")
-    places = np.unique(x)
-    low, high = bracket(model, x, y)
-    if len(places) >= needed and low >= places[1] and high <= places[-2]:
-        return
-    place = f"between {low:g} and {high:g}"
-    if low == places[0] and high == places[-1]:
-        place += ", or there is none"
-    elif low == high:
-        place = f"at {low:g} or {'below' if low == places[0] else 'above'}"
-    raise FalloffError(
-        f"These x cannot carry a {turn}; it lies {place}. "
-        f"An estimate needs {needed} distinct x, "
-        "2 of them on either side of all that the data allow."
-    )

@@ -1,7 +1,7 @@
 """Laws of efficiency over nodes: fitted to each network, judged against its data, and tested on
 node counts that they did not see."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
@@ -206,21 +206,15 @@ def with_settings(points: xr.Dataset) -> xr.DataArray:
 
 
 def _law(name: str) -> Model:
-    """The model of an efficiency over nodes."""
+    """The model of an efficiency over nodes. One of a rate over n is divided by n, so that gamma is
+    the efficiency of one node."""
     model = find(name)
-    return _of_a_node(model) if model.name in OF_A_RATE else model
-
-
-def _of_a_node(model: Model) -> Model:
-    """A model of a rate over n, turned into an efficiency: gamma is then the efficiency of one
-    node."""
-
-    def divided(function: Callable) -> Callable:
-        return wraps(function)(lambda n, *of, **named: function(n, *of, **named) / n)
-
+    if model.name not in OF_A_RATE:
+        return model
+    rate = model.function
     return replace(
         model,
-        function=divided(model.function),
+        function=wraps(rate)(lambda n, *of, **named: rate(n, *of, **named) / n),
         guess=lambda n, efficiency: model.guess(n, n * efficiency),
         equation=model.equation.replace("X(n)", r"\frac{X(n)}{n}").replace(r"\gamma n", r"\gamma"),
     )

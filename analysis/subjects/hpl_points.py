@@ -31,7 +31,6 @@ from analysis.statistics.judgement import (
     FLAT,
     RISES,
     SIZE_OPEN,
-    Judgement,
     judge,
     judge_unordered,
     within_campaign,
@@ -242,37 +241,31 @@ def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Sta
         else:
             verdicts.append(judge(sum(sign * values for sign, values in signed), MARGIN, evidence))
         places.append((network, against, start, end))
-    for place, verdict in zip(places, within_campaign(verdicts)):
-        yield _fall(points, *place, verdict)
-
-
-def _fall(
-    points: xr.Dataset, network: str, against: str, start: int, end: int, verdict: Judgement
-) -> Statement:
     names = points.falloff.names
-    name, of = names[network], f" against {names[against]}" if against else ""
-    span = f"from {start} to {counted(end, derive.counted_in(points)[:-1])}"
-    differing = listed(_differing(points, network, against, [start, end]))
-    subject, quantity = f"{name}'s efficiency", "its efficiency"
-    if against:
-        subject, quantity = f"{name}{of}", "the ratio of their rates"
-    sentence = f"**{name} {_VERBS.get(verdict.answer, 'is undecided')}{of}** {span}"
-    if differing:
-        sentence += f", with different {differing}"
-    if verdict.fall is not None:
-        sentence += f": {quantity} {ratio_change(verdict.fall)}"
-    if verdict.interval:
-        parts = basis_in_words(verdict, False), verdict.condition
-        sentence += f" ({', '.join(filter(None, parts))})"
-    return judged_fall(
-        points,
-        f"{subject} falls off {span}",
-        verdict,
-        **interval_fields(points, verdict.confidence or 0),
-        primary=True,
-        sentence=f"{sentence}." if verdict.decided else f"{sentence}. {verdict.reason}",
-        series=network,
-    )
+    for (network, against, start, end), verdict in zip(places, within_campaign(verdicts)):
+        name, of = names[network], f" against {names[against]}" if against else ""
+        span = f"from {start} to {counted(end, derive.counted_in(points)[:-1])}"
+        differing = listed(_differing(points, network, against, [start, end]))
+        subject, quantity = f"{name}'s efficiency", "its efficiency"
+        if against:
+            subject, quantity = f"{name}{of}", "the ratio of their rates"
+        sentence = f"**{name} {_VERBS.get(verdict.answer, 'is undecided')}{of}** {span}"
+        if differing:
+            sentence += f", with different {differing}"
+        if verdict.fall is not None:
+            sentence += f": {quantity} {ratio_change(verdict.fall)}"
+        if verdict.interval:
+            parts = basis_in_words(verdict, False), verdict.condition
+            sentence += f" ({', '.join(filter(None, parts))})"
+        yield judged_fall(
+            points,
+            f"{subject} falls off {span}",
+            verdict,
+            **interval_fields(points, verdict.confidence or 0),
+            primary=True,
+            sentence=f"{sentence}." if verdict.decided else f"{sentence}. {verdict.reason}",
+            series=network,
+        )
 
 
 def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) -> list[str]:
@@ -346,8 +339,8 @@ def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset
     first, slowest first.
     """
     best = best.sort_values("file", kind="stable")
-    repeats = UNORDERED if dataset.falloff.is_unordered else BLOCKS
-    if repeats == UNORDERED or best.duplicated([*PLACE, "block"]).any():
+    repeats = BLOCKS
+    if dataset.falloff.is_unordered or best.duplicated([*PLACE, "block"]).any():
         repeats = UNORDERED
         best["block"] = best.groupby(PLACE).cumcount() + 1
     table = best.drop(columns="nodes").rename(columns={"x": "nodes"})

@@ -88,7 +88,7 @@ def predicted(
 ) -> xr.DataArray:
     """HPL's efficiency by the law of its messages over (nodes) [1]: over the peak of the paper's
     nodes, corrected from the simulated networks, or over the DGEMM rate of other nodes."""
-    if node is not None and not is_papers(basis, node):
+    if node is not None and not np.allclose(node, basis.node, rtol=1e-3):
         return _law(on_nodes(basis, node), [network])[0]
     simulated = basis.cases.efficiency
     networks = [basis.networks[name] for name in simulated.interconnect.values.tolist()]
@@ -102,11 +102,6 @@ def predicted(
     # Over the simulated networks.
     correction = np.log(simulated / models).weighted(weights).mean("interconnect")
     return model * np.exp(correction)
-
-
-def is_papers(basis: PaperCases, node: NodeParameters) -> bool:
-    """Whether a node computes as the paper's."""
-    return np.allclose(node, basis.node, rtol=1e-3)
 
 
 def on_nodes(basis: PaperCases, node: NodeParameters) -> xr.Dataset:

@@ -35,20 +35,21 @@ class Curve(Attempt):
 def curves(points: xr.Dataset) -> dict[str, Curve]:
     """HPL's model fitted to each network; `points` is from `derive.points`, over (block,
     interconnect, N), at one number of nodes."""
-    return {name: _curve(points, name) for name in points.interconnect.values.tolist()}
-
-
-def _curve(points: xr.Dataset, network: str) -> Curve:
-    share = points.share.sel(interconnect=network).transpose("block", "N")
-    fit = attempt(HPL, settings(points, share.N), points.nodes.item() * share.values)
-    if fit.fitted is None:
-        return Curve(None, fit.refused)
-    gamma = fit.fitted.by_block[:, HPL.parameters.index("gamma")]
-    if unlimited := int((gamma <= 0).sum()):
-        blocks = f"{unlimited} of {fit.blocks} blocks"
-        return Curve(None, f"The fitted rate has no limit in {blocks}; run larger matrices.")
-    whole = share.block[share.notnull().all("N")].values
-    return Curve(fit.fitted, "", fit.follows, xr.DataArray(1 / gamma, {"block": whole}))
+    curves = {}
+    for share in points.share.transpose("interconnect", "block", "N"):
+        fit = attempt(HPL, settings(points, share.N), points.nodes.item() * share.values)
+        curve = Curve(None, fit.refused)
+        if fit.fitted:
+            gamma = fit.fitted.by_block[:, HPL.parameters.index("gamma")]
+            whole = share.block[share.notnull().all("N")].values
+            limits = xr.DataArray(1 / gamma, {"block": whole})
+            curve = Curve(fit.fitted, "", fit.follows, limits)
+            if unlimited := int((gamma <= 0).sum()):
+                blocks = f"{unlimited} of {fit.blocks} blocks"
+                reason = f"The fitted rate has no limit in {blocks}; run larger matrices."
+                curve = Curve(None, reason)
+        curves[share.interconnect.item()] = curve
+    return curves
 
 
 def settings(points: xr.Dataset, orders: Any) -> np.ndarray:

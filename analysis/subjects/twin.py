@@ -124,8 +124,12 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
         for dataset in datasets:
             trials = _points(dataset, reading)
             if reading == "hpl_rate" and trials.sizes["trial"] and dataset.falloff.is_imported:
-                if rate_and_source := _of_import(dataset):
-                    return rate_and_source
+                # The best settings, mean over all runs of all networks.
+                points = hpl_points.results(dataset).points
+                if points.nodes.attrs["long_name"] == "nodes" and 1 in points.nodes:
+                    rates = 1e9 * points.rate.sel(nodes=1).values
+                    source = f"{what}, import {dataset.attrs['campaign']}"
+                    return _mean(rates[np.isfinite(rates)]), source
                 continue
             if reading == "hpl_rate":
                 trials = trials.isel(trial=np.flatnonzero(trials.nodes.values == 1))
@@ -136,17 +140,6 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
                 blocks = rates.assign_coords(block=trials.block).groupby("block").mean()
                 return _mean(blocks.values), f"{what}, campaign {dataset.attrs['campaign']}"
     raise FalloffError("no campaign has a node's compute rate: add `suspects`, or HPL on one node")
-
-
-def _of_import(dataset: xr.Dataset) -> tuple[Value, str] | None:
-    """HPL on one node as imported: the best settings, mean over all runs of all networks; None if
-    it was not run there.
-    """
-    points = hpl_points.results(dataset).points
-    if points.nodes.attrs["long_name"] != "nodes" or 1 not in points.nodes:
-        return None
-    rates = 1e9 * points.rate.sel(nodes=1).values.ravel()
-    return _mean(rates[np.isfinite(rates)]), f"HPL on one node, import {dataset.attrs['campaign']}"
 
 
 def _mean(values: np.ndarray) -> Value:

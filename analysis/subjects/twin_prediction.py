@@ -131,15 +131,11 @@ def simulations(
         others += [f"{network}_tree" for network in networks]
     else:
         others = asked.names(machine, networks)
-    shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
-    per_node = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
+    shape = points[["N", "P", "Q", "NB", "ranks_per_node"]].max(["block", "interconnect"])
     ran, block = points.falloff.settings, int(shape.NB.max())
-    sizes = {
-        str(nodes): _as_run(shape.sel(nodes=nodes), int(per_node.sel(nodes=nodes)))
-        for nodes in points.nodes.values.tolist()
-    }
+    sizes = {str(n): _as_run(shape.sel(nodes=n)) for n in points.nodes.values.tolist()}
     most = int(points.nodes.max())
-    largest, ranks = sizes[str(most)], int(per_node.sel(nodes=most))
+    largest, ranks = sizes[str(most)], sizes[str(most)]["ranks_per_node"]
     larger = problem(2 * most, ranks, BYTES * largest["N"] ** 2 / most, block)
     most_nodes = {str(most): largest, str(2 * most): larger | {"ranks_per_node": ranks}}
     for name, between, levels in (
@@ -158,13 +154,13 @@ def simulations(
         )
 
 
-def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
+def _as_run(shape: xr.Dataset) -> dict[str, int]:
     """HPL's order and grid as it ran with this number of processes a node; the squarest grid where
     networks had several."""
-    ran = {name: int(shape[name]) for name in ("N", "P", "Q")}
-    if ran["P"] * ran["Q"] != int(shape.nodes) * ranks:
-        ran |= problem(int(shape.nodes), ranks, BYTES, 1) | {"N": ran["N"]}
-    return ran | {"ranks_per_node": ranks}
+    ran = {name: int(shape[name]) for name in ("N", "P", "Q", "ranks_per_node")}
+    if ran["P"] * ran["Q"] != int(shape.nodes) * ran["ranks_per_node"]:
+        ran |= problem(int(shape.nodes), ran["ranks_per_node"], BYTES, 1) | {"N": ran["N"]}
+    return ran
 
 
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:

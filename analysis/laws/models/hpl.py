@@ -46,18 +46,14 @@ def longest(counted: Values, alpha: Number, beta: Number, gamma: Number) -> Valu
     return (alpha * messages + beta * bytes_ + gamma * flops).max(axis=-1)
 
 
-def at_longest(counted: Values, alpha: float, beta: float, gamma: float) -> Values:
-    """Messages, bytes and flops of each run on its longest path, shape (points, 3)."""
-    along = (counted @ np.array([alpha, beta, gamma], float)).argmax(axis=-1)
-    return counted[np.arange(len(counted)), along]
-
-
 def settled(counted: Values, start: Values, solve: Callable[[Values], Values]) -> Values:
     """The costs at which the longest paths stay the same: `solve` finds the best ones along given
     paths, these give new paths, and so on."""
     costs = start
     for _ in range(TRIES):
-        costs, before = solve(at_longest(counted, *costs)), costs
+        longest_path = (counted @ costs).argmax(axis=-1)
+        along = counted[np.arange(len(counted)), longest_path]
+        costs, before = solve(along), costs
         if np.allclose(costs, before, rtol=1e-9):
             break
     return costs
