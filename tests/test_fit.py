@@ -15,8 +15,7 @@ from curves import HPL_X, TRUTHS, noisy
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
-from analysis.laws.adequacy import LEVEL, follows
-from analysis.laws.block_fit import fit_blocks
+from analysis.laws.block_fit import LEVEL, fit_blocks, follows
 from analysis.laws.fit import fit
 from analysis.laws.model_comparison import HELD_OUT, PARAMETERS, compare, ranked_by
 from analysis.laws.models import find, names

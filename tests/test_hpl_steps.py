@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hpl_sent import sent as sent_by_rank
 
 from analysis.laws.fit import fit
 from analysis.laws.models import _hpl_steps as hpl_steps
 from analysis.laws.models import find
-from analysis.laws.models import hpl as hpl_law
 from runners import executables, hpl_dat, payload
 from runners.build import TRIAL_DECK
 from runners.testbeds import smpi
@@ -141,7 +141,7 @@ def test_every_ranks_messages_are_hpls_own_to_the_byte(shape, tmp_path):
     """On grids that are powers of two and that are not, with and without a short last block; less
     what a run of order 1 sends, which is HPL's set-up."""
     there, set_up = (
-        of_each_rank(quick(N, *shape[1:]), tmp_path) - sum(hpl_steps.sent(N, *shape[1:]).values())
+        of_each_rank(quick(N, *shape[1:]), tmp_path) - sum(sent_by_rank(N, *shape[1:]).values())
         for N in (shape[0], 1)
     )
     assert (there == set_up).all()
@@ -155,10 +155,10 @@ def test_the_messages_of_hpl_that_computes_are_told_from_its_pivots(tmp_path):
         (tmp_path / "pivots.txt").unlink(missing_ok=True)
         table = payload.table(simulated(quick(N, *shape), tmp_path, "xhpl_unmocked"))
         pivots = np.loadtxt(tmp_path / "pivots.txt", int, ndmin=2)[:, 1]
-        told = sum(hpl_steps.sent(N, *shape, pivots).values()).sum(axis=(1, 2))
+        told = sum(sent_by_rank(N, *shape, pivots).values()).sum(axis=(1, 2))
         sent.append(np.sum(list(table.values()), axis=0) - told)
     assert (sent[0] == sent[1]).all()
-    drawn = sum(hpl_steps.sent(300, *shape).values()).sum(axis=(1, 2))
+    drawn = sum(sent_by_rank(300, *shape).values()).sum(axis=(1, 2))
     assert (drawn != told).any()
 
 
@@ -167,11 +167,11 @@ def test_kinds_of_messages_on_grids_that_can_be_counted_by_hand():
     two rows and a head.
     """
     N, NB = 96, 12
-    row = hpl_steps.sent(N, NB, 1, 2)
+    row = sent_by_rank(N, NB, 1, 2)
     panels = [8 * (NB * (N - first) + NB + 1) for first in range(0, N, NB)]
     assert row["broadcast"][0].tolist() == [[4, 4]] and row["broadcast"][1].sum() == sum(panels)
     assert not row["pivots"].any() and not row["swaps"].any()
-    column = hpl_steps.sent(N, NB, 2, 1)
+    column = sent_by_rank(N, NB, 2, 1)
     assert column["pivots"][0].tolist() == [[N], [N]] and not column["broadcast"].any()
     assert column["pivots"][1].sum() == N * 8 * ((4 + 2 * NB) + (4 + NB))
 
@@ -237,30 +237,6 @@ def test_of_a_long_run_a_part_stands_for_the_whole():
     costs = 1e5, 10.0, 1.0
     whole, part = (hpl_steps.time(9600, 24, 3, 4, *costs, panels) for panels in (400, 100))
     assert part == pytest.approx(whole, rel=0.01) and part != whole
-
-
-def test_paths_are_kept_and_made_again_where_the_file_is_damaged(tmp_path, monkeypatch):
-    """What is read from the disk is what was computed; a file that was cut, and a folder that
-    cannot be, change nothing.
-    """
-    monkeypatch.setattr(hpl_law, "HOME", tmp_path)
-    computed = hpl_steps.paths(240, 24, 2, 2)
-
-    def found():
-        hpl_law._paths.cache_clear()
-        return hpl_law._paths(240, 24, 2, 2, hpl_steps.PANELS)
-
-    np.testing.assert_array_equal(found(), computed)
-    (file,) = (tmp_path / "build" / "hpl_paths").iterdir()
-    with monkeypatch.context() as patch:
-        patch.setattr(hpl_steps, "paths", None)
-        np.testing.assert_array_equal(found(), computed)
-    for content in (file.read_bytes()[:90], b"", b"no array"):
-        file.write_bytes(content)
-        np.testing.assert_array_equal(found(), computed)
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(hpl_law, "HOME", tmp_path / "file")
-    np.testing.assert_array_equal(found(), computed)
 
 
 def main() -> None:

@@ -112,7 +112,7 @@ def test_no_mean_mixes_two_values_of_a_setting(tool, setting):
         ends = [
             (row.mean, row.low, row.high) for row in messages.best_bandwidths(found).itertuples()
         ]
-        ends += [line.short for line in messages.lines(found).values()]
+        ends += [line.latency for line in messages.lines(found).values()]
         assert len(shown(dataset, dataset_sections.MESSAGES)) >= 2
         assert ends and all(high / low < 1.01 for _, low, high in ends)
     if dataset_sections.has(dataset, dataset_sections.STREAMS):

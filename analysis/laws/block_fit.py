@@ -1,15 +1,20 @@
-"""Fit a model to the curve of every block, because the block is the unit of repetition."""
+"""Fit a model to the curve of every block, because the block is the unit of repetition, and decide
+whether a fitted curve may be drawn through its data: a curve that misses them would mislead."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
 
-from analysis.laws.adequacy import follows
 from analysis.laws.fit import fit_rows
-from analysis.laws.models import Model
+from analysis.laws.models import Model, Values
 from analysis.statistics.intervals import Kind, average
 from runners.records.record import FalloffError
+
+LEVEL = 0.01  # of the lack-of-fit test
+CLOSE = 0.02  # of a level's mean: this is close enough, however little the runs scatter
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,8 @@ class BlockFit:
         return len(self.by_block)
 
     def band(
-        self, x, kind: Kind, of: Callable = lambda x, y: y
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, x: ArrayLike, kind: Kind, of: Callable = lambda x, y: y
+    ) -> tuple[Values, Values, Values]:
         """Mean curve and pointwise 95 % t interval over the blocks: (mean, low, high), each of
         shape (x,).
 
@@ -43,7 +48,7 @@ class BlockFit:
         return float(mean), float(low), float(high)
 
 
-def fit_blocks(model: Model, x, table) -> BlockFit:
+def fit_blocks(model: Model, x: ArrayLike, table: ArrayLike) -> BlockFit:
     """Fit `model` to every row of `table`, shape (block, x); a row with a missing (NaN) point is
     left out.
 
@@ -80,7 +85,7 @@ class Attempt:
         return self.fitted.blocks if self.fitted else 0
 
 
-def attempt(model: Model, x, table, of: Callable = lambda x, y: y) -> Attempt:
+def attempt(model: Model, x: Values, table: Values, of: Callable = lambda x, y: y) -> Attempt:
     """Fit as `fit_blocks` does, and compare the arithmetic mean curve of `of(x, y)` with the means
     of the data."""
     try:
@@ -89,3 +94,39 @@ def attempt(model: Model, x, table, of: Callable = lambda x, y: y) -> Attempt:
         return Attempt(None, refused=str(error))
     curve = fitted.band(x, "cost", of)[0]
     return Attempt(fitted, follows=follows(of(x, table), curve, len(model.parameters)))
+
+
+def follows(values: Values, fitted: Values, parameters: int) -> bool:
+    """Whether a curve follows its data: it is close to the mean of every level, or no lack of fit
+    can be shown.
+
+    `values` are over (block, level), NaN where there is no run, and `fitted` over (level,), in the
+    same unit. The test is the F test of lack of fit against the scatter of repeated runs, with the
+    given number of fitted `parameters`. Without repeats only closeness counts. Source: Draper and
+    Smith, Applied Regression Analysis (1998), section 2.1.
+    """
+    farthest, p = misfit(values, fitted, parameters)
+    return farthest <= CLOSE or p > LEVEL
+
+
+def misfit(values: Values, fitted: Values, parameters: int) -> tuple[float, float]:
+    """The curve's largest relative distance from a level's mean [1], and the p-value of the test
+    for lack of fit, as in `follows`.
+
+    The distance is infinite for a curve that is not finite. The p-value is NaN if there is nothing
+    to test with.
+    """
+    values, fitted = np.asarray(values, float), np.asarray(fitted, float)
+    there = np.isfinite(values).any(axis=0)
+    values, fitted = values[:, there], fitted[there]
+    if not np.isfinite(fitted).all() or not there.any():
+        return np.inf, np.nan
+    means, counts = np.nanmean(values, axis=0), np.isfinite(values).sum(axis=0)
+    off, size = np.abs(fitted - means), np.abs(means)
+    farthest = float(np.divide(off, size, out=np.where(off > 0, np.inf, 0.0), where=size > 0).max())
+    free, of_scatter = len(means) - parameters, int(counts.sum()) - len(means)
+    scatter = np.nansum((values - means) ** 2) / of_scatter if of_scatter > 0 else 0.0
+    if free < 1 or not scatter > 0:
+        return farthest, np.nan
+    lack = float(counts @ (fitted - means) ** 2) / free
+    return farthest, float(stats.f.sf(lack / scatter, free, of_scatter))

@@ -1,15 +1,18 @@
 """Fit a model to points by lmfit; estimates always come with intervals."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from typing import Any
 
 import lmfit
 import numpy as np
+from numpy.typing import ArrayLike
+from pydantic_core import to_json
 from scipy import stats
 
-from analysis.laws.models import Model, bandwidth_delay, segmented
+from analysis.laws.models import Model, Values, bandwidth_delay, segmented
 from runners.records.record import FalloffError
 
 EXACT = 1e-9  # residuals below this share of the largest |y| are rounding, not noise
@@ -55,13 +58,14 @@ class Fit:
 
     def as_json(self) -> dict:
         """Plain JSON data; unknown values are None."""
-        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)[1:]}
+        values = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
         values["intervals_95"] = values.pop("intervals")
         about = {name: getattr(self.model, name) for name in ("equation", "source")}
-        return {"model": self.model.name, **about, **values}
+        whole = {"model": self.model.name, **about, **values}
+        return json.loads(to_json(whole, inf_nan_mode="null"))
 
 
-def fit(model: Model, x, y) -> Fit:
+def fit(model: Model, x: ArrayLike, y: ArrayLike) -> Fit:
     """Fit `model` to x of shape (points,), or (quantities, points), and y of shape (points,).
 
     The 95 % intervals are Student's t, from standard errors; a bound ends an interval. Raises
@@ -72,8 +76,7 @@ def fit(model: Model, x, y) -> Fit:
     x, y = np.asarray(x, float), np.asarray(y, float)
     distinct = np.unique(x, axis=-1).shape[-1]
     _require_points(model, x, y, distinct)
-    minimum = _minimise(model, x, y)
-    estimates, at_bounds = dict(minimum.estimates), minimum.at_bounds
+    estimates, at_bounds, minimum = _minimise(model, x, y)
     residuals = y - model.function(x, **estimates)
     freedom = len(y) - len(estimates)
     sigma = math.sqrt(np.sum(residuals**2) / freedom) if freedom else math.nan
@@ -88,38 +91,38 @@ def fit(model: Model, x, y) -> Fit:
         name: tuple(np.clip([value - half[name], value + half[name]], *model.bounds[name]).tolist())
         for name, value in estimates.items()
     }
-    refused = _aicc_refusal(len(estimates), len(y), distinct, exact)
+    aicc, refused = _aicc(residuals, len(estimates), distinct, exact)
     return Fit(
-        model=model,
-        estimates=estimates,
-        at_bounds=at_bounds,
-        standard_errors=errors,
-        intervals=intervals,
-        interval_kind=kind,
-        residuals=tuple(residuals.tolist()),
-        sigma=sigma,
-        aicc=None if refused else _aicc(residuals, len(estimates)),
-        aicc_refused=refused,
-        n=len(y),
-        distinct_x=distinct,
+        model,
+        estimates,
+        at_bounds,
+        errors,
+        intervals,
+        kind,
+        tuple(residuals.tolist()),
+        sigma,
+        aicc,
+        refused,
+        len(y),
+        distinct,
     )
 
 
-def fit_known(model: Model, x, table) -> Fit:
+def fit_known(model: Model, x: Values, table: Values) -> Fit:
     """`fit` to every known (finite) point of `table`, shape (blocks, points)."""
     is_known = np.isfinite(table)
     return fit(model, np.tile(x, len(table))[..., is_known.ravel()], table[is_known])
 
 
-def fit_rows(model: Model, x, table) -> np.ndarray:
+def fit_rows(model: Model, x: ArrayLike, table: Values) -> Values:
     """The estimates from every row of `table`, shape (rows, parameters); raises FalloffError as
     `fit` does for the mean row."""
     x = np.asarray(x, float)
     fit(model, x, table.mean(axis=0))  # refuses a model that these x do not allow
-    return np.array([[*_minimise(model, x, row).estimates.values()] for row in table])
+    return np.array([[*_minimise(model, x, row)[0].values()] for row in table])
 
 
-def _require_points(model, x, y, distinct):
+def _require_points(model: Model, x: Values, y: Values, distinct: int) -> None:
     finite = np.isfinite(np.atleast_2d(x)).all(axis=0) & np.isfinite(y)
     if not finite.all():
         missing = np.sum(~finite)
@@ -129,33 +132,35 @@ def _require_points(model, x, y, distinct):
     needed = len(model.parameters)
     if distinct < needed:
         raise FalloffError(
-            f"The {model.title} model needs at least {needed} distinct x, one for each parameter, and "
-            f"the data have {distinct}; measure more, or fit a model with fewer parameters."
+            f"The {model.title} model needs at least {needed} distinct x, one for each parameter, "
+            f"and the data have {distinct}; measure more, or fit a model with fewer parameters."
         )
-    if model.name in TURNS:
-        require_turn(model, x, y)
+    if model.name not in TURNS:
+        return
+    # With a single x on one side of a turn, that side could be anything.
+    turn, needed = TURNS[model.name]
+    if np.any(x <= 0):
+        raise FalloffError(f"The {model.title} model needs x above 0; leave the others out.")
+    places = np.unique(x)
+    low, high = bracket(model, x, y)
+    if len(places) >= needed and low >= places[1] and high <= places[-2]:
+        return
+    place = f"between {low:g} and {high:g}"
+    if low == places[0] and high == places[-1]:
+        place += ", or there is none"
+    elif low == high:
+        place = f"at {low:g} or {'below' if low == places[0] else 'above'}"
+    raise FalloffError(
+        f"These x cannot carry a {turn}; it lies {place}. "
+        f"An estimate needs {needed} distinct x, "
+        "2 of them on either side of all that the data allow."
+    )
 
 
-@dataclass(frozen=True)
-class _Minimum:
-    """The estimates and lmfit's standard errors by parameter (None where it has none), the
-    parameters on a bound, and the derivatives of the residuals, shape (points, parameters)."""
-
-    estimates: Mapping[str, float]
-    errors: Mapping[str, float | None]
-    at_bounds: tuple[str, ...]
-    slopes: np.ndarray
-
-
-def _minimise(model, x, y) -> _Minimum:
-    y = np.asarray(y, float)
-    return _minimised(model, x.shape, x.tobytes(), y.tobytes())
-
-
-# A notebook, the claims and the report fit the same points.
-@lru_cache(maxsize=10_000)
-def _minimised(model, shape: tuple[int, ...], x: bytes, y: bytes) -> _Minimum:
-    x, y = np.frombuffer(x).reshape(shape), np.frombuffer(y)
+def _minimise(model: Model, x: Values, y: Values) -> tuple[dict[str, float], tuple[str, ...], Any]:
+    """The estimates, the parameters on a bound, and lmfit's result; its `jac` has the residuals'
+    derivatives, shape (points, parameters).
+    """
     unit = np.max(np.abs(y)) or 1.0  # the solver's threshold is absolute, so y is scaled
     parameters = lmfit.Parameters()
     # the solver itself shrinks a step to where the curve is not finite
@@ -176,32 +181,29 @@ def _minimised(model, shape: tuple[int, ...], x: bytes, y: bytes) -> _Minimum:
             )
         except ValueError as error:  # scipy raises this if the curve is not finite at the start
             raise FalloffError(
-                f"The {model.title} model cannot be computed at some of these points; is every x above 0?"
+                f"The {model.title} model cannot be computed at some of these points; "
+                "is every x above 0?"
             ) from error
     if not result.success:
         raise FalloffError(
-            f"The fit of the {model.title} model did not converge; does y look like the curve at all?"
+            f"The fit of the {model.title} model did not converge; "
+            "does y look like the curve at all?"
         )
-    errors = {name: result.params[name].stderr for name in model.parameters}
-    estimates, at_bounds = _on_bounds(model, x, y, result.params.valuesdict())
-    return _Minimum(estimates, errors, at_bounds, result.jac)
+    return *_on_bounds(model, x, y, result.params.valuesdict()), result
 
 
-def _slopes(model, x, values) -> np.ndarray:
+def _slopes(model: Model, x: Values, values: Mapping[str, float]) -> Values:
     """Derivatives of the curve by each parameter, shape (points, parameters).
 
     These are central differences, one-sided at a bound, and 0 where the curve cannot be computed
     nearby.
     """
 
-    def slope(name, size):
-        low, high = (
-            min(max(end, model.bounds[name][0]), model.bounds[name][1])
-            for end in (values[name] - STEP * size, values[name] + STEP * size)
-        )
-        rise = model.function(x, **values | {name: high}) - model.function(
-            x, **values | {name: low}
-        )
+    def slope(name: str, size: float) -> Values:
+        ends = np.clip(values[name] + STEP * size * np.array([-1, 1]), *model.bounds[name])
+        low, high = ends.tolist()
+        below, above = (model.function(x, **{**values, name: end}) for end in (low, high))
+        rise = above - below
         return np.nan_to_num(rise / (high - low), nan=0.0, posinf=0.0, neginf=0.0)
 
     curve, columns = np.linalg.norm(model.function(x, **values)), []
@@ -211,11 +213,13 @@ def _slopes(model, x, values) -> np.ndarray:
         effect = np.linalg.norm(derivative)
         least = LEAST_EFFECT * curve / effect if effect > 0 else 1.0
         size = max(abs(value), least if 0 < least < np.inf else 1.0)
-        columns.append(derivative if size == tried else slope(name, size))
+        columns.append(derivative if size == tried else slope(name, float(size)))
     return np.stack(columns, axis=1)
 
 
-def _on_bounds(model, x, y, values) -> tuple[dict[str, float], tuple[str, ...]]:
+def _on_bounds(
+    model: Model, x: Values, y: Values, values: Mapping[str, float]
+) -> tuple[dict[str, float], tuple[str, ...]]:
     """The estimates, and the names of the parameters on a bound.
 
     The solver stays inside the bounds, so a parameter counts as on a bound if moving it there loses
@@ -234,53 +238,44 @@ def _on_bounds(model, x, y, values) -> tuple[dict[str, float], tuple[str, ...]]:
     return estimates, tuple(at_bounds)
 
 
-def _sse(model, x, y, estimates):
+def _sse(model: Model, x: Values, y: Values, estimates: Mapping[str, float]) -> float:
     return float(np.sum((y - model.function(x, **estimates)) ** 2))
 
 
-def _standard_errors(model, minimum: _Minimum, sigma: float) -> dict[str, float]:
+def _standard_errors(model: Model, minimum: Any, sigma: float) -> dict[str, float]:
     """lmfit's standard errors by parameter; NaN if a parameter has no effect at all (the exponent
     of a curve that is 0).
 
     Raises FalloffError if parameters have the same effect, so that they can run away together.
     """
-    sizes = np.linalg.norm(minimum.slopes, axis=0)
-    if sizes.all() and np.linalg.cond(minimum.slopes / sizes) > INSEPARABLE:
+    sizes = np.linalg.norm(minimum.jac, axis=0)
+    if sizes.all() and np.linalg.cond(minimum.jac / sizes) > INSEPARABLE:
         raise FalloffError(
-            f"The data do not tell the parameters of the {model.title} model apart; measure at other x, or "
-            "fit a model with fewer parameters."
+            f"The data do not tell the parameters of the {model.title} model apart; "
+            "measure at other x, or fit a model with fewer parameters."
         )
-    is_known = math.isfinite(sigma) and sizes.all() and None not in minimum.errors.values()
-    return {name: float(error) if is_known else math.nan for name, error in minimum.errors.items()}
+    errors = np.array([minimum.params[name].stderr for name in model.parameters], float)
+    is_known = math.isfinite(sigma) and sizes.all() and not np.isnan(errors).any()
+    return dict(zip(model.parameters, np.where(is_known, errors, np.nan).tolist()))
 
 
-def _aicc(residuals, parameters):
-    """Akaike's criterion for least squares with few points (Hurvich and Tsai 1989); sigma counts as
-    a parameter."""
+def _aicc(
+    residuals: Values, parameters: int, distinct: int, exact: bool
+) -> tuple[float | None, str]:
+    """Akaike's criterion for least squares with few points (Hurvich and Tsai 1989), or None and the
+    reason; sigma counts as a parameter."""
     n, k = len(residuals), parameters + 1
-    return float(n * np.log(np.mean(residuals**2)) + 2 * k + 2 * k * (k + 1) / (n - k - 1))
-
-
-def _aicc_refusal(parameters, n, distinct, exact):
-    if distinct <= parameters + 1:
-        return f"{distinct} distinct x do not exceed {parameters} parameters + 1"
-    if n <= parameters + 2:
-        return f"{n} points leave the small-sample correction without a degree of freedom"
+    if distinct <= k:
+        return None, f"{distinct} distinct x do not exceed {parameters} parameters + 1"
+    if n <= k + 1:
+        return None, f"{n} points leave the small-sample correction without a degree of freedom"
     if exact:
-        return IS_EXACT
-    return ""
+        return None, IS_EXACT
+    criterion = n * np.log(np.mean(residuals**2)) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
+    return float(criterion), ""
 
 
-def _plain(value):
-    """The value for JSON: NaN becomes None."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def bracket(model: Model, x, y) -> tuple[float, float]:
+def bracket(model: Model, x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     """The smallest and the largest turn of `segmented` or `bandwidth_delay` that the data allow, at
     measured x.
 
@@ -300,7 +295,11 @@ def bracket(model: Model, x, y) -> tuple[float, float]:
         knee = np.clip(bandwidth_delay.knee(**bandwidth_delay.guess(x, y)), places[0], places[-1])
         turns = np.sort(np.append(np.geomspace(places[0], places[-1], TRIED), knee))
         sse = bandwidth_delay.slopes_at(x, y, turns)[1]
-    allowed = turns[sse <= _largest_sse(sse.min(), y, len(model.parameters))]
+    freedom, largest = len(y) - len(model.parameters), np.inf
+    if freedom > 0:
+        criterion = 1 + stats.f.ppf(0.95, 1, freedom) / freedom
+        largest = max(sse.min() * criterion, ROUNDING * np.sum(y**2))
+    allowed = turns[sse <= largest]
     low = places[places <= allowed[0] * (1 + CLOSE)][-1]
     high = places[places >= allowed[-1] * (1 - CLOSE)][0]
     # Beyond the second-last x only one x is left on the falling line, so every breakpoint there
@@ -308,36 +307,3 @@ def bracket(model: Model, x, y) -> tuple[float, float]:
     if model is segmented.MODEL and allowed[-1] >= places[-2] * (1 - CLOSE):
         high = places[-1]
     return float(low), float(high)
-
-
-def require_turn(model: Model, x, y) -> None:
-    """Raise FalloffError, with the bracket, unless two x lie on either side of every turn that the
-    data allow.
-
-    With a single x on one side, that side could be anything.
-    """
-    turn, needed = TURNS[model.name]
-    if np.any(x <= 0):
-        raise FalloffError(f"The {model.title} model needs x above 0; leave the others out.")
-    places = np.unique(x)
-    low, high = bracket(model, x, y)
-    if len(places) >= needed and low >= places[1] and high <= places[-2]:
-        return
-    place = f"between {low:g} and {high:g}"
-    if low == places[0] and high == places[-1]:
-        place += ", or there is none"
-    elif low == high:
-        place = f"at {low:g} or {'below' if low == places[0] else 'above'}"
-    raise FalloffError(
-        f"These x cannot carry a {turn}; it lies {place}. "
-        f"An estimate needs {needed} distinct x, 2 of them on either side of all that the data allow."
-    )
-
-
-def _largest_sse(smallest: float, y, parameters: int) -> float:
-    """The largest allowed sum of squares, `smallest` being the best; infinite without a degree of
-    freedom."""
-    freedom = len(y) - parameters
-    if freedom < 1:
-        return np.inf
-    return max(smallest * (1 + stats.f.ppf(0.95, 1, freedom) / freedom), ROUNDING * np.sum(y**2))

@@ -3,12 +3,14 @@ intervals."""
 
 from collections.abc import Iterable
 from itertools import chain
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analysis.laws.block_fit import BlockFit, fit_blocks
-from analysis.laws.fit import IS_EXACT, Fit, fit_known, fit_rows
-from analysis.laws.models import Model
+from analysis.laws.fit import IS_EXACT, Fit, fit_known
+from analysis.laws.models import Model, Values
 from analysis.statistics.intervals import average
 from runners.records.record import FalloffError
 
@@ -20,7 +22,7 @@ PARAMETERS, AICC, HELD_OUT = "parameters", "AICc", "held-out error"
 CLOSE = 0.10  # a held-out error that is larger recommends no model
 
 
-def compare(curves: Iterable[Model], x, table) -> list[dict]:
+def compare(curves: Iterable[Model], x: ArrayLike, table: ArrayLike) -> list[dict]:
     """Compare models of `table`, shape (block, points), whose last column is the largest
     configuration.
 
@@ -67,31 +69,27 @@ def _criteria(compared: dict) -> dict[str, float]:
     return {name: value for name, value in criteria.items() if value is not None}
 
 
-def _compared(model: Model, x: np.ndarray, table: np.ndarray) -> dict:
-    pooled, refused, intervals, held_out = None, "", ({}, ""), (None, "")
-    try:
-        fitted = fit_known(model, x, table)
-    except FalloffError as refusal:
-        refused = str(refusal)
-    else:
-        pooled, intervals = fitted.as_json(), over_blocks(fitted, x, table)
-        held_out = held_out_last(model, x, table)
-    return {
+def _compared(model: Model, x: Values, table: Values) -> dict:
+    parts = ("refused", "pooled", "intervals_95", "interval_kind", "held_out", "held_out_refused")
+    compared: dict[str, Any] = {
         "model": model.name,
-        "refused": refused,
-        "pooled": pooled,
-        **dict(zip(("intervals_95", "interval_kind"), intervals)),
-        **dict(zip(("held_out", "held_out_refused"), held_out)),
+        **dict(zip(parts, ("", None, {}, "", None, ""))),
     }
-
-
-def over_blocks(pooled: Fit, x: np.ndarray, table: np.ndarray) -> tuple[dict, str]:
-    """The parameters' t intervals over the blocks, and their kind; none if a block cannot be
-    fitted, or `intervals_of` has none."""
     try:
-        return intervals_of(pooled, fit_blocks(pooled.model, x, table))
+        pooled = fit_known(model, x, table)
     except FalloffError as refusal:
-        return {}, f"none: {refusal}"
+        return compared | {"refused": str(refusal)}
+    compared["pooled"] = pooled.as_json()
+    try:
+        blocks = fit_blocks(model, x, table)
+        compared["intervals_95"], compared["interval_kind"] = intervals_of(pooled, blocks)
+    except FalloffError as refusal:
+        compared["interval_kind"] = f"none: {refusal}"
+    try:
+        compared["held_out"] = held_out_last(model, x, table)
+    except FalloffError as refusal:
+        compared["held_out_refused"] = str(refusal)
+    return compared
 
 
 def intervals_of(pooled: Fit, blocks: BlockFit) -> tuple[dict, str]:
@@ -117,28 +115,25 @@ def intervals_of(pooled: Fit, blocks: BlockFit) -> tuple[dict, str]:
     return intervals, f"t interval over {blocks.blocks} blocks"
 
 
-def held_out_last(model: Model, x: np.ndarray, table: np.ndarray) -> tuple[dict | None, str]:
-    """How well the other columns of `table` predict the last, and an empty text; or None and the
-    reason.
+def held_out_last(model: Model, x: Values, table: Values) -> dict:
+    """How well the other columns of `table` predict the last.
 
     `error` is the geometric mean over the blocks of predicted / measured, less one; `interval` is
-    its 95 % t interval, None from one block; `blocks` is the number of blocks.
+    its 95 % t interval, None from one block; `blocks` is the number of blocks. Raises FalloffError
+    with the reason if there is none.
     """
     whole = table[np.isfinite(table).all(axis=1)]
-    if not len(whole):
-        return None, "none: no block is complete"
-    try:
-        estimates = fit_rows(model, x[..., :-1], whole[:, :-1])
-    except FalloffError as refusal:
-        return None, str(refusal)
+    estimates = fit_blocks(model, x[..., :-1], whole[:, :-1]).by_block
     with np.errstate(all="ignore"):
         factors = model.function(x[..., -1:], *estimates.T[:, :, None])[:, 0] / whole[:, -1]
     factors = factors[np.isfinite(factors)]
     if not len(factors):
-        return None, "The smaller configurations give no finite error of the largest."
+        raise FalloffError("The smaller configurations give no finite error of the largest.")
     if impossible := int((factors <= 0).sum()):
-        reason = "The smaller configurations predict nothing above 0 of the largest in"
-        return None, f"{reason} {impossible} blocks."
+        raise FalloffError(
+            "The smaller configurations predict nothing above 0 of the largest in "
+            f"{impossible} blocks."
+        )
     mean, low, high = (float(factor) - 1 for factor in average(factors, "ratio"))
     interval = [low, high] if len(factors) > 1 else None
-    return {"error": mean, "interval": interval, "blocks": len(factors)}, ""
+    return {"error": mean, "interval": interval, "blocks": len(factors)}

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
-from analysis.laws.adequacy import follows
+from analysis.laws.block_fit import follows
 from analysis.wording import estimate
 
 MOST_PIECES = 4  # each of two sizes or more
@@ -58,8 +59,7 @@ def split(times: Mapping[int, Sequence[float]]) -> list[Piece]:
     more, carry.
     """
     sizes = sorted(times)
-    most = max(map(len, times.values()))
-    table = np.array([[*times[size], *[np.nan] * (most - len(times[size]))] for size in sizes]).T
+    table = pd.DataFrame({size: pd.Series(times[size]) for size in sizes}).values
     parts = itertools.combinations(range(len(sizes) + 1), 2)
     lines = {ends: _line(sizes[slice(*ends)], times) for ends in parts if ends[1] - ends[0] > 1}
     for count in range(1, max(1, min(MOST_PIECES, (len(sizes) - 1) // 2)) + 1):

@@ -1,19 +1,19 @@
 """Laws of efficiency over nodes: fitted to each network, judged against its data, and tested on
 node counts that they did not see."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from analysis.laws.adequacy import follows, misfit
-from analysis.laws.block_fit import BlockFit, fit_blocks
+from analysis.laws.block_fit import BlockFit, fit_blocks, follows, misfit
 from analysis.laws.fit import IS_EXACT, Fit, fit_known
 from analysis.laws.model_comparison import held_out_last, intervals_of
-from analysis.laws.models import Model, find
+from analysis.laws.models import Model, Values, find
 from runners.records.record import FalloffError
 
 LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
@@ -48,14 +48,14 @@ class Law:
     @property
     def verdict(self) -> str:
         """Whether the law follows its data or misses them, or the refusal."""
-        if self.pooled and not self.is_tested:
-            return "as many parameters as node counts"
-        return self.refused or ("follows its data" if self.follows else "misses its data")
+        if self.refused or self.is_tested:
+            return self.refused or ("follows its data" if self.follows else "misses its data")
+        return "as many parameters as node counts"
 
     @property
     def is_tested(self) -> bool:
         """Whether there are more node counts than parameters, so that the law could miss them."""
-        return bool(self.pooled) and self.pooled.distinct_x > len(self.pooled.estimates)
+        return self.pooled is not None and self.pooled.distinct_x > len(self.pooled.estimates)
 
     def parameters(self) -> dict[str, tuple[float, float, float]]:
         """Estimate and 95 % interval of each parameter: the t interval over blocks, else that of
@@ -66,23 +66,14 @@ class Law:
         intervals = of_blocks or self.pooled.intervals
         return {name: (self.pooled.estimates[name], *intervals[name]) for name in intervals}
 
-    def band(self, at: xr.DataArray | xr.Dataset | Sequence[float] | None = None) -> xr.Dataset:
-        """`mean`, `low` and `high` [1] of the law over nodes: the blocks' mean curve and its
-        pointwise 95 % t interval.
-
-        `at` are node counts, or an object with them as a coordinate, from which the law of HPL's
-        messages also takes SETTINGS. By default they are those of the data. Raises FalloffError if
-        there is no fit, or a setting is missing.
-        """
+    def band(self) -> xr.Dataset:
+        """`mean`, `low` and `high` [1] of the law over the nodes of the data: the blocks' mean
+        curve and its pointwise 95 % t interval. Raises FalloffError if there is no fit."""
         if self.blocks is None:
             raise FalloffError(f"{self.model.title} has no curve: {self.refused}")
-        if at is None:
-            at = self.measured
-        elif not isinstance(at, (xr.DataArray, xr.Dataset)):
-            at = xr.Dataset(coords={"nodes": np.asarray(at, float)})
-        curve = self.blocks.band(_x(self.model, at), "cost")
+        curve = self.blocks.band(_x(self.model, self.measured), "cost")
         values = {name: ("nodes", ends) for name, ends in zip(("mean", "low", "high"), curve)}
-        return xr.Dataset(values, {"nodes": at.nodes.values})
+        return xr.Dataset(values, {"nodes": self.measured.nodes.values})
 
 
 @dataclass(frozen=True)
@@ -95,11 +86,18 @@ class Laws:
 
     def __getitem__(self, which: tuple[str, str]) -> Law:
         """The law of a level by its model's name; raises FalloffError if it was not fitted."""
-        level, name = which
-        for law in self.by_level.get(level, ()):
-            if law.model.name == name:
-                return law
-        raise FalloffError(f"no {name} was fitted to {level}")
+        by_name = {(level, law.model.name): law for level, law in self}
+        if which not in by_name:
+            raise FalloffError(f"no {which[1]} was fitted to {which[0]}")
+        return by_name[which]
+
+    def __iter__(self) -> Iterator[tuple[str, Law]]:
+        """Every law, with its level."""
+        return ((level, law) for level, laws in self.by_level.items() for law in laws)
+
+    def nodes(self) -> set[int]:
+        """Every number of nodes that was measured."""
+        return {int(n) for _, law in self for n in law.measured.nodes.values}
 
     def best(self, level: str) -> Law | None:
         """The law with the most weight among those that follow a level's data; None if none
@@ -119,8 +117,7 @@ class Laws:
                 "lack_of_fit": law.lack_of_fit,
                 "verdict": law.verdict,
             }
-            for level, laws in self.by_level.items()
-            for law in laws
+            for level, law in self
         )
 
     def parameters(self) -> pd.DataFrame:
@@ -128,8 +125,7 @@ class Laws:
         return pd.DataFrame(
             [
                 (level, law.model.name, name, *estimate)
-                for level, laws in self.by_level.items()
-                for law in laws
+                for level, law in self
                 for name, estimate in law.parameters().items()
             ],
             columns=[self.over, "law", "parameter", "estimate", "low", "high"],
@@ -146,53 +142,46 @@ def fit_each(
     node_rate [flop/s] over nodes, and is refused without them; the others need only node counts.
     Raises FalloffError for an unknown model or dim.
     """
-    _require(efficiency, over)
+    if missing := {"block", "nodes", over}.difference(map(str, efficiency.dims)):
+        raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
     by_level = {}
     for level in efficiency[over].values.tolist():
-        measured = (
-            efficiency.sel({over: level}).transpose("block", "nodes").dropna("nodes", how="all")
-        )
+        measured = efficiency.sel({over: level}).transpose("block", "nodes")
+        measured = measured.dropna("nodes", how="all")
         laws = [_fitted(law, measured) for law in map(_law, models)]
         weights = _akaike_weights([law.pooled for law in laws])
         by_level[level] = tuple(replace(law, weight=weight) for law, weight in zip(laws, weights))
     return Laws(over, by_level)
 
 
-def held_out(
-    efficiency: xr.DataArray,
-    up_to: int,
-    at: int,
-    over: str = "interconnect",
-    models: Iterable[str] = LAWS,
-) -> pd.DataFrame:
+def held_out(laws: Laws, up_to: int, at: int) -> pd.DataFrame:
     """The prediction of every law, fitted to at most `up_to` nodes, for `at` nodes: a row for each
     level and law.
 
     `error` [1] is predicted over measured less one, the geometric mean over `blocks`, with a 95 % t
-    interval `low`, `high`, NaN from one block. `refused` says why there is none. `efficiency` is as
-    for `fit_each`.
+    interval `low`, `high`, NaN from one block. `refused` says why there is none. Raises
+    FalloffError if there is nothing from which to predict.
     """
-    _require(efficiency, over)
-    if at not in efficiency.nodes or not (efficiency.nodes <= up_to).any() or at <= up_to:
+    nodes = laws.nodes()
+    if at not in nodes or not min(nodes) <= up_to < at:
         raise FalloffError(f"no node count up to {up_to} from which to predict {at} nodes")
-    seen = efficiency.sel(nodes=[n for n in efficiency.nodes.values if n <= up_to or n == at])
     rows = []
-    for level in efficiency[over].values.tolist():
-        measured = seen.sel({over: level}).transpose("block", "nodes").sortby("nodes")
-        measured = measured.dropna("nodes", how="all")
-        for law in map(_law, models):
-            row = {over: level, "law": law.name, "error": np.nan, "low": np.nan, "high": np.nan}
-            try:
-                if at not in measured.nodes:
-                    raise FalloffError(f"none of {at} nodes was measured")
-                prediction, reason = held_out_last(law, _x(law, measured), _table(measured))
-            except FalloffError as error:
-                prediction, reason = None, str(error)
-            if prediction:
-                row |= dict(zip(("low", "high"), prediction["interval"] or (np.nan, np.nan)))
-                row |= {"error": prediction["error"], "blocks": prediction["blocks"]}
-            rows.append({"blocks": 0, **row, "refused": reason})
-    return pd.DataFrame(rows)
+    for level, law in laws:
+        counts = law.measured.nodes
+        measured = law.measured.sel(nodes=(counts <= up_to) | (counts == at)).sortby("nodes")
+        prediction: dict[str, Any] = {"error": np.nan, "interval": None, "blocks": 0}
+        reason = ""
+        try:
+            if at not in counts:
+                raise FalloffError(f"none of {at} nodes was measured")
+            prediction = held_out_last(law.model, _x(law.model, measured), measured.values)
+        except FalloffError as refusal:
+            reason = str(refusal)
+        ends = prediction["interval"] or (np.nan, np.nan)
+        estimate = prediction["error"], *ends
+        rows.append((prediction["blocks"], level, law.model.name, *estimate, reason))
+    columns = ["blocks", laws.over, "law", "error", "low", "high", "refused"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def with_settings(points: xr.Dataset) -> xr.DataArray:
@@ -209,63 +198,47 @@ def with_settings(points: xr.Dataset) -> xr.DataArray:
     others = [dim for dim in settings.dims if dim != "nodes"]
     mean = settings.mean(others)
     spread = (settings.max(others) - settings.min(others)).drop_vars("node_rate")
-    if varied := [name for name, differences in spread.items() if (differences > 0).any()]:
+    if varied := [str(name) for name, differences in spread.items() if (differences > 0).any()]:
         raise FalloffError(f"{', '.join(varied)} are not the same at one node count in all runs")
     if (mean.P * mean.Q != mean.nodes).any():
         raise FalloffError("the law of HPL's messages is of one process a node")
     return points.share.assign_coords({name: ("nodes", mean[name].values) for name in SETTINGS})
 
 
-def _require(efficiency: xr.DataArray, over: str) -> None:
-    if missing := {"block", "nodes", over}.difference(efficiency.dims):
-        raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
-
-
 def _law(name: str) -> Model:
-    """The model of an efficiency over nodes."""
+    """The model of an efficiency over nodes. One of a rate over n is divided by n, so that gamma is
+    the efficiency of one node."""
     model = find(name)
-    return _of_a_node(model) if model.name in OF_A_RATE else model
-
-
-def _of_a_node(model: Model) -> Model:
-    """A model of a rate over n, turned into an efficiency: gamma is then the efficiency of one
-    node."""
-
-    def divided(function: Callable) -> Callable:
-        return wraps(function)(lambda n, *of, **named: function(n, *of, **named) / n)
-
+    if model.name not in OF_A_RATE:
+        return model
+    rate = model.function
     return replace(
         model,
-        function=divided(model.function),
+        function=wraps(rate)(lambda n, *of, **named: rate(n, *of, **named) / n),
         guess=lambda n, efficiency: model.guess(n, n * efficiency),
         equation=model.equation.replace("X(n)", r"\frac{X(n)}{n}").replace(r"\gamma n", r"\gamma"),
     )
 
 
-def _x(model: Model, runs) -> np.ndarray:
+def _x(model: Model, runs: xr.DataArray) -> Values:
     """A model's x: node counts, or the settings of HPL's runs."""
     if model.name != "hpl_messages":
         return runs.nodes.values.astype(float)
-    if missing := [name for name in SETTINGS if name not in runs.coords and name not in runs]:
+    if missing := [name for name in SETTINGS if name not in runs.coords]:
         raise FalloffError(f"the runs' {', '.join(missing)} are not known")
     return np.stack([runs[name].values.astype(float) for name in SETTINGS])
 
 
-def _table(measured: xr.DataArray) -> np.ndarray:
-    return measured.transpose("block", "nodes").values
-
-
 def _fitted(model: Model, measured: xr.DataArray) -> Law:
+    table, parameters = measured.values, len(model.parameters)
     try:
-        x, table = _x(model, measured), _table(measured)
-        pooled = fit_known(model, x, table)
-        blocks = fit_blocks(model, x, table)
+        x = _x(model, measured)
+        pooled, blocks = fit_known(model, x, table), fit_blocks(model, x, table)
     except FalloffError as error:
         return Law(model, measured, refused=str(error))
     curve = blocks.band(x, "cost")[0]
-    farthest, p = misfit(table, curve, len(model.parameters))
-    law = Law(model, measured, pooled, blocks, np.nan, farthest, p)
-    return replace(law, follows=law.is_tested and follows(table, curve, len(model.parameters)))
+    law = Law(model, measured, pooled, blocks, np.nan, *misfit(table, curve, parameters))
+    return replace(law, follows=law.is_tested and follows(table, curve, parameters))
 
 
 def _akaike_weights(fits: Sequence[Fit | None]) -> list[float]:

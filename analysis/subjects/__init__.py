@@ -1,1 +1,1 @@
-"""What several notebooks or commands need of one experiment, and mathematics with tests of its own."""
+"""What several notebooks or commands need of one experiment, and mathematics with own tests."""

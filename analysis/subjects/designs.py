@@ -1,6 +1,7 @@
 """What designs of two-level networks are worth: their oversubscription, bisection and costs."""
 
 import math
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +16,10 @@ SHOWN = {
     "cost_per_node": "$ per node",
     "largest_cluster": "most nodes",
 }
-NOTE = "edge, core: oversubscription. Costs are those of the switches, unknown beyond the cards in a core's price."
+NOTE = (
+    "edge, core: oversubscription. Costs are those of the switches, "
+    "unknown beyond the cards in a core's price."
+)
 
 
 def table(designs: Designs) -> pd.DataFrame:
@@ -27,7 +31,9 @@ def table(designs: Designs) -> pd.DataFrame:
     """
     rows = {}
     for design in designs.designs:
-        network, (edge, core) = designs.network(design), designs.parts(design)
+        network = designs.network(design)
+        parts: Any = designs.parts(design)
+        edge, core = parts
         edges_per_card = core.ports.value // edge.uplinks.value
         is_priced = network.edges <= core.cards.value * edges_per_card
         cost = network.edges * edge.price.value + core.price.value if is_priced else math.nan
@@ -48,7 +54,8 @@ def text(designs: Designs) -> str:
     shown = worth[list(SHOWN)].rename(columns=SHOWN).rename_axis(None).round(2)
     rows = shown.to_string(float_format="{:,.10g}".format, na_rep="unknown")
     assumed = designs.assumed()
-    lines = [f"{designs.title}, {designs.cluster.nodes.value} nodes", rows, NOTE]
+    cluster: Any = designs.cluster
+    lines = [f"{designs.title}, {cluster.nodes.value} nodes", rows, NOTE]
     lines += ["Assumed:"] if assumed else []
     for place, entry in assumed.items():
         unit, why = entry.unit.replace("1", ""), entry.source.removeprefix("assumed")

@@ -15,18 +15,12 @@ from analysis.statistics.intervals import average
 from analysis.statistics.judgement import UNDECIDED
 from analysis.wording import listed, percent
 
-# Changes to the same baseline, one at a time, and the resource that each relieves.
+# Changes to the same baseline, one at a time, in words, and the resource that each relieves.
 CHANGES = {
-    "receiver": "more nodes",
-    "stream": "more streams in each flow",
-    "port": "faster ports of the nodes",
-    "bridge": "a faster bridge",
-}
-LIMITS = {
-    "receiver": "receiver",
-    "stream": "single stream",
-    "port": "link",
-    "bridge": "shared bridge",
+    "receiver": ("more nodes", "receiver"),
+    "stream": ("more streams in each flow", "single stream"),
+    "port": ("faster ports of the nodes", "link"),
+    "bridge": ("a faster bridge", "shared bridge"),
 }
 # The least growth that counts. A change should promise at least twice as much, or it cannot be told
 # from no growth: one more receiver beside seven promises 1/7, four more promise 4/7.
@@ -50,59 +44,38 @@ class Response:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """Each change's response, by key of CHANGES, and the changes that decide what the limit is."""
+    """Each change's response, by key of CHANGES; the limiting resource, or UNDECIDED; and the
+    reason, in a sentence."""
 
     responses: Mapping[str, Response]
-
-    def that(self, says: str) -> list[str]:
-        """The changes with this response. If faster ports help, more receivers prove nothing,
-        because their ports are the limit."""
-        ports_help = "port" in self.responses and self.responses["port"].says == "grows"
-        return [
-            name
-            for name, response in self.responses.items()
-            if response.says == says and not (ports_help and name == "receiver")
-        ]
-
-    @property
-    def relief(self) -> str:
-        """The one change that raises the goodput while all others tried do not; "" if there is
-        none."""
-        grows = self.that("grows")
-        return grows[0] if len(grows) == 1 and not self.that("unclear") else ""
-
-    @property
-    def limit(self) -> str:
-        """The limiting resource, a value of LIMITS, or UNDECIDED."""
-        return LIMITS.get(self.relief, UNDECIDED)
-
-    @property
-    def reason(self) -> str:
-        """The reason, in a sentence."""
-        grows, unclear = (
-            [CHANGES[name] for name in self.that(says)] for says in ("grows", "unclear")
-        )
-        if unclear:
-            return f"it is not clear what {listed(unclear)} would do: repeat more, or change more"
-        if not grows:
-            return (
-                "nothing that was tried raises the goodput: two limits are equal, or it is another"
-            )
-        if len(grows) > 1:
-            return f"{listed(grows)} each raise the goodput: there is not one limit"
-        response = self.responses[self.relief]
-        interval = interval_in_words((response.low - 1, response.high - 1), level=CONFIDENCE)
-        return f"with {grows[0]} the goodput grows by {percent(response.ratio - 1)}, {interval}"
+    limit: str
+    reason: str
 
 
 def bottleneck(baseline: np.ndarray, changed: Mapping[str, np.ndarray]) -> Bottleneck:
     """Judge changes by aggregate goodputs [bit/s] of shape (repeats,); NaN is a failed repeat.
 
     `changed` maps keys of CHANGES to the goodputs with that one change; entry i of each belongs to
-    the same block as entry i of `baseline`.
+    the same block as entry i of `baseline`. A resource is the limit if its change raises the
+    goodput while all others tried do not.
     """
     responses = {name: _response(baseline, changed[name]) for name in CHANGES if name in changed}
-    return Bottleneck(responses)
+    says = {name: response.says for name, response in responses.items()}
+    if says.get("port") == "grows":
+        says.pop("receiver", None)  # more receivers prove nothing: their ports are the limit
+    grows, unclear = ([n for n in says if says[n] == answer] for answer in ("grows", "unclear"))
+    words = listed([CHANGES[name][0] for name in unclear or grows])
+    if len(grows) == 1 and not unclear:
+        response = responses[grows[0]]
+        interval = interval_in_words((response.low - 1, response.high - 1), level=CONFIDENCE)
+        growth = f"with {words} the goodput grows by {percent(response.ratio - 1)}, {interval}"
+        return Bottleneck(responses, CHANGES[grows[0]][1], growth)
+    reason = "nothing that was tried raises the goodput: two limits are equal, or it is another"
+    if unclear:
+        reason = f"it is not clear what {words} would do: repeat more, or change more"
+    elif grows:
+        reason = f"{words} each raise the goodput: there is not one limit"
+    return Bottleneck(responses, UNDECIDED, reason)
 
 
 def _response(baseline: np.ndarray, goodput: np.ndarray) -> Response:

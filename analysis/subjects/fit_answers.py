@@ -42,7 +42,8 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     """The scaling laws of each network of an HPL campaign or import; raises FalloffError if none
     can be fitted."""
     points = hpl_points.points(dataset)
-    laws, predicted = hpl_scaling.laws_of(points), hpl_scaling.predictions(points)
+    laws = hpl_scaling.laws_of(points)
+    predicted = hpl_scaling.predictions(laws)
     if not laws.by_level:
         raise FalloffError(
             f"HPL ran on a single number of {derive.counted_in(points)} without Rpeak"
@@ -69,14 +70,13 @@ def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
     table = csv_tables.read(file, *quantities, y, whole=True)
     for name in setting_columns(table, *quantities, y):
         if table.groupby(quantities)[name].nunique(dropna=False).max() > 1:
-            raise FalloffError(
-                f"{file} has several values of {name} at one {x}: fit the rows of one"
-            )
+            several = f"{file} has several values of {name} at one {x}"
+            raise FalloffError(f"{several}: fit the rows of one")
     csv_tables.require_numbers(table, *quantities, y)
-    if model.is_positive:
-        csv_tables.refuse(
-            table, table[y] <= 0, f"column {y!r} has to be above 0 for the model {name}"
-        )
+    # No parameter, and so no value of the curve, a rate or a time, can be below 0.
+    if all(low >= 0 for low, _ in model.bounds.values()):
+        above = f"column {y!r} has to be above 0 for the model {name}"
+        csv_tables.refuse(table, table[y] <= 0, above)
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
     fitted = fit.fit(model, columns, table[y])
     rows = [
@@ -102,24 +102,22 @@ def of_models(models: Sequence[str], file: Path, x: str, y: str, block: str) -> 
     at, values = csv_tables.blocks(table, x, y, block)
     csv_tables.refuse(table, table[y] <= 0, f"column {y!r} has to be above 0 for these models")
     compared = model_comparison.compare(curves, at, values)
-    rows, best = [], []
-    for entry in compared:
-        pooled, held = entry["pooled"], entry["held_out"]
-        aicc = pooled["aicc"] if pooled else None
-        if pooled:
-            best.append(entry)
-        rows.append(
-            {
-                "model": entry["model"],
-                "AICc": number(aicc, 4),
-                "parameters (95 % interval over the blocks)": _in_words(entry),
-                f"error at {x} = {at[-1]:g}": percent(held["error"]) if held else "—",
-                "not fitted because": entry["refused"][:60],
-            }
-        )
+    best = [entry for entry in compared if entry["pooled"]]
     if not best:
         raise FalloffError(f"no model can be fitted: {compared[0]['refused']}")
-    sentence = f"{_best_in_words(best, f'{x} = {at[-1]:g}', y, len(at))} ({counted(len(values), 'block')})."
+    last = f"{x} = {at[-1]:g}"
+    rows = [
+        {
+            "model": entry["model"],
+            "AICc": number(entry["pooled"] and entry["pooled"]["aicc"], 4),
+            "parameters (95 % interval over the blocks)": _in_words(entry),
+            f"error at {last}": percent(entry["held_out"] and entry["held_out"]["error"]),
+            "not fitted because": entry["refused"][:60],
+        }
+        for entry in compared
+    ]
+    blocks = counted(len(values), "block")
+    sentence = f"{_best_in_words(best, last, y, len(at))} ({blocks})."
     drawn = {
         entry["model"]: (find(entry["model"]), entry["pooled"]["estimates"]) for entry in best[:3]
     }
@@ -130,26 +128,25 @@ def of_models(models: Sequence[str], file: Path, x: str, y: str, block: str) -> 
     return FitAnswer(sentence, shown, compared, figure)
 
 
-def _best_in_words(fitted: Sequence[Mapping], last: str, y: str, distinct: int) -> str:
+def _best_in_words(fitted: Sequence[dict], last: str, y: str, distinct: int) -> str:
     """Which of the fitted models, the best first, is the best, and by what."""
-    criterion, first = model_comparison.ranked_by(fitted), fitted[0]
-    title, held, of = _title(find(first["model"])), first["held_out"], f"of {len(fitted)} models"
+    criterion, title = model_comparison.ranked_by(fitted), _title(find(fitted[0]["model"]))
+    of = f"of {len(fitted)} models"
     few = f"{distinct} distinct x are too few for AICc to choose {of}"
     if not criterion:
-        return f"Which model is the best cannot be said: {few}, and none predicts {y} at {last} within {percent(model_comparison.CLOSE, 0)}"
-    error = (
-        f"without {last} it predicts {y} there with an error of {percent(held['error'])}"
-        if held
-        else ""
-    )
-    if criterion == model_comparison.HELD_OUT:
-        return f"{title} predicts {last} best, but {few}; {error}"
-    what = (
-        "has the best AICc"
-        if criterion == model_comparison.AICC
-        else "meets every point with the fewest parameters"
-    )
-    return "; ".join(filter(None, (f"{title} {what} {of}", error)))
+        within = percent(model_comparison.CLOSE, 0)
+        nothing = f"none predicts {y} at {last} within {within}"
+        return f"Which model is the best cannot be said: {few}, and {nothing}"
+    why = {
+        model_comparison.AICC: f"has the best AICc {of}",
+        model_comparison.PARAMETERS: f"meets every point with the fewest parameters {of}",
+        model_comparison.HELD_OUT: f"predicts {last} best, but {few}",
+    }[criterion]
+    error = ""
+    if held := fitted[0]["held_out"]:
+        wrong = percent(held["error"])
+        error = f"; without {last} it predicts {y} there with an error of {wrong}"
+    return f"{title} {why}{error}"
 
 
 def _title(model: Model) -> str:
@@ -175,9 +172,8 @@ def _drawn(x: str, y: str, at: np.ndarray, values: np.ndarray, curves: Mapping) 
         lines = ("-", "--", ":")
         for (name, (model, estimates)), line in zip(curves.items(), lines):
             with np.errstate(all="ignore"):
-                axes.plot(
-                    grid, model.function(grid, **estimates), line, label=name.replace("_", " ")
-                )
+                curve = model.function(grid, **estimates)
+                axes.plot(grid, curve, line, label=name.replace("_", " "))
         axes.set(xlabel=x, ylabel=y)
         axes.legend()
     return figure

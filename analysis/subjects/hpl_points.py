@@ -5,7 +5,6 @@ settings of each point.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,6 @@ from analysis.statistics.judgement import (
     FLAT,
     RISES,
     SIZE_OPEN,
-    Judgement,
     judge,
     judge_unordered,
     within_campaign,
@@ -69,9 +67,10 @@ class HplResults:
     best: pd.DataFrame
     points: xr.Dataset
 
-    def tried(self) -> pd.Series:
-        """The number of settings that were tried at each interconnect and x."""
-        return self.runs.drop_duplicates(ALIKE).groupby(PLACE).size()
+
+def most_tried(runs: pd.DataFrame) -> int:
+    """The most settings that were tried at one interconnect and x."""
+    return int(runs.drop_duplicates(ALIKE).groupby(PLACE).size().max())
 
 
 def points(dataset: xr.Dataset) -> xr.Dataset:
@@ -114,11 +113,10 @@ def results(dataset: xr.Dataset) -> HplResults:
     cost = (1 / runs.rate).groupby([runs[name] for name in [*ALIKE, "x"]], dropna=False).mean()
     best = cost.reset_index().sort_values("rate").drop_duplicates(PLACE).drop(columns="rate")
     laid_out = _laid_out(dataset, runs.merge(best, on=[*ALIKE, "x"]), count)
-    known_rate = mean_over(
-        laid_out.known_rate, {*laid_out.known_rate.dims} - {"interconnect", "nodes"}, "cost"
-    )
+    # Rates are known of points, or of numbers of nodes.
+    known_rate = laid_out.known_rate.broadcast_like(laid_out.rate)
     at = {"nodes": runs.x.to_xarray(), "interconnect": runs.interconnect.to_xarray()}
-    runs["share"] = runs.rate / known_rate.sel({name: at[name] for name in known_rate.dims})
+    runs["share"] = runs.rate / mean_over(known_rate, "block", "cost").sel(at)
     notes = [*left_out, *_missing(distinct, runs, laid_out)]
     return HplResults(runs, best, laid_out.assign_attrs(notes=notes))
 
@@ -159,12 +157,12 @@ def falls(points: xr.Dataset) -> list[Statement]:
     """
     if is_planned(points):
         return [*planned_falls(points)]
-    described = points.falloff.networks
     networks = points.falloff.names_by_rate(points.interconnect.values.tolist())
-    ordered = [name for name in networks if name]
-    is_ranked = all(np.isfinite(described[name].rate_bit_s) for name in ordered)
-    against_fastest = [(name, ordered[-1]) for name in ordered[:-1] if is_ranked]
-    alone = [(name, "") for name in ordered]
+    *slower, fastest = [name for name in networks if name] or [""]
+    alone = [(name, "") for name in (*slower, fastest) if name]
+    rates = (points.falloff.networks[name].rate_bit_s for name, _ in alone)
+    is_ranked = np.isfinite([*rates]).all()
+    against_fastest = [(name, fastest) for name in slower if is_ranked]
     return [*_falls(points, alone), *_falls(points, against_fastest)]
 
 
@@ -176,19 +174,18 @@ def where_lost(points: xr.Dataset) -> str:
         return ""
     names = points.falloff.names
     loss, *others = contrasts(points)
+    whole, ends = loss.verdict, (loss.network, loss.reference, loss.end)
     for part in others:
-        is_part = (part.network, part.reference, part.end) == (
-            loss.network,
-            loss.reference,
-            loss.end,
-        )
-        whole, later = loss.verdict, part.verdict
-        is_clear = (
-            whole.answer == FALLS_OFF and later.answer == FLAT and whole.interval and later.interval
-        )
-        if is_part and is_clear and later.interval[1] < whole.interval[0] / 2:
+        later = part.verdict
+        if (
+            (part.network, part.reference, part.end) == ends
+            and (whole.answer, later.answer) == (FALLS_OFF, FLAT)
+            and (whole.interval and later.interval)
+            and later.interval[1] < whole.interval[0] / 2
+        ):
             return (
-                f"**Most of what {names[loss.network]} loses against {names[loss.reference]} it loses before {part.start} nodes**; "
+                f"**Most of what {names[loss.network]} loses against {names[loss.reference]} "
+                f"it loses before {part.start} nodes**; "
                 f"from there to {part.end} nodes their ratio stays flat. "
             )
     return ""
@@ -213,65 +210,62 @@ def table(points: xr.Dataset) -> Table:
         for (network, nodes), case in cases.dropna(subset="rate").iterrows()
     ]
     heads = ("Rate [Gflop/s]", "Efficiency", "95 % t interval", "Runs", "N", "NB", "P", "Q")
-    of = points.share.attrs["of"]
     return Table(
         label_of("points", points),
         ("Network", count.capitalize(), *heads),
         "l" + 9 * "r",
         rows,
-        f"HPL's rates: geometric means of the runs with the best settings of each point. The efficiency is the share of {of}.",
+        "HPL's rates: geometric means of the runs with the best settings of each point. "
+        f"The efficiency is the share of {points.share.attrs['of']}.",
     )
 
 
 def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Statement]:
     logs, places, verdicts = np.log(points.share), [], []
+    evidence = points.evidence.item()
     for network, against in pairs:
-        levels = [network, against] if against else [network]
-        counts = logs.sel(interconnect=levels).count("block").min("interconnect")
+        # The sign of each network's logarithms at the end.
+        signs = {network: 1, against: -1} if against else {network: 1}
+        counts = logs.sel(interconnect=[*signs]).count("block").min("interconnect")
         there = counts.nodes.values[counts.values > 0]
         if len(there) < 2:
             continue
         start, end = int(there.min()), int(there.max())
         signed = [
-            (of * at, logs.sel(interconnect=name, nodes=n).values)
-            for (name, of), (n, at) in product(zip(levels, (1, -1)), ((end, 1), (start, -1)))
+            (sign * at, logs.sel(interconnect=name, nodes=n).values)
+            for name, sign in signs.items()
+            for n, at in ((end, 1), (start, -1))
         ]
-        evidence = points.evidence.item()
         if unit(points) == "run":
             verdicts.append(judge_unordered(signed, MARGIN, evidence))
         else:
             verdicts.append(judge(sum(sign * values for sign, values in signed), MARGIN, evidence))
         places.append((network, against, start, end))
-    for place, verdict in zip(places, within_campaign(verdicts)):
-        yield _fall(points, *place, verdict)
-
-
-def _fall(
-    points: xr.Dataset, network: str, against: str, start: int, end: int, verdict: Judgement
-) -> Statement:
     names = points.falloff.names
-    name, of = names[network], f" against {names[against]}" if against else ""
-    span = f"from {start} to {counted(end, derive.counted_in(points)[:-1])}"
-    differing = listed(_differing(points, network, against, [start, end]))
-    where = f"{span}, with different {differing}" if differing else span
-    subject = f"{name}{of}" if against else f"{name}'s efficiency"
-    change = ""
-    if verdict.fall is not None:
-        quantity = "the ratio of their rates" if against else "its efficiency"
-        change = f": {quantity} {ratio_change(verdict.fall)}"
-    interval = ", ".join(filter(None, (basis_in_words(verdict, False), verdict.condition)))
-    change += f" ({interval})" if verdict.interval else ""
-    verb = _VERBS.get(verdict.answer, "is undecided")
-    reason = "" if verdict.decided else f" {verdict.reason}"
-    return judged_fall(
-        points,
-        f"{subject} falls off {span}",
-        verdict,
-        **interval_fields(points, verdict.confidence or 0),
-        primary=True,
-        sentence=f"**{name} {verb}{of}** {where}{change}.{reason}",
-        series=network,
-    )
+    for (network, against, start, end), verdict in zip(places, within_campaign(verdicts)):
+        name, of = names[network], f" against {names[against]}" if against else ""
+        span = f"from {start} to {counted(end, derive.counted_in(points)[:-1])}"
+        differing = listed(_differing(points, network, against, [start, end]))
+        subject, quantity = f"{name}'s efficiency", "its efficiency"
+        if against:
+            subject, quantity = f"{name}{of}", "the ratio of their rates"
+        sentence = f"**{name} {_VERBS.get(verdict.answer, 'is undecided')}{of}** {span}"
+        if differing:
+            sentence += f", with different {differing}"
+        if verdict.fall is not None:
+            sentence += f": {quantity} {ratio_change(verdict.fall)}"
+        if verdict.interval:
+            parts = basis_in_words(verdict, False), verdict.condition
+            sentence += f" ({', '.join(filter(None, parts))})"
+        yield judged_fall(
+            points,
+            f"{subject} falls off {span}",
+            verdict,
+            **interval_fields(points, verdict.confidence or 0),
+            primary=True,
+            sentence=f"{sentence}." if verdict.decided else f"{sentence}. {verdict.reason}",
+            series=network,
+        )
 
 
 def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) -> list[str]:
@@ -280,9 +274,8 @@ def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) 
     nodes' memory is one problem size."""
     if "settings" not in points:
         return []
-    chosen = points[["rate", *ALIKE[2:]]].sel(
-        interconnect=[network, against or network], nodes=ends
-    )
+    networks = [network, against or network]
+    chosen = points[["rate", *ALIKE[2:]]].sel(interconnect=networks, nodes=ends)
     table = chosen.to_dataframe().dropna(subset="rate").reset_index()
     table["processes a node"] = table.processes / table.nodes
     memory = table.N**2 / table.nodes
@@ -290,10 +283,8 @@ def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) 
     columns = ["NB", "variant", "settings", "processes a node"] + ["N"] * (not is_weak)
     groups = table[columns].groupby(table.nodes if against else table.nodes > 0)
     several = groups.nunique(dropna=False).max() > 1
-    values = {name: sorted(table[name].unique()) for name in several.index[several]}
-    return [
-        f"{name} ({listed([str(plain(level)) for level in of])})" for name, of in values.items()
-    ]
+    values = {name: map(plain, sorted(table[name].unique())) for name in several.index[several]}
+    return [f"{name} ({listed([*map(str, levels)])})" for name, levels in values.items()]
 
 
 def _usable(dataset: xr.Dataset) -> tuple[pd.DataFrame, list[str]]:
@@ -302,9 +293,9 @@ def _usable(dataset: xr.Dataset) -> tuple[pd.DataFrame, list[str]]:
     measured = table[table.rate.notna()]
     hpl = measured[measured.variant.str.match("W[RC]|$")]
     if hpl.empty:
-        mixed = "all are in mixed precision (HPL-AI), which is no share of Rpeak"
-        reasons = "; ".join(filter(None, dict.fromkeys(table.reason))) or "it holds no HPL trial"
-        why = reasons if measured.empty else mixed
+        why = "all are in mixed precision (HPL-AI), which is no share of Rpeak"
+        if measured.empty:
+            why = "; ".join(filter(None, table.reason.unique())) or "it holds no HPL trial"
         raise FalloffError(f"no result of HPL can be used: {why}")
     # Drop results that another file repeats to every digit, as HPL.out does beside the job's own
     # output; not those of another run by the numbers in the paths.
@@ -348,8 +339,8 @@ def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset
     first, slowest first.
     """
     best = best.sort_values("file", kind="stable")
-    repeats = UNORDERED if dataset.falloff.is_unordered else BLOCKS
-    if repeats == UNORDERED or best.duplicated([*PLACE, "block"]).any():
+    repeats = BLOCKS
+    if dataset.falloff.is_unordered or best.duplicated([*PLACE, "block"]).any():
         repeats = UNORDERED
         best["block"] = best.groupby(PLACE).cumcount() + 1
     table = best.drop(columns="nodes").rename(columns={"x": "nodes"})
@@ -361,12 +352,11 @@ def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset
     share = laid_out.rate / known_rate
     if known_rate.attrs["of"].startswith("n times") and laid_out.sizes["nodes"] == 1:
         share = np.nan * share
-    laid_out = laid_out.assign(known_rate=known_rate, share=share.assign_attrs(known_rate.attrs))
-    described = json.dumps(
-        {**dataset.falloff.table("interconnects"), "": {"short": UNKNOWN_NETWORK}}
-    )
-    return laid_out.assign_coords(evidence=dataset.falloff.evidence).assign_attrs(
-        {**dataset.attrs, "interconnects": described, "repeats": repeats}
+    networks = {**dataset.falloff.table("interconnects"), "": {"short": UNKNOWN_NETWORK}}
+    return (
+        laid_out.assign(known_rate=known_rate, share=share.assign_attrs(known_rate.attrs))
+        .assign_coords(evidence=dataset.falloff.evidence)
+        .assign_attrs({**dataset.attrs, "interconnects": json.dumps(networks), "repeats": repeats})
     )
 
 
@@ -399,17 +389,18 @@ def _missing(results: pd.DataFrame, runs: pd.DataFrame, points: xr.Dataset) -> I
     if single := (repeats == 1).sum():
         of_all = f"{single} of {(repeats > 0).sum()}"
         yield f"Points that are a single run, without an interval: {of_all}"
-    means, node = (
-        derive.means(points.share).sortby("nodes", ascending=False),
-        derive.counted_in(points)[:-1],
-    )
+    means = derive.means(points.share).sortby("nodes", ascending=False)
+    node = derive.counted_in(points)[:-1]
     for network, name in points.falloff.names_by_rate(points.interconnect.values).items():
         cases = means.sel(interconnect=network).dropna("nodes", subset=["ratio"])
         for step in reversals(cases.ratio.values, cases.low.values, cases.high.values, MARGIN):
             low, high = (counted(cases.nodes[end].item(), node) for end in (step.end, step.start))
-            yield f"{name}'s efficiency on {low} lies outside, below that on {high}: are these runs comparable?"
-    choices = runs.drop_duplicates(ALIKE).groupby(PLACE).size().max()
-    if choices > 1:
-        yield f"Each point is the best of up to {choices} settings, which favours what scatters more"
+            yield (
+                f"{name}'s efficiency on {low} lies outside, below that on {high}: "
+                "are these runs comparable?"
+            )
+    if (choices := most_tried(runs)) > 1:
+        favours = "which favours what scatters more"
+        yield f"Each point is the best of up to {choices} settings, {favours}"
     if of == derive.PEAK and points.share.max() > 1:
         yield "More than 100 % of Rpeak: rpeak has to be one node's, at the clock that it ran at"

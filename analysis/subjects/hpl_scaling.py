@@ -15,23 +15,17 @@ from analysis.laws.scaling_laws import Law, Laws, fit_each, held_out, with_setti
 from analysis.statements import exhibit
 from analysis.statements.statement import Statement, within
 from analysis.subjects import hpl_points
-from analysis.wording import UNKNOWN, fixed, listed, number, percent
+from analysis.wording import UNKNOWN, fixed, is_known, listed, number, percent
 from runners.records.record import FalloffError
 
 OF_MESSAGES = "hpl_messages"
+# In tables, and in sentences.
 NAMES = {
-    "constant": "constant",
-    "amdahl": "Amdahl",
-    "universal_scalability": "universal scalability",
-    "power_law": "power law",
-    OF_MESSAGES: "HPL's messages",
-}
-CALLED = {  # in sentences
-    "constant": "a constant",
-    "amdahl": "Amdahl's law",
-    "universal_scalability": "the universal scalability law",
-    "power_law": "a power law",
-    OF_MESSAGES: "the law of HPL's messages",
+    "constant": ("constant", "a constant"),
+    "amdahl": ("Amdahl", "Amdahl's law"),
+    "universal_scalability": ("universal scalability", "the universal scalability law"),
+    "power_law": ("power law", "a power law"),
+    OF_MESSAGES: ("HPL's messages", "the law of HPL's messages"),
 }
 SEEN = 0.5  # a law is fitted to at most this share of the most nodes, and predicts these
 NO_LAW = "none follows the points, or they are at too few node counts to choose between laws"
@@ -43,18 +37,12 @@ def laws_of(points: xr.Dataset) -> Laws:
     """Every law fitted to the efficiency over nodes of each known network; `points` is from
     `hpl_points.points`.
     """
-    return fit_each(_efficiency(points))
-
-
-def _efficiency(points: xr.Dataset) -> xr.DataArray:
-    """The share, with what the law of HPL's messages needs where that is known and the same in all
-    runs on one node count.
-    """
     try:
         share = with_settings(points)
-    except FalloffError:
+    except FalloffError:  # without settings the law of HPL's messages is refused
         share = points.share
-    return share.sel(interconnect=share.interconnect != "").dropna("interconnect", how="all")
+    known = share.sel(interconnect=share.interconnect != "")
+    return fit_each(known.dropna("interconnect", how="all"))
 
 
 def followed(laws: Laws) -> dict[str, Law]:
@@ -64,20 +52,16 @@ def followed(laws: Laws) -> dict[str, Law]:
     return {network: law for network, law in best.items() if law}
 
 
-def predictions(points: xr.Dataset) -> pd.DataFrame:
+def predictions(laws: Laws) -> pd.DataFrame:
     """What each law, fitted to at most half of the most nodes, is off on these: `error`, `low`,
     `high` [1] and `blocks`, with `seen` and `most` nodes, by (interconnect, law); empty where there
     are too few node counts."""
     columns = ["interconnect", "law", "error", "low", "high", "blocks", "seen", "most"]
-    efficiency = _efficiency(points)
-    counts = efficiency.dropna("nodes", how="all").nodes.values
-    most = int(max(counts, default=0))
-    seen = int(max((n for n in counts if n <= SEEN * most), default=0))
-    try:
-        errors = held_out(efficiency, seen, most).assign(seen=seen, most=most)
-    except FalloffError:
-        errors = pd.DataFrame(columns=columns)
-    return errors.set_index(columns[:2])
+    most = max(laws.nodes(), default=0)
+    seen = max((n for n in laws.nodes() if n <= SEEN * most), default=0)
+    if not seen:
+        return pd.DataFrame(columns=columns).set_index(columns[:2])
+    return held_out(laws, seen, most).assign(seen=seen, most=most).set_index(columns[:2])
 
 
 def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
@@ -87,8 +71,11 @@ def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterato
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
             row = predicted.loc[network, law.model.name]
-            called, count = CALLED[law.model.name], derive.counted_in(points)
-            subject = f"{called[0].upper()}{called[1:]}, fitted to {row.seen} {count} or fewer, foretells {names[network]} on {row.most}"
+            (_, called), count = NAMES[law.model.name], derive.counted_in(points)
+            subject = (
+                f"{called[0].upper()}{called[1:]}, fitted to {row.seen} {count} or fewer, "
+                f"foretells {names[network]} on {row.most}"
+            )
             error = (row.error, row.low, row.high)
             about = {"quantity": "error", "margin": GOOD, "primary": network != UNLIMITED}
             about |= hpl_points.interval_fields(points)
@@ -101,13 +88,13 @@ def recovered_link_rates(points: xr.Dataset, laws: Laws) -> Iterator[Statement]:
     not follow the law, are left out."""
     names = points.falloff.names
     for network, described in points.falloff.networks.items():
-        law = laws[network, OF_MESSAGES] if network in laws.by_level else None
-        beta = law.parameters().get("beta") if law and law.follows else None
-        # Where beta is not above 0 the time of bytes cannot be told from none.
         byte = 8 / wire_limit(described.rate_bit_s, described.mtu)
-        if np.isnan(byte) or not beta or beta[0] <= 0:
+        law = laws[network, OF_MESSAGES] if network in laws.by_level else None
+        if np.isnan(byte) or not law or not law.follows or not law.blocks:
             continue
-        (estimate, low, high), blocks = beta, law.blocks.blocks
+        (estimate, low, high), blocks = law.parameters()["beta"], law.blocks.blocks
+        if estimate <= 0:  # the time of bytes cannot be told from none
+            continue
         ends = (byte / high, byte / low) if blocks > 1 and low > 0 else (np.nan, np.nan)
         subject = f"HPL's times alone tell the rate of {names[network]}'s links"
         about = {"quantity": "ratio", "margin": GOOD, **hpl_points.interval_fields(points)}
@@ -120,7 +107,7 @@ def followed_in_words(points: xr.Dataset, best: Mapping[str, Law]) -> str:
     names = points.falloff.names
     networks: dict[str, list[str]] = {}
     for network, law in best.items():
-        networks.setdefault(CALLED[law.model.name], []).append(names[network])
+        networks.setdefault(NAMES[law.model.name][1], []).append(names[network])
     if not networks:
         return f"**Which law the efficiency follows cannot be said**: {NO_LAW}."
     laws = "; ".join(f"{law} for {listed(who)}" for law, who in networks.items())
@@ -132,34 +119,32 @@ def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhib
     predicts.
     """
     names, rows, count = points.falloff.names, [], derive.counted_in(points)
-    for network, fits in laws.by_level.items():
-        for law in fits:
-            error = predicted.error.get((network, law.model.name), np.nan)
-            rows.append(
-                (
-                    names[network],
-                    NAMES[law.model.name],
-                    fixed(law.weight, 2),
-                    parameters_in_words(law),
-                    percent(law.farthest),
-                    percent(error),
-                    "not fitted" if law.refused else law.verdict,
-                )
+    for network, law in laws:
+        error = predicted.error.get((network, law.model.name), np.nan)
+        rows.append(
+            (
+                names[network],
+                NAMES[law.model.name][0],
+                fixed(law.weight, 2),
+                parameters_in_words(law),
+                percent(law.farthest),
+                percent(error),
+                "not fitted" if law.refused else law.verdict,
             )
-    seen, most = (
-        (predicted.seen.iloc[0], predicted.most.iloc[0]) if len(predicted) else ("half", "the most")
-    )
+        )
+    seen, most = "half", "the most"
+    if len(predicted):
+        seen, most = predicted[["seen", "most"]].iloc[0]
     slowed = points.falloff.testbed.node.get("dilation")
     scale = f" Times are those of the scale model, slowed {slowed:g} times." if slowed else ""
-    columns = (
-        "Network", "Law", "AICc weight", "Parameters (95 % interval)", "Largest miss", f"Error on {most} {count}", "Verdict"
-    )  # fmt: skip
+    fitted = ("Network", "Law", "AICc weight", "Parameters (95 % interval)", "Largest miss")
     return exhibit.Table(
         exhibit.label_of("laws", points),
-        columns,
+        (*fitted, f"Error on {most} {count}", "Verdict"),
         "llrlrrl",
         rows,
-        "The laws of the efficiency over nodes. A law that misses its data, beyond the scatter of the means and 2 %, is not drawn. "
+        "The laws of the efficiency over nodes. A law that misses its data, beyond the scatter of "
+        "the means and 2 %, is not drawn. "
         f"The error on {most} {count} is of a fit to at most {seen}.{scale}",
         hpl_points.basis(points),
         widths=(9, 15, 7, 33, 8, 9, 12),
@@ -171,19 +156,17 @@ def parameters_in_words(law: Law) -> str:
     MB/s.
     """
     words = []
-    for name, (estimate, low, high) in law.parameters().items():
-        ends, unit = (low, high), ""
-        if law.model.name == OF_MESSAGES and name == "beta":
-            if estimate <= 0:
+    for name, (value, low, high) in law.parameters().items():
+        unit = ""
+        if name == "alpha":
+            name, unit, value, low, high = "α", " us", 1e6 * value, 1e6 * low, 1e6 * high
+        elif name == "beta":
+            if value <= 0:
                 continue
-            name, unit, estimate = "1/β", " MB/s", 1e-6 / estimate
-            ends = (1e-6 / high, 1e-6 / low) if low > 0 else (np.nan, np.nan)
-        elif law.model.name == OF_MESSAGES:
-            name, unit, estimate, ends = "α", " us", 1e6 * estimate, (1e6 * low, 1e6 * high)
-        interval = (
-            f" ({' to '.join(number(end) for end in ends)})" if np.isfinite(ends).all() else ""
-        )
-        words.append(f"{name} {number(estimate)}{unit}{interval}")
+            name, unit, value = "1/β", " MB/s", 1e-6 / value
+            low, high = (1e-6 / high, 1e-6 / low) if low > 0 else (np.nan, np.nan)
+        interval = f" ({number(low)} to {number(high)})" if is_known(low, high) else ""
+        words.append(f"{name} {number(value)}{unit}{interval}")
     return ", ".join(words) or UNKNOWN
 
 

@@ -2,8 +2,8 @@
 alone to either end of its range changes."""
 
 from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -42,21 +42,20 @@ def figure(variants: xr.DataArray, names: Mapping[str, str]) -> Figure:
     """
     on_most = 100 * variants.isel(nodes=-1)
     changes = (on_most - on_most.sel(vary="none")).drop_sel(vary="none")
-    table = changes.transpose("vary", "interconnect").to_pandas()
+    table: Any = changes.transpose("vary", "interconnect").to_pandas()
     table.index = table.index.str.split("=", expand=True)  # the number, and the end of its range
-    first = table.iloc[:, 0].groupby(level=0, sort=False)
-    swing = first.max().clip(lower=0) - first.min().clip(upper=0)
-    order = (-swing).sort_values(kind="stable").index
-    rows = np.arange(len(order))
+    bars = table.unstack(sort=False)
+    first = bars[table.columns[0]]
+    swing = first.max(axis=1).clip(lower=0) - first.min(axis=1).clip(upper=0)
+    bars = bars.loc[(-swing).sort_values(kind="stable").index]
     with style.styled():
-        drawn, panels = drawing.new_figures(1.3 + 0.27 * len(rows), table.shape[1], sharex=True)
-        for axes, (network, bars) in zip(panels, table.items()):
+        drawn, panels = drawing.new_figures(1.3 + 0.27 * len(bars), table.shape[1], sharex=True)
+        for axes, network in zip(panels, table):
             color = style.look(network).color
-            for side, fill, place in (("low", color, -0.19), ("high", "white", 0.19)):
-                widths = bars.xs(side, level=1).reindex(order)
-                axes.barh(rows + place, widths, 0.36, color=fill, edgecolor=color)
+            look = {"color": [color, "white"], "edgecolor": color, "width": 0.72}
+            bars[network][["low", "high"]].plot.barh(ax=axes, legend=False, ylabel="", **look)
             axes.axvline(0, color=style.INK, linewidth=0.8)
-            drawing.rows(axes, [*map(meaning, order)] if axes is panels[0] else [""] * len(rows))
+            drawing.rows(axes, [meaning(name) * (axes is panels[0]) for name in bars.index])
             axes.set(title=names[network], xlabel="change [points]")
         ends = (("at the low end of its range", style.INK), ("at the high end", "white"))
         keys = [Patch(facecolor=fill, edgecolor=style.INK, label=label) for label, fill in ends]
@@ -80,8 +79,8 @@ def numbers_table(dataset: xr.Dataset) -> exhibit.Table:
             span, value = " to ".join(ends) or UNKNOWN, exact(entry["value"] / scale)
             rows.append((meaning(name), owner, value, span, unit, entry["source"]))
     caption = (
-        'The numbers of the model. "Assumed": no source gives the number for this cluster. The ranges are thought possible; they '
-        "are no intervals."
+        'The numbers of the model. "Assumed": no source gives the number for this cluster. '
+        "The ranges are thought possible; they are no intervals."
     )
     columns = ("Number", "Of", "Value", "Range", "Unit", "Source")
     return exhibit.Table("model-numbers", columns, "llrlll", rows, caption)

@@ -11,6 +11,7 @@ import xarray as xr
 
 from analysis.dataset.derive import at_only_level, over_factors, slowed
 from analysis.dataset.wire import wire_limit
+from analysis.statements.statement import at_place
 from analysis.statistics.intervals import over_blocks, t_interval
 
 COLLAPSED = 0.5  # less than this share of the link's payload rate
@@ -38,9 +39,9 @@ def share_of_link(runs: xr.Dataset) -> xr.DataArray:
     return goodput / wire_limit(network.rate_bit_s, network.mtu)
 
 
-def collapses_at(share: xr.DataArray, below: float = COLLAPSED) -> xr.DataArray:
-    """The number of senders from which on the share stays below a level [1], over all dims of
-    `share` but `senders`; infinite if the most senders are not below it, NaN if a value that
+def collapses_at(share: xr.DataArray) -> xr.DataArray:
+    """The number of senders from which on the share stays below COLLAPSED, over all dims
+    of `share` but `senders`; infinite if the most senders are not below it, NaN if a value that
     decides it is missing.
 
     It is linear in the logarithm of the number between the last value above and the next. A dip
@@ -49,25 +50,21 @@ def collapses_at(share: xr.DataArray, below: float = COLLAPSED) -> xr.DataArray:
     return xr.apply_ufunc(
         _last_crossing,
         share.sortby("senders"),
-        kwargs={"senders": np.sort(share.senders.values), "below": below},
+        kwargs={"senders": np.sort(share.senders.values), "below": COLLAPSED},
         input_core_dims=[["senders"]],
         vectorize=True,
     )
 
 
 def _last_crossing(share: np.ndarray, senders: np.ndarray, below: float) -> float:
-    after = np.nan  # the share at the next larger number
-    for place in reversed(range(len(share))):
-        value = share[place]
-        if np.isnan(value):
-            return np.nan
-        if value >= below:
-            if place + 1 == len(share):
-                return np.inf
-            step = (value - below) / (value - after)
-            return float(senders[place] * (senders[place + 1] / senders[place]) ** step)
-        after = value
-    return float(senders[0])
+    places = np.flatnonzero(~(share < below))  # also those that are not known
+    if not len(places):
+        return float(senders[0])
+    last = places[-1]
+    if last + 1 == len(share) or np.isnan(share[last]):
+        return np.nan if np.isnan(share[last]) else np.inf
+    step = (share[last] - below) / (share[last] - share[last + 1])
+    return float(senders[last] * (senders[last + 1] / senders[last]) ** step)
 
 
 def mean_collapse(collapse: xr.DataArray) -> tuple[float, float, float]:
@@ -78,12 +75,9 @@ def mean_collapse(collapse: xr.DataArray) -> tuple[float, float, float]:
     or no trial decides.
     """
     decided = collapse.dropna("block")
-    if not decided.size or np.isinf(decided).any() and not np.isinf(decided).all():
-        return np.nan, np.nan, np.nan
-    if np.isinf(decided).all():
-        return np.inf, np.nan, np.nan
-    means = over_blocks(decided, "ratio")
-    return float(means["mean"]), float(means.low), float(means.high)
+    if np.isfinite(decided).all():
+        return at_place(over_blocks(decided, "ratio"), "mean")
+    return np.inf if np.isinf(decided).all() else np.nan, np.nan, np.nan
 
 
 def growth_with_buffer(collapse: xr.DataArray) -> tuple[float, float, float]:

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from analysis.dataset import capacity
@@ -60,13 +61,11 @@ def filling(goodput: xr.DataArray, described: xr.Dataset) -> pd.DataFrame:
     """
     windows, rows = goodput.window_bytes.values.astype(float), []
     for place, values in by_place(goodput):
-        model = attempt(
-            bandwidth_delay.MODEL, windows, values.transpose("block", "window_bytes").values
-        )
-        buffer = (np.nan,) * 3
+        table = values.transpose("block", "window_bytes").values
+        model, buffer = attempt(bandwidth_delay.MODEL, windows, table), [np.nan] * 3
         if model.fitted:
             knees = bandwidth_delay.knee(*model.fitted.by_block.T)
-            buffer = tuple(map(float, average(knees, "ratio")))
+            buffer = [*map(float, average(knees, "ratio"))]
         window = float(described["product"].sel(path=place[0], direction=place[2]))
         ratio = buffer[0] / window
         rows.append((*place, *buffer, window, ratio, model.follows, model.reason, model.blocks))
@@ -91,8 +90,8 @@ class Repeats:
     """How much `n` repeats vary, and whether they repeat (`answer`: yes, no or undecided).
 
     `variation` is the coefficient of variation [1], the standard deviation over the mean, NaN from
-    one value or if the mean is
-    0. `interval` is its 95 % interval; an end is infinite if the sample allows any variation, and NaN if the variation is.
+    one value or if the mean is 0. `interval` is its 95 % interval; an end is infinite if the sample
+    allows any variation, and NaN if the variation is.
     """
 
     answer: str
@@ -101,7 +100,7 @@ class Repeats:
     interval: tuple[float, float]
 
 
-def judge_repeats(values, margin: float) -> Repeats:
+def judge_repeats(values: ArrayLike, margin: float) -> Repeats:
     """Judge `values`, shape (repeats,), NaN being missing; `margin` is the largest variation
     accepted.
 
@@ -121,16 +120,16 @@ def judge_repeats(values, margin: float) -> Repeats:
     return Repeats(answer, n, variation, (low, high))
 
 
-def variation_interval(variation: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of the coefficient of variation of n normal values, for variations up to about
-    1/3.
+def variation_interval(variation: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of the coefficient of variation of n normal values, for variations up to
+    about 1/3.
 
     M. G. Vangel, Confidence intervals for a normal coefficient of variation, Am. Stat. 50 (1996),
     p. 21-26, https://doi.org/10.1080/00031305.1996.10473537: the modified McKay interval.
     """
     if n < 2 or not math.isfinite(variation):
         return math.nan, math.nan
-    quantiles = stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], n - 1)
+    quantiles = stats.chi2.ppf([0.975, 0.025], n - 1)
     scale = ((quantiles + 2) / n - 1) * variation**2 + quantiles / (n - 1)
     with np.errstate(all="ignore"):
         low, high = np.where(scale > 0, variation / np.sqrt(scale), np.inf)

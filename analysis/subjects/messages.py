@@ -2,7 +2,7 @@
 follow.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ import xarray as xr
 
 from analysis.dataset import points
 from analysis.imports.dataset_sections import MESSAGES, NOTEBOOKS
-from analysis.laws.piecewise import FLOOR, Piece, Value, split
+from analysis.laws.piecewise import FLOOR, Value, split
 from analysis.statistics.intervals import average, over_blocks
 from analysis.statistics.reversals import reversals
 
@@ -20,44 +20,25 @@ LONG = 2**20  # bytes: shorter messages do not tell the bandwidth of a fast link
 OF_LINE, OF_RUNS = "95 % t interval of the line by size", "95 % t interval over the runs"
 DIP = 0.10  # a smaller fall of the bandwidth with the size is not named
 MISS = 0.25  # a line by size that misses a mean time by more is not quoted
-_NONE = (np.nan,) * 3
+
+Ends = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class MessageTimes:
-    """The time of messages by size on one network: alpha + beta s in `pieces`, since MPIs change
+    """The time of messages by size on one network: alpha + beta s in pieces, since MPIs change
     their protocol with the size.
 
-    `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals. `misses` [1]
-    is the largest relative distance of the line from a size's mean. `short` [s] is the mean time of
-    the shortest messages as measured, `runs` the number of tables.
+    `latency` [s] and `bandwidth` [B/s] are (value, low, high) with 95 % t intervals, and `kind` is
+    that of the latency's. The latency is the mean time of the shortest messages where the line has
+    several pieces or misses a size's mean; without a bandwidth (None) the line is not quoted, or
+    its messages are too short for that of a fast link. `runs` is the number of tables.
     """
 
-    pieces: tuple[Piece, ...]
-    latency: tuple[float, float, float]
-    bandwidth: tuple[float, float, float]
-    misses: float
-    short: tuple[float, float, float]
+    latency: Ends
+    kind: str
+    bandwidth: Ends | None
     runs: int
-
-    @property
-    def follows(self) -> bool:
-        """Whether the line may be quoted."""
-        return self.misses <= MISS
-
-    @property
-    def tells_bandwidth(self) -> bool:
-        """Whether the line may be quoted, and its messages are long enough for the bandwidth of a
-        fast link.
-        """
-        return self.follows and self.pieces[-1].sizes[-1] >= LONG and self.bandwidth[0] > 0
-
-    @property
-    def kind(self) -> str:
-        """The kind of the interval of the latency: that of a line in one piece, else of the
-        shortest messages.
-        """
-        return OF_LINE if self.follows and len(self.pieces) == 1 else OF_RUNS
 
 
 def tables(dataset: xr.Dataset) -> xr.Dataset:
@@ -112,8 +93,8 @@ def dips(messages: xr.Dataset) -> pd.DataFrame:
     rates, rows = messages.bandwidth.where(messages.bandwidth > 0).rename(run="block"), []
     for series in messages.series.values.tolist():
         means = over_blocks(rates.sel(series=series).dropna("size", how="all"), "rate")
-        ends = (means[name].values.tolist() for name in ("mean", "low", "high"))
-        for fall in reversals(*ends, DIP):
+        mean, low, high = (means[name].values.tolist() for name in ("mean", "low", "high"))
+        for fall in reversals(mean, low, high, DIP):
             start, end = means["size"].values[[fall.start, fall.end]]
             rows.append((series, start, end, fall.fall, int(means.blocks.max())))
     return pd.DataFrame(rows, columns=["series", "start", "end", "fall", "runs"])
@@ -123,29 +104,32 @@ def _line(time: xr.DataArray) -> MessageTimes:
     """The line of one series' times over (run, size)."""
     size, table = time["size"].values.astype(float), time.values
     table = np.where(table > 0, table, np.nan)
-    shortest = table[:, size <= SHORT] if (size <= SHORT).any() else table[:, :1]
-    per_table = np.nanmean(shortest, axis=1)
-    short = tuple(map(float, average(per_table[np.isfinite(per_table)], "cost")))
+    per_table = np.nanmean(table[:, size <= max(SHORT, size[0])], axis=1)
+    short, *ends = map(float, average(per_table[np.isfinite(per_table)], "cost"))
     # Runs on networks that are not known may be of several, and have no interval.
     is_known = bool(time.network.item())
-    short = short if is_known else (short[0], np.nan, np.nan)
+    low, high = ends if is_known else (np.nan, np.nan)
+    as_measured = MessageTimes((short, low, high), OF_RUNS, None, len(table))
     if len(size) < 2:
-        return MessageTimes((), short, _NONE, np.inf, short, len(table))
+        return as_measured
     times = {at: column[column > 0].tolist() for at, column in zip(size.tolist(), table.T)}
-    pieces = tuple(split(times))
-    off = np.array(
-        [piece.at(at) / np.mean(times[at]) - 1 for piece in pieces for at in piece.sizes]
-    )
+    pieces = split(times)
+    misses = [abs(piece.at(at) / np.mean(times[at]) - 1) for piece in pieces for at in piece.sizes]
+    per_byte = _ends(pieces[-1].per_byte, is_known)
     # Where the protocol changes, the first piece may be of sizes whose bytes tell little of the
     # latency.
-    latency = _ends(pieces[0].offset, is_known) if len(pieces) == 1 else short
-    per_byte = _ends(pieces[-1].per_byte, is_known)
-    misses = float(np.abs(off).max()) if min(latency[0], per_byte[0]) > 0 else np.inf
-    value, low, high = 1 / np.array(per_byte)
-    return MessageTimes(pieces, latency, (value, high, low), misses, short, len(table))
+    fitted = as_measured
+    if len(pieces) == 1:
+        fitted = replace(fitted, latency=_ends(pieces[0].offset, is_known), kind=OF_LINE)
+    if min(fitted.latency[0], per_byte[0]) <= 0 or max(misses) > MISS:
+        return as_measured
+    if pieces[-1].sizes[-1] < LONG:
+        return fitted
+    value, low, high = per_byte
+    return replace(fitted, bandwidth=(1 / value, 1 / high, 1 / low))
 
 
-def _ends(value: Value, is_known: bool) -> tuple[float, float, float]:
+def _ends(value: Value, is_known: bool) -> Ends:
     """A fitted value with its interval, NaN where the points leave none, or one that ends at no
     value above 0.
     """

@@ -124,7 +124,7 @@ def goodput_over_mtu(
             axes.set_ylim(0, None)
             drawing.doubling_axis(axes, [mtus.min(), mtus.max()], "MTU [B]")
         panels[0].set_ylabel("goodput [Gbit/s]")
-        drawing.legend_below(figure, panels, 2)
+        drawing.legend_below(figure, [*panels], 2)
     return figure
 
 
@@ -147,7 +147,7 @@ def compared(
     runs: xr.Dataset, points: xr.Dataset, name: str, variable: str, *places: tuple[str, int, str]
 ) -> Statement:
     """A variable of `points` at one (path, MTU [B], direction), or its ratio over that at a second
-    in the same block; refused where the machine limits one of them, or CPU time belongs to nobody."""
+    in the same block; refused where the machine limits one, or CPU time belongs to nobody."""
     names, values, texts, refused = runs.falloff.names, [], [], ""
     for path, mtu, direction in places:
         place = {"path": path, "mtu": mtu, "direction": direction}

@@ -93,7 +93,7 @@ def described(
     networks = ""
     if asked != NOTHING:
         common = campaigns.read(CAMPAIGN)
-        usual = [network for network in common.factors["interconnect"] if network != IDEAL]
+        usual = [str(name) for name in common.factors["interconnect"] if name != IDEAL]
         levels = asked.names(testbeds.read(testbed or common.testbed), usual)
         networks = f"interconnect = {json.dumps([*dict.fromkeys([*levels, IDEAL])])}\n"
     ranks, words = _split_launcher(argv, folder)
@@ -117,8 +117,8 @@ def with_digest(campaign: campaigns.Campaign) -> campaigns.Campaign:
     command, folder = (campaign.settings.get(key) for key in ("command", "folder"))
     if campaign.runner != CAMPAIGN or folder is None:
         return campaign
-    words = shlex.split(command)
-    files = [Path(folder, word) for word in (shutil.which(words[0]) or words[0], *words[1:])]
+    words = shlex.split(str(command))
+    files = [Path(str(folder), word) for word in (shutil.which(words[0]) or words[0], *words[1:])]
     content = hashlib.sha256()
     for file in filter(Path.is_file, files):
         with file.open("rb") as stream:
@@ -130,16 +130,13 @@ def is_one(dataset: xr.Dataset) -> bool:
     """Whether a campaign ran one program between emulated nodes and varied only the network and the
     number of nodes.
     """
-    if CAMPAIGN not in dataset.runner.values:
-        return False
     factors = dataset.falloff.design.factors
-    return {*factors} <= {"interconnect", "nodes", "program"} and len(
-        factors.get("program", ())
-    ) == 1
+    is_program = CAMPAIGN in dataset.runner.values and len(factors.get("program", ())) == 1
+    return is_program and {*factors} <= {"interconnect", "nodes", "program"}
 
 
 def _split_launcher(argv: Sequence[str], folder: Path) -> tuple[int, list[str]]:
-    """The number of ranks, at least 2, and the program's own command line, its path made absolute."""
+    """The number of ranks, at least 2, and the program's own command line, its path absolute."""
     words, ranks = list(argv[1:]), 0
     if not argv or not Path(argv[0]).name.startswith(("mpirun", "mpiexec")):
         raise FalloffError(f"start the program by mpirun: {EXAMPLE}")
@@ -149,7 +146,8 @@ def _split_launcher(argv: Sequence[str], folder: Path) -> tuple[int, list[str]]:
             ranks = int(words.pop(0))
         elif option not in ("--oversubscribe", "--allow-run-as-root"):
             raise FalloffError(
-                f"{option} of mpirun has no meaning on emulated nodes, which have one rank each: {EXAMPLE}"
+                f"{option} of mpirun has no meaning on emulated nodes, which have one rank each: "
+                f"{EXAMPLE}"
             )
     if ranks < 2 or not words:
         raise FalloffError(f"say a number of ranks from 2 and a program: {EXAMPLE}")
@@ -207,12 +205,12 @@ def factors(means: xr.Dataset) -> xr.Dataset:
     """
     ideal, real = means.sel(interconnect=IDEAL, drop=True), means.time.drop_sel(interconnect=IDEAL)
     by_name = {
-        "load_balance": xr.ones_like(real) * (ideal["mean"] / ideal.most),
-        "serialisation": xr.ones_like(real) * (ideal.most / ideal.time),
+        "load_balance": ideal["mean"] / ideal.most,
+        "serialisation": ideal.most / ideal.time,
         "transfer": ideal.time / real,
         "parallel": ideal["mean"] / real,
     }
-    return xr.Dataset({name: values.transpose(*real.dims) for name, values in by_name.items()})
+    return xr.Dataset(by_name).broadcast_like(real).transpose(*real.dims)
 
 
 def shares(factors: xr.Dataset) -> xr.Dataset:
@@ -221,12 +219,12 @@ def shares(factors: xr.Dataset) -> xr.Dataset:
     """
     without_network = factors.transfer * factors.serialisation
     spent = {
-        "transfer": 1 - factors.transfer,
-        "serialisation": factors.transfer - without_network,
-        "imbalance": without_network - factors.parallel,
         "computing": factors.parallel,
+        "imbalance": without_network - factors.parallel,
+        "serialisation": factors.transfer - without_network,
+        "transfer": 1 - factors.transfer,
     }
-    return xr.Dataset({name: spent[name] for name in SHARES})
+    return xr.Dataset(spent)
 
 
 def falls(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
@@ -277,7 +275,8 @@ def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
             at = saved.sel(interconnect=network)
             statement = value(
                 runs,
-                f"{names[network]} saves time of the {kind} program {program} against {names[slowest]} on {nodes} nodes",
+                f"{names[network]} saves time of the {kind} program {program} "
+                f"against {names[slowest]} on {nodes} nodes",
                 "share",
                 at_place(at, "mean"),
                 int(at.blocks),
@@ -288,15 +287,14 @@ def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
 
 
 def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[Statement]:
-    """How far the replay of each program is from its emulation at most; nothing without a replay."""
+    """How far the replay of each program is from its emulation at most; none without a replay."""
     statements = []
-    for program in times.program.values.tolist():
-        off = off_by(times, replays).sel(program=program, drop=True)
+    for off in off_by(times, replays).transpose("program", ...):
         points, most = int(off.notnull().sum()), float(abs(off).max())
         if points:
             statement = value(
                 runs,
-                f"A replay of {program} takes as long as the emulated program",
+                f"A replay of {off.program.item()} takes as long as the emulated program",
                 "error",
                 (most, None, None),
                 points,
@@ -304,7 +302,7 @@ def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[
                 answer="yes" if most <= MOST_OFF else "no",
                 margin=MOST_OFF,
             )
-            statements.append(of_every_point(statement, off.notnull()))
+            statements.append(of_every_point(statement, off.drop_vars("program").notnull()))
     return statements
 
 
@@ -324,9 +322,10 @@ def times_table(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> exh
     order = ["program", "interconnect", "nodes"]
     for (program, network, nodes), at in table.to_dataframe(order).dropna(subset="mean").iterrows():
         spread = f"{number(at.low)} to {number(at.high)}" if is_known(at.low) else UNKNOWN
-        off = signed(at.replayed / at["mean"] - 1)
+        off = at.replayed / at["mean"] - 1
         emulated = number(at["mean"]), f"{spread} ({int(at.blocks)})"
-        rows.append((program, names[network], str(nodes), *emulated, number(at.replayed), off))
+        replay = number(at.replayed), f"{'+' if off > 0 else ''}{fixed(100 * off, 1)}"
+        rows.append((program, names[network], str(nodes), *emulated, *replay))
     return exhibit.Table(
         f"{runs.attrs['campaign'].replace('_', '-')}-times",
         (
@@ -335,16 +334,11 @@ def times_table(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> exh
         ),
         "llrrrrr",
         rows,
-        f"Time of each program at full speed: in slow motion, over the dilation, with {INTERVALS} over the blocks; and by a "
-        "replay of its recording",
+        f"Time of each program at full speed: in slow motion, over the dilation, with {INTERVALS} "
+        "over the blocks; and by a replay of its recording",
         None,
         long=True,
     )
-
-
-def signed(off: float) -> str:
-    """A difference [1] in percent, with its sign."""
-    return f"{'+' if off > 0 else ''}{fixed(100 * off, 1)}"
 
 
 def factors_table(runs: xr.Dataset, factors: xr.Dataset) -> exhibit.Table:
@@ -359,7 +353,8 @@ def factors_table(runs: xr.Dataset, factors: xr.Dataset) -> exhibit.Table:
         ("Program", "Network", "Nodes", *FACTORS.values()),
         "llrrrrr",
         rows,
-        "Factors of the parallel efficiency by POP's names, from means over the blocks; the last is their product",
+        "Factors of the parallel efficiency by POP's names, from means over the blocks; "
+        "the last is their product",
         exhibit.Basis.of_dataset(runs, "without intervals"),
     )
 

@@ -7,6 +7,8 @@ of m n F / N^2: for nodes of F flop/s, links of BW bytes/s and a short message o
 are measured here, by tokens on the emulated network just before each run.
 """
 
+from typing import Any
+
 import pandas as pd
 import xarray as xr
 
@@ -28,11 +30,13 @@ def shares(dataset: xr.Dataset) -> pd.DataFrame:
     both medians of the blocks; `bytes` and `messages` [1], the shares over the paper's. Empty where
     the testbed has no nodes of a known rate, or no tokens were exchanged.
     """
-    node, paper = dataset.falloff.testbed.node, testbeds.read(PAPER)
+    node = dataset.falloff.testbed.node
+    paper: Any = testbeds.read(PAPER)
     columns = {"message": "short_message_time", "carried": "link_share", "dilation": "dilation"}
     if "flop_s" not in node or not {*columns.values()} <= {*dataset.variables}:
         return pd.DataFrame(columns=[*columns, "bytes", "messages"], dtype=float)
-    ran = over_factors(dataset, N=dataset.N, **{to: dataset[name] for to, name in columns.items()})
+    values = {to: dataset[name] for to, name in columns.items()}
+    ran = over_factors(dataset, "hpl", N=dataset.N, **values)
     links = {
         name: wire_limit(network.rate_bit_s, network.mtu) / 8
         for name, network in dataset.falloff.networks.items()
@@ -60,6 +64,6 @@ def kept(shares: pd.DataFrame) -> str:
         return ""
     off, most = (shares.bytes - 1).abs().max(), shares.messages.max()
     return (
-        f"Bytes cost the share of time that they cost Fortinet's cluster, within {percent(off)}; messages cost at most "
-        f"{number(most, 3)} times theirs."
+        f"Bytes cost the share of time that they cost Fortinet's cluster, within {percent(off)}; "
+        f"messages cost at most {number(most, 3)} times theirs."
     )

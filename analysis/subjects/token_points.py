@@ -70,7 +70,7 @@ def sum_limit(path: Mapping[str, Any], pairs: Sequence[Pair]) -> float:
     return float(-linprog(-np.ones(len(pairs)), A_ub=uses, b_ub=bounds).fun * unit)
 
 
-def token_limit(path: Mapping[str, Any], pairs: Sequence[Pair], token_bytes):
+def token_limit(path: Mapping[str, Any], pairs: Sequence[Pair], token_bytes: Any) -> Any:
     """The most tokens x size [B/s] that all producers write if each token returns; shape of
     `token_bytes`.
 
@@ -125,14 +125,23 @@ def points(dataset: xr.Dataset, strays: xr.DataArray) -> xr.Dataset:
     Raises FalloffError if there is no token trial.
     """
     dataset = dataset.reset_coords()  # else each step carries all of a trial's settings along
+    paths, given = dataset.falloff.networks, dataset.falloff.settings
     throughput = dataset.token_throughput.where(strays != 1)
     round_trip = dataset.token_round_trip.where(strays != 1).mean(["pair", "run"])
     whole = throughput.notnull().sum("pair") == dataset.pairs
     runs = _laid_out(dataset, throughput.sum("pair").where(whole), "run")
-    limit = _limits(dataset, runs)
+    levels = {name: runs[name].values for name in ("path", "pairs", "token_bytes")}
+    limits = [
+        [
+            token_limit(paths[path].table, pairs_of(given, int(count)), levels["token_bytes"])
+            for count in levels["pairs"]
+        ]
+        for path in levels["path"]
+    ]
+    limit = xr.DataArray(np.array(limits), levels, tuple(levels))
     # One exchange of each pair may have begun before the window and still be counted in it.
-    window = dataset.falloff.settings["window_s"]
-    share = (runs / (limit + runs.pairs * runs.token_bytes / window)).max("run")
+    begun = runs.pairs * runs.token_bytes / given["window_s"]
+    share = (runs / (limit + begun)).max("run")
     is_possible = ~(share > EXCESS)
     runs = runs.where(is_possible)
     working = dataset.host_cpu_time / dataset.wall_time / dataset.falloff.host.get("cpus", np.nan)
@@ -157,22 +166,8 @@ def is_host_bound(here: xr.Dataset) -> bool:
 
 
 def _laid_out(dataset: xr.Dataset, values: xr.DataArray, dim: str) -> xr.DataArray:
-    """Values over (trial, dim) as an array over (dim, block, *factors), pairs and sizes ascending."""
+    """Values over (trial, dim) as an array over (dim, block, *factors), levels in order."""
     labels = values[dim].values
     columns = {f"at {label}": values.sel({dim: label}, drop=True) for label in labels}
     stacked = over_factors(dataset, runner=RUNNER, **columns).to_array(dim)
     return stacked.assign_coords({dim: labels}).sortby(["pairs", "token_bytes"])
-
-
-def _limits(dataset: xr.Dataset, runs: xr.DataArray) -> xr.DataArray:
-    """The most that the wires let the producers write [B/s], over (path, pairs, token_bytes)."""
-    paths, given = dataset.falloff.networks, dataset.falloff.settings
-    levels = {name: runs[name].values for name in ("path", "pairs", "token_bytes")}
-    values = [
-        [
-            token_limit(paths[path].table, pairs_of(given, int(count)), levels["token_bytes"])
-            for count in levels["pairs"]
-        ]
-        for path in levels["path"]
-    ]
-    return xr.DataArray(np.array(values), levels, tuple(levels))

@@ -76,13 +76,22 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
         raise FalloffError(
             f"the campaigns mix evidence ({', '.join(evidence)}): name campaigns of one kind"
         )
-    _require_one_cluster(datasets)
+    # A testbed that extends another is the same cluster; of imported outputs the user says so by
+    # naming them.
+    recorded = [dataset.falloff.testbed for dataset in datasets if not dataset.falloff.is_imported]
+    clusters = dict.fromkeys(testbed.extends or testbed.name for testbed in recorded)
+    if len(clusters) > 1:
+        several = ", ".join(clusters)
+        raise FalloffError(
+            f"the campaigns are from several clusters ({several}): name those of one"
+        )
     rate, source = _compute_rate(datasets)
     links, refused, times = {}, {}, _times(datasets)
     for network, alone in times[times.pairs == 1].groupby("network", sort=False):
         if not network:
             raise FalloffError(
-                "of some messages the network is not known: import them with --set interconnect=NAME"
+                "of some messages the network is not known: "
+                "import them with --set interconnect=NAME"
             )
         try:
             if alone.settings.nunique() > 1:
@@ -95,25 +104,11 @@ def fit(datasets: Sequence[xr.Dataset]) -> Twin:
         except FalloffError as reason:
             refused[network] = str(reason)
     if not links:
+        nothing = "no campaign has messages by size (`falloff run twin_tokens` measures them)"
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        what = (
-            reasons or "no campaign has messages by size (`falloff run twin_tokens` measures them)"
-        )
-        raise FalloffError(f"no network can be fitted. {what}")
+        raise FalloffError(f"no network can be fitted. {reasons or nothing}")
     names = tuple(dict.fromkeys(dataset.attrs["campaign"] for dataset in datasets))
     return Twin(evidence[0], names, rate, source, links, refused)
-
-
-def _require_one_cluster(datasets: Sequence[xr.Dataset]) -> None:
-    """A testbed that extends another is the same cluster; of imported outputs the user says so by
-    naming them.
-    """
-    recorded = [dataset.falloff.testbed for dataset in datasets if not dataset.falloff.is_imported]
-    names = [testbed.extends or testbed.name for testbed in recorded]
-    if len(set(names)) > 1:
-        raise FalloffError(
-            f"the campaigns are from several clusters ({', '.join(dict.fromkeys(names))}): name those of one"
-        )
 
 
 def _points(dataset: xr.Dataset, reading: str) -> xr.Dataset:
@@ -129,8 +124,12 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
         for dataset in datasets:
             trials = _points(dataset, reading)
             if reading == "hpl_rate" and trials.sizes["trial"] and dataset.falloff.is_imported:
-                if rate_and_source := _of_import(dataset):
-                    return rate_and_source
+                # The best settings, mean over all runs of all networks.
+                points = hpl_points.results(dataset).points
+                if points.nodes.attrs["long_name"] == "nodes" and 1 in points.nodes:
+                    rates = 1e9 * points.rate.sel(nodes=1).values
+                    source = f"{what}, import {dataset.attrs['campaign']}"
+                    return _mean(rates[np.isfinite(rates)]), source
                 continue
             if reading == "hpl_rate":
                 trials = trials.isel(trial=np.flatnonzero(trials.nodes.values == 1))
@@ -141,17 +140,6 @@ def _compute_rate(datasets: Sequence[xr.Dataset]) -> tuple[Value, str]:
                 blocks = rates.assign_coords(block=trials.block).groupby("block").mean()
                 return _mean(blocks.values), f"{what}, campaign {dataset.attrs['campaign']}"
     raise FalloffError("no campaign has a node's compute rate: add `suspects`, or HPL on one node")
-
-
-def _of_import(dataset: xr.Dataset) -> tuple[Value, str] | None:
-    """HPL on one node as imported: the best settings, mean over all runs of all networks; None if
-    it was not run there.
-    """
-    points = hpl_points.results(dataset).points
-    if points.nodes.attrs["long_name"] != "nodes" or 1 not in points.nodes:
-        return None
-    rates = 1e9 * points.rate.sel(nodes=1).values.ravel()
-    return _mean(rates[np.isfinite(rates)]), f"HPL on one node, import {dataset.attrs['campaign']}"
 
 
 def _mean(values: np.ndarray) -> Value:
@@ -173,15 +161,11 @@ def _times(datasets: Sequence[xr.Dataset]) -> pd.DataFrame:
         columns = (tokens.interconnect, tokens.token_bytes, tokens.pairs, time)
         for network, *row in zip(*(column.values.tolist() for column in columns)):
             rows.append((campaign, network, "", *row))
-        columns = (files.message_size, files.message_time)
-        for levels, sizes, times in zip(
-            of_trials(files), *(column.values.tolist() for column in columns)
-        ):
+        by_size = files.message_size.values, files.message_time.values
+        for levels, sizes, times in zip(of_trials(files), *by_size):
             network = levels.pop("interconnect", "")
             settings = ", ".join(in_words(levels, sorted(levels)))
-            rows += (
-                (campaign, network, settings, size, 1, time) for size, time in zip(sizes, times)
-            )
+            rows += [(campaign, network, settings, size, 1, t) for size, t in zip(sizes, times)]
     names = ["campaign", "network", "settings", "bytes", "pairs", "time"]
     table = pd.DataFrame(rows, columns=names)
     return table[table.time > 0].astype({"bytes": int, "pairs": int, "time": float})
@@ -214,26 +198,28 @@ def _link(times: Mapping[int, Sequence[float]], load: Mapping[int, float]) -> Fi
         )
     pieces = split(times)
     fitted = {size: piece.at(size) for piece in pieces for size in piece.sizes}
-    misfit = max(abs(np.mean(times[size]) / fitted[size] - 1) for size in sizes)
+    misfit = max(abs(float(np.mean(times[size])) / fitted[size] - 1) for size in sizes)
     latency, per_byte = pieces[0].offset, pieces[-1].per_byte
-    longest = byte_size(sizes[-1])
     if min(latency.value, per_byte.value) <= 0 or misfit > MISFIT:
         raise FalloffError(
-            f"a line by size, also one of {MOST_PIECES} pieces, misses a mean time by {percent(misfit, 0)} "
-            f"({percent(MISFIT, 0)} is allowed): is the network shared, or a size measured wrongly?"
+            f"a line by size, also one of {MOST_PIECES} pieces, misses a mean time by "
+            f"{percent(misfit, 0)} ({percent(MISFIT, 0)} is allowed): "
+            "is the network shared, or a size measured wrongly?"
         )
     share = max(latency.value, pieces[-1].offset.value) / fitted[sizes[-1]]
     if share > LATENCY_SHARE:
         raise FalloffError(
-            f"its longest message, {longest}, waits {percent(share, 0)} of its time for the latency: measure longer ones"
+            f"its longest message, {byte_size(sizes[-1])}, waits {percent(share, 0)} of its time "
+            "for the latency: measure longer ones"
         )
     half = (per_byte.high - per_byte.low) / 2 / per_byte.value
     if half > HALF_WIDTH:
         raise FalloffError(
-            f"its bandwidth is known to ±{percent(half, 0)} only (±{percent(HALF_WIDTH, 0)} is allowed): run more blocks"
+            f"its bandwidth is known to ±{percent(half, 0)} only "
+            f"(±{percent(HALF_WIDTH, 0)} is allowed): run more blocks"
         )
     bandwidth = Value(1 / per_byte.value, 1 / per_byte.high, 1 / per_byte.low)
-    return FittedLink(latency, bandwidth, tuple(pieces), float(misfit), tuple(sizes), load)
+    return FittedLink(latency, bandwidth, tuple(pieces), misfit, tuple(sizes), load)
 
 
 ASSUMED = "assumed: one rate, whatever the shape; `falloff doctor --rates` measures it"
@@ -275,7 +261,10 @@ def description(
     modelled = {network: _network(link) for network, link in twin.links.items()}
     if IDEAL not in names:  # what is lost without a network
         names[IDEAL] = {"short": "ideal network"}
-        modelled[IDEAL] = {part: _exactly(**number_) for part, number_ in FREE.plain().items()}
+        modelled[IDEAL] = {
+            part: _sourced(Value(*[about["value"]] * 3), about["unit"], about["source"])
+            for part, about in FREE.plain().items()
+        }
     table = tomlkit.parse(DESCRIPTION.replace("ASSUMED", ASSUMED))
     table |= {"name": name, "nodes": 32, "interconnects": [*names]}
     if points is not None:  # as HPL's own output says
@@ -296,7 +285,7 @@ def description(
 def _network(link: FittedLink) -> dict[str, Any]:
     sizes = f"{byte_size(link.sizes[0])} to {byte_size(link.sizes[-1])}".replace("\u00a0", " ")
     source = f"fitted: {len(link.sizes)} sizes of message, {sizes}, in {len(link.pieces)} pieces"
-    table = {
+    table: dict[str, Any] = {
         "bandwidth": _sourced(link.bandwidth, "B/s", source),
         "latency": _sourced(link.latency, "s", source),
     }
@@ -326,13 +315,8 @@ def by_size(link: FittedLink) -> list[list[float]]:
 
 
 def _sourced(value: Value, unit: str, source: str) -> dict[str, Any]:
-    ends = {"value": value.value, "low": value.low, "high": value.high}
-    ends = {name: _rounded(number_) for name, number_ in ends.items()}
+    ends = {name: _rounded(getattr(value, name)) for name in ("value", "low", "high")}
     return tomlkit.inline_table() | ends | {"unit": unit, "source": source}
-
-
-def _exactly(value: float, unit: str, source: str) -> dict[str, Any]:
-    return _sourced(Value(value, value, value), unit, source)
 
 
 def _rounded(number_: float) -> Any:
@@ -346,8 +330,8 @@ def text(twin: Twin) -> str:
     for network, link in twin.links.items():
         bandwidth, latency = link.bandwidth.times(1e-6), link.latency.times(1e6)
         lines.append(
-            f"{network}: {bandwidth} MB/s, {latency} µs; {len(link.sizes)} sizes of message in {len(link.pieces)} pieces, "
-            f"at most {percent(link.misfit)} off."
+            f"{network}: {bandwidth} MB/s, {latency} µs; {len(link.sizes)} sizes of message in "
+            f"{len(link.pieces)} pieces, at most {percent(link.misfit)} off."
         )
         if link.load:
             nodes, factor = max(link.load.items())

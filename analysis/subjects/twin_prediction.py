@@ -4,10 +4,11 @@ other networks would do.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import paths
@@ -38,9 +39,8 @@ VARIED = (
     "bandwidth=low,latency=high,dgemm_flop_s=low",
     "bandwidth=high,latency=low,dgemm_flop_s=high",
 )
-_DIFFERS = (
-    quoted(",") + " "
-)  # between a network's name and what differs from it, as `what_if` writes them
+# Between a network's name and what differs from it, as `what_if` writes them.
+_DIFFERS = quoted(",") + " "
 
 
 class Study(NamedTuple):
@@ -75,11 +75,13 @@ def held_out_points(datasets: Sequence[xr.Dataset], twin: Twin) -> xr.Dataset:
     """
     for dataset in datasets:
         points = _imported(dataset) if dataset.falloff.is_imported else _planned(dataset)
-        networks = [] if points is None else points.interconnect.values.tolist()
-        if fitted := [name for name in networks if name in twin.links]:
+        if points is None:
+            continue
+        if fitted := [name for name in points.interconnect.values.tolist() if name in twin.links]:
             return points.sel(interconnect=fitted, nodes=points.nodes > 1)
     raise FalloffError(
-        "no campaign has HPL on several nodes of a fitted network: add `hpl_scaling`, or give --fit-only"
+        "no campaign has HPL on several nodes of a fitted network: "
+        "add `hpl_scaling`, or give --fit-only"
     )
 
 
@@ -89,8 +91,8 @@ def _planned(dataset: xr.Dataset) -> xr.Dataset | None:
         return None
     if varied := sorted(set(dataset.falloff.design.factors) ^ {"interconnect", "nodes"}):
         raise FalloffError(
-            f"campaign {dataset.attrs['campaign']} cannot be held out: it should vary interconnect and nodes alone, as "
-            f"hpl_scaling does (differs: {', '.join(varied)})"
+            f"campaign {dataset.attrs['campaign']} cannot be held out: it should vary "
+            f"interconnect and nodes alone, as hpl_scaling does (differs: {', '.join(varied)})"
         )
     return derive.points(dataset)
 
@@ -107,8 +109,8 @@ def _imported(dataset: xr.Dataset) -> xr.Dataset | None:
     if not whole.all():
         odd = points.where(~whole).to_dataframe().dropna(subset="P").reset_index().iloc[0]
         raise FalloffError(
-            f"HPL ran on {odd.P:g} x {odd.Q:g} processes and {odd.nodes:g} nodes: of such a job the twin cannot place the "
-            "processes. Import without it, or say `--set nodes=N`"
+            f"HPL ran on {odd.P:g} x {odd.Q:g} processes and {odd.nodes:g} nodes: of such a job "
+            "the twin cannot place the processes. Import without it, or say `--set nodes=N`"
         )
     return points.assign(ranks_per_node=ranks)
 
@@ -129,19 +131,13 @@ def simulations(
         others += [f"{network}_tree" for network in networks]
     else:
         others = asked.names(machine, networks)
-    shape = points[["N", "P", "Q", "NB"]].max(["block", "interconnect"])
-    per_node = (points.P * points.Q / points.nodes).max(["block", "interconnect"])
+    shape = points[["N", "P", "Q", "NB", "ranks_per_node"]].max(["block", "interconnect"])
     ran, block = points.falloff.settings, int(shape.NB.max())
-    sizes = {
-        str(nodes): _as_run(shape.sel(nodes=nodes), int(per_node.sel(nodes=nodes)))
-        for nodes in points.nodes.values.tolist()
-    }
+    sizes = {str(n): _as_run(shape.sel(nodes=n)) for n in points.nodes.values.tolist()}
     most = int(points.nodes.max())
-    largest, ranks = sizes[str(most)], int(per_node.sel(nodes=most))
-    larger = problem(2 * most, ranks, BYTES * largest["N"] ** 2 / most, block) | {
-        "ranks_per_node": ranks
-    }
-    most_nodes = {str(most): largest, str(2 * most): larger}
+    largest, ranks = sizes[str(most)], sizes[str(most)]["ranks_per_node"]
+    larger = problem(2 * most, ranks, BYTES * largest["N"] ** 2 / most, block)
+    most_nodes = {str(most): largest, str(2 * most): larger | {"ranks_per_node": ranks}}
     for name, between, levels in (
         (HELD_OUT, networks, sizes),
         (WHAT_IF, [*dict.fromkeys([*networks, *others])], sizes if asked.networks else most_nodes),
@@ -158,13 +154,13 @@ def simulations(
         )
 
 
-def _as_run(shape: xr.Dataset, ranks: int) -> dict[str, int]:
+def _as_run(shape: xr.Dataset) -> dict[str, int]:
     """HPL's order and grid as it ran with this number of processes a node; the squarest grid where
     networks had several."""
-    ran = {name: int(shape[name]) for name in ("N", "P", "Q")}
-    if ran["P"] * ran["Q"] != int(shape.nodes) * ranks:
-        ran |= problem(int(shape.nodes), ranks, BYTES, 1) | {"N": ran["N"]}
-    return ran | {"ranks_per_node": ranks}
+    ran = {name: int(shape[name]) for name in ("N", "P", "Q", "ranks_per_node")}
+    if ran["P"] * ran["Q"] != int(shape.nodes) * ran["ranks_per_node"]:
+        ran |= problem(int(shape.nodes), ran["ranks_per_node"], BYTES, 1) | {"N": ran["N"]}
+    return ran
 
 
 def predict(twin: Twin, points: xr.Dataset, held_out: xr.Dataset, what_if: xr.Dataset) -> Study:
@@ -229,8 +225,9 @@ def accuracy(study: Study) -> str:
     within = f"{answers.count(YES)} of {counted(len(answers), 'held-out point')}"
     still_open = f", {answers.count(UNDECIDED)} are open" if UNDECIDED in answers else ""
     return (
-        f"**The twin predicts HPL within {percent(MARGIN, 0)} at {within}**{still_open}. Its largest error is "
-        f"{_signed(worst.error)} ({at}; {counted(worst.blocks, study.unit)}, {study.twin.evidence} evidence)."
+        f"**The twin predicts HPL within {percent(MARGIN, 0)} at {within}**{still_open}. "
+        f"Its largest error is {_signed(worst.error)} "
+        f"({at}; {counted(worst.blocks, study.unit)}, {study.twin.evidence} evidence)."
     )
 
 
@@ -242,7 +239,8 @@ def is_right(study: Study) -> list[Statement]:
     return [
         value(
             study.dataset,
-            f"The twin's HPL rate is right within {percent(MARGIN, 0)}: {at.words}, {at.nodes} nodes",
+            f"The twin's HPL rate is right within {percent(MARGIN, 0)}: "
+            f"{at.words}, {at.nodes} nodes",
             "error",
             (at.error, at.error_low, at.error_high),
             at.blocks,
@@ -262,17 +260,21 @@ def table(study: Study) -> exhibit.Table:
         error = estimate(*errors, lambda percents: fixed(percents, 1))
         run = at.words, str(at.nodes), number(at.measured), str(at.blocks)
         rows.append((*run, estimate(at.rate, at.low, at.high), f"{error} %", at.answer))
-    measured = study.twin.evidence.capitalize()
-    columns = f"Network; Nodes; {measured}; {study.unit.capitalize()}s; Predicted (range); Error (95 %); Answer"
-    caption = f"HPL on several nodes, held out [Gflop/s]; the error with its {T_INTERVAL.replace('block', study.unit)}"
-    return exhibit.Table("twin-held-out", columns.split("; "), "lrrrrrl", rows, caption)
+    measured = study.twin.evidence.capitalize(), f"{study.unit.capitalize()}s"
+    columns = "Network", "Nodes", *measured, "Predicted (range)", "Error (95 %)", "Answer"
+    interval = T_INTERVAL.replace("block", study.unit)
+    caption = f"HPL on several nodes, held out [Gflop/s]; the error with its {interval}"
+    return exhibit.Table("twin-held-out", columns, "lrrrrrl", rows, caption)
 
 
 def text(study: Study) -> str:
     """The prediction for a terminal: the answer, every held-out point, every what-if."""
     lines = [accuracy(study).replace("**", "")]
     for shown in (table(study), gains_table(study)):
-        lines += ["", shown.caption, *_aligned([shown.columns, *shown.rows])]
+        rows = [shown.columns, *shown.rows]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines += ["", shown.caption]
+        lines += ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return "\n".join(lines).replace("\u00a0", " ")
 
 
@@ -286,20 +288,13 @@ def gains(study: Study) -> list[Statement]:
     ordered = changed.assign(largest=largest).sort_values("largest", ascending=False, kind="stable")
     statements, kind = [], "range of the fitted numbers"
     for at in ordered.itertuples():
-        on = counted(at.nodes, "node")
-        gain, low, high = map(_signed, (at.gain, at.gain_low, at.gain_high))
-        made = value(
-            study.dataset,
-            f"{at.words}: what HPL's rate gains on {on}",
-            "gain",
-            (at.gain, at.gain_low, at.gain_high),
-            1,
-            kind,
-            n_of="simulation",
-            primary=at.gain == at.largest,
-            sentence=f"**{at.words}**: HPL's rate on {on} changes by {gain} ({kind} {low} to {high}).",
-        )
-        statements.append(made)
+        on, ends = counted(at.nodes, "node"), (at.gain, at.gain_low, at.gain_high)
+        gain, low, high = map(_signed, ends)
+        subject = f"{at.words}: what HPL's rate gains on {on}"
+        sentence = f"**{at.words}**: HPL's rate on {on} changes by {gain}"
+        about = {"primary": at.gain == at.largest, "n_of": "simulation"}
+        about["sentence"] = f"{sentence} ({kind} {low} to {high})."
+        statements.append(value(study.dataset, subject, "gain", ends, 1, kind, **about))
     return statements
 
 
@@ -313,20 +308,15 @@ def gains_table(study: Study) -> exhibit.Table:
         cells = ["" if network == last.fitted else _signed(gain) for gain in rates.gain]
         rows.append((last.words, *cells, estimate(last.rate, last.low, last.high)))
     columns = ["Network", *(counted(n, "node") for n in nodes), f"Gflop/s on {nodes[-1]} (range)"]
-    caption = "HPL's rate against the network as it is, simulated (range: every fitted number at its worse or better end)"
+    caption = (
+        "HPL's rate against the network as it is, simulated "
+        "(range: every fitted number at its worse or better end)"
+    )
     return exhibit.Table("twin-gains", columns, "l" + "r" * (len(nodes) + 1), rows, caption)
 
 
 def _signed(change: float) -> str:
     return f"{'+' if change > 0 else ''}{percent(change)}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-        for row in rows
-    ]
 
 
 def figure(study: Study) -> Figure:
@@ -350,12 +340,12 @@ def figure(study: Study) -> Figure:
             drawing.doubling_axis(axes, drawing.thin_ticks(every, 1.9))
             axes.set_title(points.words.iloc[0])
         panels[0].set_ylabel("HPL's rate a node [Gflop/s]")
-        drawing.legend_below(drawn, panels, 2)
+        drawing.legend_below(drawn, [*panels], 2)
     return drawn
 
 
-def _simulated(axes, look: style.Look, rates: pd.DataFrame, label: str, aside: float) -> None:
+def _simulated(axes: Axes, look: style.Look, rates: pd.DataFrame, label: str, aside: float) -> None:
     value, low, high = (rates[name] / rates.nodes for name in ("rate", "low", "high"))
-    marks = {"color": look.color, "mfc": "white", "linestyle": "none", "label": label}
+    marks: Any = {"color": look.color, "mfc": "white", "linestyle": "none", "label": label}
     ends = [value - low, high - value]
     axes.errorbar(rates.nodes * aside, value, ends, fmt=look.marker, capsize=3, **marks)

@@ -7,6 +7,7 @@ A command line asks for them by `--network 25gige`, `--twice bandwidth` and `--h
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from analysis.dataset.wire import wire_limit
 from analysis.descriptions.networks import between
@@ -115,7 +116,7 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
     added: dict[str, NetworkTable] = {}
     for what_if in changes:
         own = described.get(what_if["of"], {"short": what_if["of"]})
-        nodes = max(2, machine.nodes // 8)  # on a switch of a tree
+        nodes = max(2, (machine.nodes or 0) // 8)  # on a switch of a tree
         words = f"switches of {nodes} nodes, 2:1 oversubscribed"
         if rate := what_if["rate"]:
             words = f"at {rate} Gbit/s"
@@ -131,7 +132,7 @@ def with_networks(machine: Testbed, names: Iterable[str]) -> Testbed:
             added[what_if[0]] = NetworkTable(**{**own, "short": short, field: value})
         else:
             raise FalloffError(f"testbed {machine.name} cannot have {short}")
-    fields = {"networks": {**machine.networks, **added}}
+    fields: dict[str, Any] = {"networks": {**machine.networks, **added}}
     if simulated:
         fields["network"] = simulated
     if machine.interconnects is not None:

@@ -19,7 +19,7 @@ from analysis.dataset.points import Point
 from analysis.dataset.schema import schema
 from analysis.evidence import verify
 from analysis.statistics.design import PlannedFall
-from analysis.subjects.hpl_points import results_if_any
+from analysis.subjects.hpl_points import most_tried, results_if_any
 from runners.records.journal import Folder, read_transcript
 from runners.records.record import FalloffError
 
@@ -155,7 +155,7 @@ def _imported_rows(dataset: xr.Dataset) -> Iterator[_SampleRow]:
     were tried at one: settings such as N are facts that may differ."""
     hpl = results_if_any(dataset)
     of_hpl = {}
-    if hpl is not None and (hpl.tried() == 1).all():
+    if hpl is not None and most_tried(hpl.runs) == 1:
         count = "nodes" if counted_in(hpl.points) == "nodes" else "processes"
         for trial, name, x in zip(hpl.runs.trial_id, hpl.runs.interconnect, hpl.runs.x):
             network = {"interconnect": name} if name else {}

@@ -4,13 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from runners.records.record import unknown
 
+Values = np.ndarray
+Number = Any  # a float, or an array of them
 
-@dataclass(frozen=True, eq=False)  # each is itself alone, so that its fits can be remembered
+
+@dataclass(frozen=True, eq=False)
 class Model:
     """A curve: `function(x, ...)`, whose further arguments name the parameters.
 
@@ -34,13 +38,8 @@ class Model:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters, in the order of the function's signature and of the bounds."""
+        """The names of the parameters, in the order of the function's signature."""
         return tuple(self.bounds)
-
-    @property
-    def is_positive(self) -> bool:
-        """Whether no parameter can be below 0, so that the curve, a rate or a time, cannot either."""
-        return all(low >= 0 for low, _ in self.bounds.values())
 
 
 # Common names of models, and their files.

@@ -14,9 +14,11 @@ eager limit is small (tests/test_hpl_steps.py).
 
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from analysis.laws.models import Number
 
 DOUBLE = 8  # bytes
 THRESHOLD = 64  # local columns up to which rows are swapped by binary exchange (SWAP_THRESHOLD)
@@ -37,7 +39,7 @@ class Meeting(NamedTuple):
     back: Size
 
 
-def local(n, block, owner, count):
+def local(n: int, block: int, owner: int, count: int) -> np.ndarray:
     """How many of n rows or columns, dealt out in blocks over `count` ranks, each rank has, shape
     (count,); `owner` has the first."""
     place = (np.arange(count) - owner) % count
@@ -168,7 +170,7 @@ def spread_roll(rows: list[int], owner: int) -> list[Meeting]:
     ]
 
 
-def _log_sorted(rows, owner) -> tuple[list[int], list[int]]:
+def _log_sorted(rows: list[int], owner: int) -> tuple[list[int], list[int]]:
     """HPL_logsort: the ranks by their distance in a binary tree, the long pieces early; and the
     start of each piece."""
     P = len(rows)
@@ -185,7 +187,7 @@ def _log_sorted(rows, owner) -> tuple[list[int], list[int]]:
     return order, np.cumsum([0, *pieces]).tolist()
 
 
-def _to_the_right(begins, source) -> Iterator[tuple[int, int, int]]:
+def _to_the_right(begins: list[int], source: int) -> Iterator[tuple[int, int, int]]:
     """HPL_spreadT, HplRight: the pieces from `source` on go to their owners; sender, receiver and
     rows."""
     count = len(begins) - 1 - source
@@ -194,7 +196,7 @@ def _to_the_right(begins, source) -> Iterator[tuple[int, int, int]]:
         yield source + a, source + b, rows
 
 
-def _to_the_left(begins, source) -> Iterator[tuple[int, int, int]]:
+def _to_the_left(begins: list[int], source: int) -> Iterator[tuple[int, int, int]]:
     """HPL_spreadT, HplLeft: the mirror image of the right, but a branch is sent one piece more."""
     for a, b, reach in _tree(source + 1):
         place = source - b
@@ -202,7 +204,7 @@ def _to_the_left(begins, source) -> Iterator[tuple[int, int, int]]:
         yield source - a, place, rows
 
 
-def _evened(begins) -> tuple[list[tuple[int, int, int]], list[int]]:
+def _evened(begins: list[int]) -> tuple[list[tuple[int, int, int]], list[int]]:
     """HPL_equil: every rank with more than an even part gives the excess to ranks that lack it."""
     P, width = len(begins) - 1, begins[-1]
     least, more = divmod(width, P)
@@ -273,36 +275,6 @@ def panel(N: int, NB: int, P: int, Q: int, first: int, turn: int) -> Panel:
     return Panel(width, row, column, below, right)
 
 
-def sent(N: int, NB: int, P: int, Q: int, pivots=None) -> dict[str, np.ndarray]:
-    """What every rank sends: for each kind an array of messages and bytes, shape (2, P, Q).
-
-    The kinds are pivots, broadcast, swaps and solve. `pivots` has the row of each column's pivot,
-    by default those of `drawn_pivots`.
-    """
-    pivots = drawn_pivots(N) if pivots is None else np.asarray(pivots)
-    counts = {kind: np.zeros((2, P, Q), int) for kind in ("pivots", "broadcast", "swaps", "solve")}
-
-    def send(kind, where, numbers, times=1):
-        numbers = np.asarray(numbers)
-        counts[kind][0][where] += times * (numbers > 0)
-        counts[kind][1][where] += times * DOUBLE * numbers
-
-    for turn, first in enumerate(range(0, N, NB)):
-        step = panel(N, NB, P, Q, first, turn)
-        for a, b, there, back in pivot_meetings(P, step.width):
-            for rank, (_, numbers) in ((a, there), (b, back)):
-                send("pivots", ((step.row + rank) % P, step.column), numbers, step.width)
-        for sender, _ in broadcast_hops(Q):
-            send("broadcast", (slice(None), (step.column + sender) % Q), panel_size(step))
-        for columns, met in swaps(step, P, NB, first, pivots):
-            for a, b, there, back in met:
-                for rank, (rows, more) in ((a, there), (b, back)):
-                    send("swaps", (rank, columns), rows * step.right[columns] + more)
-    for whose, numbers in solve_messages(N, NB, P, Q):
-        send("solve", whose, numbers)
-    return counts
-
-
 def panel_size(step: Panel) -> np.ndarray:
     """How many numbers of a panel are broadcast along each row of the grid: L below and within it,
     pivots, an error flag."""
@@ -315,7 +287,9 @@ def broadcast_hops(Q: int) -> list[tuple[int, int]]:
     return [(0, 1), (0, 2), *((rank, rank + 1) for rank in range(2, Q - 1))][: Q - 1]
 
 
-def swaps(step: Panel, P: int, NB: int, first: int, pivots) -> Iterator[tuple[np.ndarray, list]]:
+def swaps(
+    step: Panel, P: int, NB: int, first: int, pivots: np.ndarray
+) -> Iterator[tuple[np.ndarray, list]]:
     """The row swaps of a panel's update: grid columns, and the meetings in each of them."""
     if P == 1:
         return
@@ -329,66 +303,33 @@ def swaps(step: Panel, P: int, NB: int, first: int, pivots) -> Iterator[tuple[np
             yield columns, of(rows, step.row)
 
 
-def solve_messages(N: int, NB: int, P: int, Q: int) -> Iterator[tuple[tuple[int, int], int]]:
-    """HPL_pdtrsv's messages: the sender's (row, column) in the grid, and the count of numbers."""
-    blocks = -(-N // NB)
-    of_b = N // NB % Q
-    if of_b != (blocks - 1) % Q:
-        for row, numbers in enumerate(local(N, NB, 0, P).tolist()):
-            yield (row, of_b), numbers
-    reach = max((Q - 1) * NB, NB)
-    for block in range(blocks - 1, 0, -1):
-        row, column, above = block % P, block % Q, block * NB
-        for hop in range(P - 1):
-            yield ((row - hop) % P, column), min(NB, N - above)
-        if Q > 1:
-            near = local(above, NB, 0, P) - local(max(above - reach, 0), NB, 0, P)
-            yield from (((at, column), numbers) for at, numbers in enumerate(near.tolist()))
-    for sender, _, _ in _tree(P):
-        yield (sender, 0), min(NB, N)
-
-
 # ---- time ----
-
-
-@cache
-def panel_splits(width: int) -> tuple[tuple[int, int, int], ...]:
-    """The matrix products within a panel (HPL_pdrpanrlT): columns done, columns of the product, and
-    its inner dimension.
-    """
-
-    def split(width, done):
-        if width <= NBMIN:
-            return
-        part, left = -(-(-(-width // NBMIN)) // NDIV) * NBMIN, width
-        while left:
-            here = min(part, left)
-            yield from split(here, done)
-            done, left = done + here, left - here
-            if left:
-                yield done, left, here
-
-    return tuple(split(width, 0))
 
 
 def panel_flops(step: Panel) -> float:
     """The flops of a panel's matrix products and triangular solves, on the rank with the most."""
     solves, each_row, own_rows = _split_flops(step.width)
-    total = solves + each_row * step.below.astype(float)
+    total = solves + each_row * step.below
     total[step.row] += own_rows
     return float(total.max())
 
 
 @cache
-def _split_flops(width: int) -> tuple[int, int, int]:
-    """The flops of a panel's splits: of the solves, of the products for each row below the panel,
-    and of the products with the panel's own rows."""
-    splits = [
-        (inner**2 * columns, 2 * columns * inner, 2 * columns * inner * (width - done))
-        for done, columns, inner in panel_splits(width)
-    ]
-    solves, each_row, own_rows = map(sum, zip(*splits)) if splits else (0, 0, 0)
-    return solves, each_row, own_rows
+def _split_flops(width: int) -> np.ndarray:
+    """The flops within a panel (HPL_pdrpanrlT): of the solves, of the products for each row below
+    the panel, and of the products with the panel's own rows."""
+    flops = np.zeros(3)
+
+    def split(columns: int, done: int) -> None:
+        part, left = -(-(-(-columns // NBMIN)) // NDIV) * NBMIN, columns
+        while left and columns > NBMIN:
+            inner = min(part, left)
+            split(inner, done)
+            done, left = done + inner, left - inner
+            flops[:] += left * inner * np.array([inner, 2, 2 * (width - done)])
+
+    split(width, 0)
+    return flops
 
 
 _Exchanges = list[tuple[np.ndarray, list[tuple[int, int, Size]]]]
@@ -411,7 +352,16 @@ def _steps(N: int, NB: int, P: int, Q: int, panels: int) -> list[tuple[Panel, _E
     return steps
 
 
-def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANELS) -> np.ndarray:
+def time(
+    N: int,
+    NB: int,
+    P: int,
+    Q: int,
+    alpha: Number,
+    beta: Number,
+    gamma: Number,
+    panels: int = PANELS,
+) -> np.ndarray:
     """The time at which the last rank is done.
 
     A message of n bytes takes alpha + n beta. A flop of a matrix product, or of a triangular solve
@@ -425,13 +375,13 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
     steps = _steps(N, NB, P, Q, panels)
     clock = np.zeros((P, Q, len(alpha)))  # when each rank has finished the steps so far
 
-    def meet(ranks, a, b, cost):
+    def meet(ranks: Any, a: int, b: int, cost: np.ndarray) -> None:
         later = np.maximum(ranks[a], ranks[b])
         later += cost
         ranks[a] = ranks[b] = later
 
     @cache
-    def found_pivots(width):
+    def pivot_times(width: int) -> np.ndarray:
         ranks = [np.zeros_like(alpha) for _ in range(P)]
         for _ in range(width):
             for a, b, there, back in pivot_meetings(P, width):
@@ -442,7 +392,7 @@ def time(N: int, NB: int, P: int, Q: int, alpha, beta, gamma, panels: int = PANE
         factors = clock[:, step.column]
         # The whole column meets for every pivot.
         factors[:] = factors.max(axis=0) + panel_flops(step) * gamma
-        factors += np.roll(found_pivots(step.width), step.row, axis=0)
+        factors += np.roll(pivot_times(step.width), step.row, axis=0)
         passed = alpha + panel_size(step)[:, None] * number
         for a, b in broadcast_hops(Q):
             ring = clock.swapaxes(0, 1)

@@ -4,14 +4,16 @@ is."""
 import numpy as np
 from scipy.optimize import nnls
 
+from analysis.laws.models import Number, Values
 
-def nonnegative(columns, y):
+
+def nonnegative(columns: Values, y: Values) -> Values:
     """The non-negative least-squares coefficients of `columns`, shape (points, k)."""
     scale = or_one(np.linalg.norm(columns, axis=0))
     return nnls(columns / scale, y)[0] / scale
 
 
-def reciprocal(work, columns, y):
+def reciprocal(work: Number, columns: Values, y: Values) -> Values:
     """The non-negative coefficients for which work / y, shape (points,), comes closest to columns @
     coefficients.
 
@@ -24,20 +26,24 @@ def reciprocal(work, columns, y):
     return nonnegative(weights[:, None] * columns, y) / unit
 
 
-def of_one_node(n, rate, inverse_rate, **parts):
-    """Start values gamma = 1 / one and parts / one.
+def of_one_node(n: Values, rate: Values, **columns: Values) -> dict[str, float]:
+    """Start values of a rate n gamma / (1 + the `columns` times the parts of their names).
 
-    If no finite gamma fits best (`one` is 0), gamma is the best rate per node and the parts are 0.
+    If no finite gamma fits best, gamma is the best rate per node and the parts are 0.
     """
+    work = np.column_stack([np.ones_like(n), *columns.values()])
+    inverse_rate, *parts = reciprocal(n, work, rate)
     if inverse_rate > 0:
-        return {
-            "gamma": 1 / inverse_rate,
-            **{name: part / inverse_rate for name, part in parts.items()},
-        }
+        return dict(zip(["gamma", *columns], [1 / inverse_rate, *np.array(parts) / inverse_rate]))
     per_node = np.divide(rate, n, out=np.zeros_like(rate), where=n != 0).max()
-    return {"gamma": max(per_node, 0.0), **dict.fromkeys(parts, 0.0)}
+    return {"gamma": max(per_node, 0.0), **dict.fromkeys(columns, 0.0)}
 
 
-def or_one(scale):
+def line(x: Values, y: Values) -> Values:
+    """The least-squares line with no negative part: its value at 0, and its slope."""
+    return nonnegative(np.column_stack([np.ones_like(x), x]), y)
+
+
+def or_one(scale: Number) -> Number:
     """The scale, or 1 if it is not above 0: a safe divisor."""
     return np.where(scale > 0, scale, 1.0)

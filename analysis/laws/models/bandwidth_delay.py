@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from analysis.laws.models import Model
+from analysis.laws.models import Model, Number, Values
 from analysis.laws.models._linear import or_one
 
 
-def bandwidth_delay(window, limit, rtt):
+def bandwidth_delay(window: Values, limit: Number, rtt: Number) -> Values:
     """y(w) = min(limit, 8 w / rtt): `limit` in bit/s like y, `window` in bytes, `rtt` in seconds.
 
     If x is the socket buffer asked for, `rtt` is the round-trip time divided by a factor: the
@@ -15,12 +15,12 @@ def bandwidth_delay(window, limit, rtt):
     return np.minimum(limit, 8 * window / rtt)
 
 
-def knee(limit, rtt):
+def knee(limit: Number, rtt: Number) -> Number:
     """The smallest window [B] that fills a path of `limit` [bit/s] and `rtt` [s]: their product."""
     return limit * rtt / 8
 
 
-def guess(window, goodput):
+def guess(window: Values, goodput: Values) -> dict[str, float]:
     """The least-squares solution itself, from every pair of neighbours between which the knee can
     lie.
 
@@ -41,8 +41,9 @@ def guess(window, goodput):
     return {"limit": slope * place, "rtt": 8 / slope} if slope > 0 else {"limit": 0.0, "rtt": 8.0}
 
 
-def slopes_at(window, goodput, knees):
-    """The least-squares slope >= 0 of y = slope min(w, knee) at each knee, and the sums of squares."""
+def slopes_at(window: Values, goodput: Values, knees: Values) -> tuple[Values, Values]:
+    """The least-squares slope >= 0 of y = slope min(w, knee) at each knee, and their sums of
+    squares."""
     reached = np.minimum(window, knees[:, None])
     square = or_one((reached**2).sum(axis=1))
     slope = np.maximum(reached @ goodput / square, 0.0)
@@ -52,8 +53,8 @@ def slopes_at(window, goodput, knees):
 MODEL = Model(
     title="bandwidth-delay",
     equation=r"y(w) = \min\left(y_{\max}, \frac{8 w}{\mathrm{RTT}}\right)",
-    source="V. Jacobson, R. Braden, D. Borman, TCP Extensions for High Performance, RFC 1323 (1992), section "
-    "1.1, https://doi.org/10.17487/RFC1323: at most a window per round trip",
+    source="V. Jacobson, R. Braden, D. Borman, TCP Extensions for High Performance, RFC 1323 "
+    "(1992), section 1.1, https://doi.org/10.17487/RFC1323: at most a window per round trip",
     function=bandwidth_delay,
     bounds={"limit": (0.0, np.inf), "rtt": (0.0, np.inf)},
     guess=guess,

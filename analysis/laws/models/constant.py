@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from analysis.laws.models import Model
+from analysis.laws.models import Model, Number, Values
 
 
-def constant(x, c):
+def constant(x: Values, c: Number) -> Values:
     """y(x) = c, in the unit of y."""
     return c + np.zeros_like(x, dtype=float)
 
 
-def guess(x, y):
+def guess(x: Values, y: Values) -> dict[str, float]:
     """The mean, which is also the least-squares solution."""
     return {"c": y.mean()}
 

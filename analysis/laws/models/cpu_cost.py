@@ -3,10 +3,10 @@ packet."""
 
 import numpy as np
 
-from analysis.laws.models import Model, _linear
+from analysis.laws.models import Model, Number, Values, _linear
 
 
-def cpu_cost(payload, per_byte, per_packet):
+def cpu_cost(payload: Values, per_byte: Number, per_packet: Number) -> Values:
     """y(p) = per_byte + per_packet / p for packets that carry p bytes of user data.
 
     y is CPU-seconds (or instructions) per byte; `per_byte` has its unit, `per_packet` that of y
@@ -16,19 +16,17 @@ def cpu_cost(payload, per_byte, per_packet):
     return per_byte + per_packet / payload
 
 
-def guess(payload, cost):
+def guess(payload: Values, cost: Values) -> dict[str, float]:
     """The least-squares line over 1 / payload with no negative part, which is also the solution."""
-    columns = np.column_stack([np.ones_like(payload), 1 / payload])
-    per_byte, per_packet = _linear.nonnegative(columns, cost)
-    return {"per_byte": per_byte, "per_packet": per_packet}
+    return dict(zip(("per_byte", "per_packet"), _linear.line(1 / payload, cost)))
 
 
 MODEL = Model(
     title="CPU cost",
     equation=r"y(p) = c_{\mathrm{byte}} + \frac{c_{\mathrm{packet}}}{p}",
     source="J. Chase, A. Gallatin, K. Yocum, End system optimizations for high-speed TCP, IEEE "
-    "Communications Magazine 39 (2001), p. 68-74, https://doi.org/10.1109/35.917506: overhead per byte "
-    "and per packet",
+    "Communications Magazine 39 (2001), p. 68-74, https://doi.org/10.1109/35.917506: overhead "
+    "per byte and per packet",
     function=cpu_cost,
     bounds={"per_byte": (0.0, np.inf), "per_packet": (0.0, np.inf)},
     guess=guess,

@@ -3,13 +3,13 @@ bandwidth are free."""
 
 import numpy as np
 
-from analysis.laws.models import Model, _linear
-from analysis.laws.models.hpl import TRIES, at_longest, counts, longest
+from analysis.laws.models import Model, Number, Values, _linear
+from analysis.laws.models.hpl import counts, longest, settled
 from runners.records.record import FalloffError
 from runners.tools.hpl import operations
 
 
-def hpl_messages(x, alpha, beta):
+def hpl_messages(x: Values, alpha: Number, beta: Number) -> Values:
     """The efficiency [1] of an HPL run, its rate over that of P Q nodes: operations(N) / (P Q F T).
 
     The rows of x are N, NB, P, Q and the rate F [flop/s] of one node's matrix products. `alpha` [s]
@@ -20,7 +20,7 @@ def hpl_messages(x, alpha, beta):
     return ideal / longest(counted, alpha, beta, gamma)
 
 
-def _known(x):
+def _known(x: Values) -> tuple[Values, Values, Values]:
     """The paths' counts, the time of all operations on all nodes without loss, and the time of one
     operation on one node."""
     x = np.asarray(x, float)
@@ -32,29 +32,25 @@ def _known(x):
     return counts(x[:4]), operations(N) / (P * Q * rate), 1 / rate
 
 
-def guess(x, efficiency):
-    """Along given paths the time beyond the flops' is linear in both; these give new paths, and so
-    on until the paths stay the same."""
+def guess(x: Values, efficiency: Values) -> dict[str, float]:
+    """Along given paths the time beyond the flops' is linear in both."""
     counted, ideal, gamma = _known(x)
     # Flops of each path become seconds, so that the third cost is 1 whatever the nodes.
-    counted = (
-        counted * np.stack([np.ones_like(gamma), np.ones_like(gamma), gamma], axis=-1)[:, None]
-    )
+    counted = np.concatenate([counted[..., :2], counted[..., 2:] * gamma[:, None, None]], axis=-1)
     weight = np.where(efficiency > 0, efficiency, 0.0) ** 2 / ideal
     lost = np.divide(ideal, efficiency, out=np.zeros_like(ideal), where=efficiency > 0)
-    costs = np.zeros(2)
-    for _ in range(TRIES):
-        along, alone = np.split(at_longest(counted, costs[0], costs[1], 1.0), [2], axis=1)
-        beyond = weight * (lost - alone[:, 0])
-        costs, before = _linear.nonnegative(weight[:, None] * along, beyond), costs
-        if np.allclose(costs, before, rtol=1e-9):
-            break
-    return dict(zip(("alpha", "beta"), costs))
+
+    def solve(along: Values) -> Values:
+        beyond = weight * (lost - along[:, 2])
+        return np.append(_linear.nonnegative(weight[:, None] * along[:, :2], beyond), 1.0)
+
+    return dict(zip(("alpha", "beta"), settled(counted, np.array([0.0, 0.0, 1.0]), solve)))
 
 
 MODEL = Model(
     title="HPL's messages on known nodes",
-    equation=r"E = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}{P Q F \max_k (\alpha m_k + \beta b_k + f_k / F)}",
+    equation=r"E = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}"
+    r"{P Q F \max_k (\alpha m_k + \beta b_k + f_k / F)}",
     source="as of HPL's messages; the node's rate F is known",
     function=hpl_messages,
     bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf)},

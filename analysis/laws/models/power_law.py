@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from analysis.laws.models import Model
+from analysis.laws.models import Model, Number, Values
 
 
-def power_law(x, a, b):
+def power_law(x: Values, a: Number, b: Number) -> Values:
     """y(x) = a x^b for x > 0; a in the unit of y (its value at x = 1), b without unit."""
     return a * x**b
 
 
-def guess(x, y):
+def guess(x: Values, y: Values) -> dict[str, float]:
     """The straight line through log y over log x, from the positive points, each with weight y^2.
 
     With this weight a point counts in log y as much as in y. Without a slope, a is the mean.

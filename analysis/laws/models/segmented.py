@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from analysis.laws.models import Model
+from analysis.laws.models import Model, Number, Values
 
 STEPS = 12  # breakpoints of a profile between neighbouring x
 
 
-def segmented(n, c, n0, s):
+def segmented(n: Values, c: Number, n0: Number, s: Number) -> Values:
     """y(n) = c up to n0 and c - s log2(n / n0) beyond it, for n > 0.
 
     `c` is in the unit of y, the breakpoint `n0` in the unit of n; `s` is the fall per doubling of
@@ -16,7 +16,7 @@ def segmented(n, c, n0, s):
     return c - s * np.maximum(np.log2(n / n0), 0.0)
 
 
-def guess(n, y):
+def guess(n: Values, y: Values) -> dict[str, float]:
     """The optimum: the best of all intervals between neighbouring x, at the ends of one or inside
     it (Hudson 1966).
 
@@ -30,7 +30,7 @@ def guess(n, y):
     return {"c": level[best], "n0": candidates[best], "s": slope[best]}
 
 
-def meeting(log_n, y, low, high):
+def meeting(log_n: Values, y: Values, low: float, high: float) -> float:
     """Where the mean of the points up to `low` meets the line through those from `high` on, in log2
     of n; at most these two, and `low` where they never meet."""
     before, beyond = y[log_n <= low].mean(), log_n >= high
@@ -38,7 +38,7 @@ def meeting(log_n, y, low, high):
     return np.clip((before - level) / slope, low, high) if slope else low
 
 
-def breakpoints(n):
+def breakpoints(n: Values) -> Values:
     """Breakpoints to try, from the lowest to the second-last x, in equal ratios between
     neighbours."""
     places = np.log2(np.unique(n))
@@ -46,7 +46,7 @@ def breakpoints(n):
     return 2.0 ** np.append(between, places[-2:-1])
 
 
-def lines(n, y, grid):
+def lines(n: Values, y: Values, grid: Values) -> tuple[Values, Values, Values]:
     """The least-squares c and s >= 0 at each breakpoint of the grid, and their sums of squares."""
     beyond = np.maximum(np.log2(n / grid[:, None]), 0.0)
     centered = beyond - beyond.mean(axis=1, keepdims=True)
@@ -59,8 +59,9 @@ def lines(n, y, grid):
 MODEL = Model(
     title="segmented",
     equation=r"y(n) = c - s \, \max(0, \log_2(n / n_0))",
-    source="D. J. Hudson, Fitting segmented curves whose join points have to be estimated, J. Am. Stat. "
-    "Assoc. 61 (1966), p. 1097-1129, https://doi.org/10.1080/01621459.1966.10482198, in log2 n",
+    source="D. J. Hudson, Fitting segmented curves whose join points have to be estimated, J. Am. "
+    "Stat. Assoc. 61 (1966), p. 1097-1129, https://doi.org/10.1080/01621459.1966.10482198, in "
+    "log2 n",
     function=segmented,
     bounds={"c": (-np.inf, np.inf), "n0": (0.0, np.inf), "s": (0.0, np.inf)},
     guess=guess,

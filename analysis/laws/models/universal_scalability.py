@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from analysis.laws.models import Model, _linear
+from analysis.laws.models import Model, Number, Values, _linear
 
 
-def universal_scalability(n, gamma, sigma, kappa):
+def universal_scalability(n: Values, gamma: Number, sigma: Number, kappa: Number) -> Values:
     """X(n) = gamma n / (1 + sigma (n - 1) + kappa n (n - 1)).
 
     `gamma` is the rate of one node, in the unit of X; `sigma` (contention) and `kappa` (coherency)
@@ -14,17 +14,16 @@ def universal_scalability(n, gamma, sigma, kappa):
     return gamma * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))
 
 
-def guess(n, rate):
+def guess(n: Values, rate: Values) -> dict[str, float]:
     """The law is linear in n / X(n): its coefficients are 1, sigma and kappa over gamma."""
-    columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)])
-    inverse_rate, contention, coherency = _linear.reciprocal(n, columns, rate)
-    return _linear.of_one_node(n, rate, inverse_rate, sigma=contention, kappa=coherency)
+    return _linear.of_one_node(n, rate, sigma=n - 1, kappa=n * (n - 1))
 
 
 MODEL = Model(
     title="universal scalability law",
     equation=r"X(n) = \frac{\gamma n}{1 + \sigma (n - 1) + \kappa n (n - 1)}",
-    source="N. J. Gunther, Guerrilla Capacity Planning, Springer 2007; gamma is the rate of one node",
+    source="N. J. Gunther, Guerrilla Capacity Planning, Springer 2007; gamma is the rate "
+    "of one node",
     function=universal_scalability,
     bounds={"gamma": (0.0, np.inf), "sigma": (0.0, np.inf), "kappa": (0.0, np.inf)},
     guess=guess,
