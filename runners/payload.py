@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Optional
 
-from runners.records.record import Contradictory, Cut, FalloffError, Reading
+from runners.records.record import Contradictory, Cut, FalloffError, Readings
 
 # Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last
 # is open.
@@ -32,15 +32,15 @@ _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 Table = dict[tuple[str, int], tuple[int, int]]
 
 
-def readings(text: str) -> list[Reading]:
+def readings(text: str) -> Readings:
     """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with
     all calls together; none where it has no table. Raises Unreadable as `table` does."""
     counts = table(text)
     if counts is None:
-        return []
+        return {}
     by_class = [[sent for (_, size), sent in counts.items() if size == least] for least in LEAST]
     messages, sizes = ([sum(sent[of] for sent in sents) for sents in by_class] for of in (0, 1))
-    return [Reading("payload_messages", messages, "1"), Reading("payload_bytes", sizes, "B")]
+    return {"payload_messages": messages, "payload_bytes": sizes}
 
 
 def table(text: str) -> Optional[Table]:

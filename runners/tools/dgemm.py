@@ -9,7 +9,6 @@ from runners.records.record import (
     Contradictory,
     Mark,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -40,7 +39,7 @@ def results(text: str) -> list[Result]:
     if not nodes or [int(rank) for rank, _ in ranks] != list(range(nodes)):
         raise Contradictory(f"dgemm ran on {nodes} ranks but reports {len(ranks)}")
     rates = [float(rate) for _, rate in ranks]
-    return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
+    return [Result({"dgemm_rate": rates}, {"nodes": nodes, "K": inner})]
 
 
 READINGS = {

@@ -10,9 +10,8 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional
 
-from runners.parsing import ENDS, whole
+from runners.parsing import ENDS, require_numbered, whole
 from runners.records.description_rules import COUNT
 from runners.records.record import (
     Command,
@@ -23,7 +22,7 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -92,7 +91,7 @@ def commands(point: Settings) -> list[Command]:
     return [*servers, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
     (text,) = (
@@ -103,11 +102,10 @@ def parse(transcript: Transcript) -> list[Reading]:
     far = nodes(point)
     if len(of_report) != len(far):
         raise InvalidRun(f"receivers is {len(of_report)}, {len(far)} was asked for")
-    goodput, *others = readings(of_report)
-    on_nodes: list[Optional[float]] = [None] * max(*far, point["sender"])
-    for node, rate in zip(far, goodput.value):
-        on_nodes[node - 1] = rate
-    return [Reading(goodput.name, on_nodes, goodput.unit), *others]
+    measured = readings(of_report)
+    rates = dict(zip(far, measured["flow_goodput"]))
+    over_nodes = [rates.get(node) for node in range(1, max(*far, point["sender"]) + 1)]
+    return {**measured, "flow_goodput": over_nodes}
 
 
 def results(text: str) -> list[Result]:
@@ -115,10 +113,10 @@ def results(text: str) -> list[Result]:
     `readings`.
     """
     started = flows(text, {})
-    return [Result(tuple(readings(started)), {"receivers": len(started)})]
+    return [Result(readings(started), {"receivers": len(started)})]
 
 
-def readings(all_flows: Sequence[Flow]) -> list[Reading]:
+def readings(all_flows: Sequence[Flow]) -> Readings:
     """flow_goodput (a list in the flows' order) and aggregate_goodput in bit/s, fairness,
     start_skew in s.
 
@@ -137,19 +135,18 @@ def readings(all_flows: Sequence[Flow]) -> list[Reading]:
         raise Failed("the receivers counted no data")
     # Products, since a power beyond all floats raises where a product is infinite and then refused.
     fairness = sum(rates) * sum(rates) / (len(rates) * sum(rate * rate for rate in rates))
-    return [
-        Reading("flow_goodput", rates, "bit/s"),
-        Reading("aggregate_goodput", sum(rates), "bit/s"),
-        Reading("fairness", fairness, "1"),
-        Reading("start_skew", begin - min(starts), "s"),
-    ]
+    return {
+        "flow_goodput": rates,
+        "aggregate_goodput": sum(rates),
+        "fairness": fairness,
+        "start_skew": begin - min(starts),
+    }
 
 
 def flows(text: str, asked: Settings) -> list[Flow]:
     """The flows of an output; `asked` are settings that the reports have to name too."""
     head, rows = whole("fanout", text, _HEAD), _ROW.findall(text)
-    if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):
-        raise Contradictory(f"fanout started {head[1]} flows but reports {len(rows)}")
+    require_numbered("fanout", rows, int(head[1]), "flows")
     return [_flow(address, float(start), report, asked) for _, address, start, report in rows]
 
 

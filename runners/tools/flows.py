@@ -7,14 +7,12 @@ import re
 from typing import Callable
 
 from runners import placement
-from runners.parsing import simulator, whole
+from runners.parsing import require_numbered, simulator, whole
 from runners.records.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
 from runners.records.record import (
     Command,
-    Contradictory,
     FalloffError,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -111,13 +109,9 @@ def results(text: str) -> list[Result]:
     """
     nodes, runs, size = map(int, whole("flows", text, _HEAD).groups())
     rows = _ROW.findall(text)
-    if [int(run) for run, *_ in rows] != list(range(1, runs + 1)):
-        raise Contradictory(f"flows reports {len(rows)} rows that are not those of {runs} runs")
-    readings = (
-        Reading("flow_makespan", [float(longest) for *_, longest, _ in rows], "s"),
-        Reading("flow_mean", [float(mean) for *_, mean in rows], "s"),
-        *simulator(text),
-    )
+    require_numbered("flows", rows, runs, "runs")
+    longest, means = ([float(row[column]) for row in rows] for column in (2, 3))
+    readings = {"flow_makespan": longest, "flow_mean": means, **simulator(text)}
     return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
 
 

@@ -6,7 +6,6 @@ counted: a limit of 8954 is an MTU of 8982 and frames of 8996 bytes.
 """
 
 import re
-from dataclasses import replace
 
 from runners.parsing import ENDS, whole
 from runners.probes.frame_limit import CARRIED, UNCLEAR, Try
@@ -17,7 +16,7 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -59,26 +58,25 @@ def commands(point: Settings) -> list[Command]:
     return listed
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The `readings` of the probe; of the second one with `_reverse` behind their names."""
     probes = [
         execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"
     ]
-    return [
-        replace(reading, name=reading.name + suffix)
+    return {
+        name + suffix: value
         for text, suffix in zip(probes, ("", "_reverse"))
-        for reading in readings(text)
-    ]
+        for name, value in readings(text).items()
+    }
 
 
 def results(text: str) -> list[Result]:
     """The one result of an output, with the two addresses; raises as `readings` does."""
-    listed = tuple(readings(text))
     head = whole("frame_limit", text, _HEAD)
-    return [Result(listed, {"source": head[1], "target": head[2]})]
+    return [Result(readings(text), {"source": head[1], "target": head[2]})]
 
 
-def readings(text: str) -> list[Reading]:
+def readings(text: str) -> Readings:
     """frame_payload, frame_mtu and frame_bytes_largest in B, and frame_fault: why one byte more
     fails.
 
@@ -100,12 +98,12 @@ def readings(text: str) -> list[Reading]:
     payload = max(attempt.payload for attempt in tried if attempt.outcome == CARRIED)
     fault = next((attempt.outcome for attempt in tried if attempt.payload == payload + 1), "none")
     mtu = payload + ICMP_HEADER + IP_HEADER
-    return [
-        Reading("frame_payload", payload, "B"),
-        Reading("frame_mtu", mtu, "B"),
-        Reading("frame_bytes_largest", mtu + ETHERNET_HEADER, "B"),
-        Reading("frame_fault", fault, ""),
-    ]
+    return {
+        "frame_payload": payload,
+        "frame_mtu": mtu,
+        "frame_bytes_largest": mtu + ETHERNET_HEADER,
+        "frame_fault": fault,
+    }
 
 
 def tries(text: str) -> list[Try]:

@@ -26,7 +26,7 @@ from runners.records.record import (
     Failed,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Unreadable,
 )
@@ -170,7 +170,7 @@ def _result(number: int, run: str) -> Result:
         "HPL's own part, with its residual check, is missing" if ran and not rows else "",
     ]
 
-    def read() -> list[Reading]:
+    def read() -> Readings:
         if len(summary) < len(set(pairs)):
             raise Contradictory("two values for one name in HPCC's summary: runs are mixed")
         if "Success" not in summary:
@@ -215,13 +215,13 @@ def _section(run: str, name: str) -> str:
     return run[start + len(head) : end] if 0 <= start < end else ""
 
 
-def _readings(numbers: dict[str, str]) -> list[Reading]:
-    readings = []
-    for theirs, (ours, unit, power, _) in _QUANTITIES.items():
+def _readings(numbers: dict[str, str]) -> Readings:
+    readings = {}
+    for theirs, (ours, _, power, _) in _QUANTITIES.items():
         value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))
         # HPCC prints -1, and for some parts 0, where it measured nothing.
         if value > 0:
-            readings.append(Reading(ours, value, unit))
+            readings[ours] = value
     if not readings:
         raise Failed("nothing was measured")
     return readings

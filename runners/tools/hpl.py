@@ -31,7 +31,7 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -154,7 +154,7 @@ def commands(point: Settings) -> list[Command]:
     return [Command(argv, point["nodes"] * ranks, ranks, files=files, timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The `readings` of the trial's one result; where they are printed also its phases and payload
     and, in a simulation, what the simulator took.
     """
@@ -173,10 +173,10 @@ def parse(transcript: Transcript) -> list[Reading]:
     table = SIMULATED.search(text)
     # A simulation computes nothing that could be checked.
     measured = readings(row, checked=transcript.evidence != "simulated")
-    return [*measured, *phases(text), *sent, *(simulator(table[0]) if table else [])]
+    return {**measured, **phases(text), **sent, **(simulator(table[0]) if table else {})}
 
 
-def phases(stdout: str) -> list[Reading]:
+def phases(stdout: str) -> Readings:
     """Times [s] of HPL's phases, each the most that any process spent in it; none where they are
     missing.
 
@@ -186,9 +186,7 @@ def phases(stdout: str) -> list[Reading]:
     need not add up.
     """
     times = dict(_TIMER.findall(stdout))
-    return [
-        Reading(ours, float(times[name]), "s") for name, ours in _PHASES.items() if name in times
-    ]
+    return {ours: float(times[name]) for name, ours in _PHASES.items() if name in times}
 
 
 def results(text: str) -> list[Result]:
@@ -235,7 +233,7 @@ def _result(run: Run, row: Row, settings: Settings) -> Result:
     return attempt(lambda: readings(row, off=off), settings, note)
 
 
-def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
+def readings(row: Row, checked: bool = True, off: float = 0.0) -> Readings:
     """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual.
 
     The rate may be `off` by this part of what N and time give, beyond the rounding of what is
@@ -255,8 +253,8 @@ def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
         raise Contradictory(f"N = {order} in {seconds} s does not give the {rate} Gflop/s printed")
     if float(seconds) == 0:
         raise Failed(f"the time is printed as {seconds} s: N = {order} is too small to be timed")
-    rates = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
-    return [*rates, Reading("hpl_residual", row.residual, "1")] if checked else rates
+    rates = {"hpl_rate": float(rate), "hpl_time": float(seconds)}
+    return {**rates, "hpl_residual": row.residual} if checked else rates
 
 
 def operations(order: int) -> float:

@@ -7,7 +7,6 @@ Size and time of every row tell which it is, so that no version has to be known.
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -15,8 +14,7 @@ from runners.parsing import (
     PROCESSES,
     TEST,
     attempt,
-    in_unit,
-    message_sizes,
+    by_size,
     only_read,
     rate_agrees,
     refused,
@@ -29,7 +27,7 @@ from runners.records.record import (
     Contradictory,
     Cut,
     Mark,
-    Reading,
+    Readings,
     Result,
     Unreadable,
     Unsupported,
@@ -51,7 +49,6 @@ _ROW = re.compile(
     rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\n", re.M
 )
 
-_MEGA = (10**6, 2**20)
 _GROUPS = re.compile(r"^[ \t]*# \( *(\d{1,6} groups of \d{1,6}) processes", re.M)  # at once: -multi
 _PROCESSES = re.compile(r"^[ \t]*# #processes = (\d{1,6})", re.M)
 # The messages of each process that a rate counts, for the tests that print one.
@@ -145,7 +142,7 @@ def _stopped(last: int, announced: int, has_ended: bool) -> Unreadable:
     return (Cut if would_come and not has_ended else Contradictory)(reason)
 
 
-def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> list[Reading]:
+def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> Readings:
     """Of rows as printed: of PingPong the size in bytes, the time in microseconds and Mbytes/sec;
     of operations the size, the least, largest and average time, and perhaps Mbytes/sec."""
     sizes, *columns, rates = zip(*rows)
@@ -158,27 +155,21 @@ def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> list[Reading]:
                 raise Contradictory(
                     f"at {size} bytes the average time is not between the least and the largest"
                 )
-    reading = "message_time" if test == "pingpong" else "collective_time"
-    readings = [
-        message_sizes(list(map(int, sizes))),
-        Reading(reading, in_unit(times, Decimal("1e-6")), "s"),
-    ]
-    if test not in _COUNTED or not all(rates):
-        return readings
-    units = [
-        mega
-        for mega in _MEGA
-        if all(
-            rate_agrees(_COUNTED[test] * int(size) * 1e6 / mega, time, rate)
-            for size, time, rate in zip(sizes, slowest, rates)
-        )
-    ]
-    if not units:
-        raise Contradictory("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
-    if len(units) == 1:
-        bandwidth = in_unit(rates, Decimal(units[0]))
-        readings.append(Reading("message_bandwidth", bandwidth, "B/s"))
-    return readings
+    readings = {"message_time" if test == "pingpong" else "collective_time": (times, "1e-6")}
+    if test in _COUNTED and all(rates):
+        units = [
+            mega
+            for mega in (10**6, 2**20)
+            if all(
+                rate_agrees(_COUNTED[test] * int(size) * 1e6 / mega, time, rate)
+                for size, time, rate in zip(sizes, slowest, rates)
+            )
+        ]
+        if not units:
+            raise Contradictory("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
+        if len(units) == 1:
+            readings["message_bandwidth"] = rates, str(units[0])
+    return by_size(list(map(int, sizes)), **readings)
 
 
 TOOL = only_read(

@@ -17,7 +17,7 @@ from runners.records.record import (
     Failed,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Unreadable,
     Unsupported,
@@ -84,11 +84,11 @@ def results(text: str) -> list[Result]:
             sizes = ((ours, fields.get(theirs, "").strip()) for theirs, ours in _SIZES.items())
             settings.update((ours, int(size)) for ours, size in sizes if size.isdecimal())
         note = warning[1] if warning else ""
-        tests.append(attempt(lambda: [_reading(name, test)], settings, note))
+        tests.append(attempt(lambda: _readings(name, test), settings, note))
     return usable(tests)
 
 
-def _reading(name: str, text: str) -> Reading:
+def _readings(name: str, text: str) -> Readings:
     """What one test measured."""
     if name.startswith("UDP") or re.search(r"^PROTOCOL=UDP", text, re.M):
         raise Unsupported("it is a test of UDP, whose throughput says nothing about TCP")
@@ -102,14 +102,14 @@ def _reading(name: str, text: str) -> Reading:
     if value <= 0:
         raise Failed("netperf counted no data")
     if unit == "Trans/s":
-        return Reading("transaction_rate", value, "1/s")
+        return {"transaction_rate": value}
     if factor is None:
         raise Unsupported(f"netperf's unit {unit} is not one that can be trusted: use -f m")
     if value < _LEAST:
         raise Unsupported(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
     if "REQUEST/RESPONSE" in name or "Send|Recv" in fields.get("DIRECTION", ""):
-        return Reading("transaction_rate", value * factor / _exchanged_bits(fields), "1/s")
-    return Reading("goodput", value * factor, "bit/s")
+        return {"transaction_rate": value * factor / _exchanged_bits(fields)}
+    return {"goodput": value * factor}
 
 
 def _without_throughput(text: str) -> Unreadable:

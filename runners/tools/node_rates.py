@@ -21,7 +21,6 @@ from runners.records.record import (
     Command,
     Contradictory,
     FalloffError,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -89,8 +88,7 @@ def commands(point: Settings) -> list[Command]:
 def results(text: str) -> list[Result]:
     """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
     estimates, settings = of_turns(text)
-    readings = (Reading(name, median(estimates[name]), unit) for name, unit in UNITS.items())
-    return [Result(tuple(readings), settings)]
+    return [Result({name: median(rates) for name, rates in estimates.items()}, settings)]
 
 
 def half_length(lengths: Sequence[float], rates: Sequence[float]) -> tuple[float, float]:

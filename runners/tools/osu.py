@@ -8,7 +8,6 @@ say so above their table.
 
 import re
 from dataclasses import replace
-from decimal import Decimal
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -16,8 +15,7 @@ from runners.parsing import (
     DATATYPE,
     TEST,
     attempt,
-    in_unit,
-    message_sizes,
+    by_size,
     only_read,
     parts,
     refused,
@@ -26,7 +24,7 @@ from runners.parsing import (
     without_interrupted,
     without_rows,
 )
-from runners.records.record import Contradictory, Cut, Failed, Mark, Reading, Result, Unsupported
+from runners.records.record import Contradictory, Cut, Failed, Mark, Readings, Result, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# OSU (\S+) (.{1,80}?) Test\b(?: \(?v(?:ersion )?([\w.+-]+))?.*$", re.M | re.I
@@ -90,12 +88,12 @@ def _result(title: re.Match, body: str) -> Result:
     result = attempt(lambda: _readings(test, settings["version"], body), settings)
     if not result.readings:
         return result
-    sizes = result.readings[0].value
+    sizes = result.readings["message_size"]
     settings["largest_bytes"] = sizes[-1]
     return replace(result, note=table_note(body[_COLUMNS.search(body).end() :], _ROW, sizes))
 
 
-def _readings(test: str, version: str, body: str) -> list[Reading]:
+def _readings(test: str, version: str, body: str) -> Readings:
     reading = _TESTS.get(test, _COLLECTIVE if _OPERATION.fullmatch(test) else "")
     if not reading:
         raise Unsupported(
@@ -114,11 +112,9 @@ def _readings(test: str, version: str, body: str) -> list[Reading]:
         raise without_rows(body[columns.end() :], f"OSU {version}")
     if any("Fail" in (row[3] or "") for row in rows):
         raise Failed("OSU's own validation of the data failed")
-    sizes, printed = message_sizes([int(row[1]) for row in rows]), [row[2] for row in rows]
-    if reading != _BANDWIDTH:
-        return [sizes, Reading(reading, in_unit(printed, Decimal("1e-6")), "s")]
     mega = 2**20 if _BINARY.search(body, 0, columns.start()) else 10**6
-    return [sizes, Reading("message_bandwidth", in_unit(printed, Decimal(mega)), "B/s")]
+    column = [row[2] for row in rows], str(mega) if reading == _BANDWIDTH else "1e-6"
+    return by_size([int(row[1]) for row in rows], **{reading: column})
 
 
 TOOL = only_read(

@@ -12,7 +12,7 @@ from typing import Optional
 
 from runners.outputs import absent
 from runners.parsing import PROCESSES, TEST, only_read, refused, usable
-from runners.records.record import Contradictory, Cut, Mark, Quantity, Reading, Result
+from runners.records.record import Contradictory, Cut, Mark, Quantity, Result
 
 _HEAD = re.compile(
     r"^(?=[\w|%]{1,4000}\|)[\w|]*\b(?:job_completion_time|result)\b[\w|]*\|[\w|]*$", re.M
@@ -95,12 +95,13 @@ def _of_row(row: dict[str, str]) -> Iterator[Result]:
             continue
         time, _, divisor = unit.lower().partition("/")
         if time in _SECONDS and divisor not in _SECONDS:
-            reading = Reading("reported_time", number * _SECONDS[time], "s")
+            readings = {"reported_time": number * _SECONDS[time]}
         else:
-            reading = Reading("reported_rate", number, "1")
+            readings = {"reported_rate": number}
             settings["unit"] = re.sub(r"[^\w/%.-]+|_", " ", unit)[:20].strip()
-        start = [Reading("start", moment, "s")] if moment is not None else []
-        yield Result((reading, *start), settings)
+        if moment is not None:
+            readings["start"] = moment
+        yield Result(readings, settings)
 
 
 def _figures(row: dict[str, str]) -> Iterator[tuple[str, str, str]]:

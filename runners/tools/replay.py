@@ -14,7 +14,6 @@ from runners.records.record import (
     Foreign,
     InvalidRun,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -61,7 +60,6 @@ def results(text: str) -> list[Result]:
         raise Failed(
             f"the program takes {times[0]} s, too short to be replayed: record more steps of it"
         )
-    readings = [Reading("replay_time", float(times[0]), "s")]
     ranks = [tuple(map(float, row)) for row in _RANK.findall(text)]
     for rank, _, _, *counts in ranks:
         for way, ours, theirs in zip(("messages", "collectives"), counts[::2], counts[1::2]):
@@ -70,9 +68,8 @@ def results(text: str) -> list[Result]:
                     f"the replay sent {ours:.0f} B of rank {rank:.0f} in {way}, "
                     f"and the recording has {theirs:.0f} B"
                 )
-    if ranks:
-        readings += computed([row[1] for row in ranks])
-    return [Result(tuple(readings))]
+    computing = computed([row[1] for row in ranks]) if ranks else {}
+    return [Result({"replay_time": float(times[0]), **computing})]
 
 
 TOOL = Tool(

@@ -15,7 +15,7 @@ from runners.records.record import (
     Failed,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -93,7 +93,7 @@ def _stated(above: str) -> Settings:
     return settings
 
 
-def _readings(run: str) -> list[Reading]:
+def _readings(run: str) -> Readings:
     summary, mean = _SUMMARY.findall(run), _MEAN.findall(run)
     if _RATE.search(run):
         raise Unsupported("sockperf's throughput test is not read, only ping-pong and under-load")
@@ -129,10 +129,8 @@ def _readings(run: str) -> list[Reading]:
     }
     times = {"half_round_trip": float(mean[0]), **named, "half_round_trip_max": places["MAX"]}
     share = 0.5 if "====> avg-rtt" in run else 1  # --full-rtt: there and back
-    return [
-        *(Reading(name, time * share / 1e6, "s") for name, time in times.items()),
-        Reading("messages_lost", int(lost[0]) / sent, "1"),
-    ]
+    readings = {name: time * share / 1e6 for name, time in times.items()}
+    return {**readings, "messages_lost": int(lost[0]) / sent}
 
 
 def _places(run: str) -> Mapping[str, float]:

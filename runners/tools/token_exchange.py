@@ -26,7 +26,6 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -141,14 +140,11 @@ def results(text: str) -> list[Result]:
     settings, rows = table(text)
     by_pair = [rows[pair :: settings["pairs"]] for pair in range(settings["pairs"])]
     scale = settings["token_bytes"] / settings["window_s"]
-    throughput = [[row.exchanges * scale for row in of_pair] for of_pair in by_pair]
-    round_trips = [[list(row.round_trips) for row in of_pair] for of_pair in by_pair]
-    exchanges = [[row.exchanges for row in of_pair] for of_pair in by_pair]
-    readings = (
-        Reading("token_throughput", throughput, "B/s"),
-        Reading("token_round_trip", round_trips, "s"),
-        Reading("token_exchanges", exchanges, "1"),
-    )
+    readings = {
+        "token_throughput": [[row.exchanges * scale for row in of_pair] for of_pair in by_pair],
+        "token_round_trip": [[list(row.round_trips) for row in of_pair] for of_pair in by_pair],
+        "token_exchanges": [[row.exchanges for row in of_pair] for of_pair in by_pair],
+    }
     return [Result(readings, settings)]
 
 
