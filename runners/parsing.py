@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, Callable, Optional
 
@@ -142,9 +143,9 @@ def usable(results: list[Result], what: str = "") -> list[Result]:
     return results
 
 
-def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
-    """The first line of a table that one of our own programs prints; raises Cut or Foreign if it is
-    not complete."""
+def whole(tool: str, text: str, head: re.Pattern[str]) -> dict[str, Any]:
+    """The settings in the first line of a table that one of our own programs prints, by the names
+    of the pattern's groups; raises Cut or Foreign if the table is not complete."""
     first, last = head.search(text), re.search(rf"^ *end of {tool}\s*$", text, re.M)
     if not first or not last:
         if not (first or last or re.search(rf"^{tool}: ", text, re.M)):
@@ -153,7 +154,15 @@ def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
             f"{tool} did not print its first and last line: "
             "the run was stopped or its output cut off"
         )
-    return first
+    return {name: _value(text) for name, text in first.groupdict().items() if text is not None}
+
+
+def _value(printed: str) -> Any:
+    """A whole number, another number, or the text itself."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(printed)
+    return printed
 
 
 def require_numbered(tool: str, rows: Sequence[Sequence[str]], count: int, what: str) -> None:

@@ -19,8 +19,8 @@ from runners.records.record import (
 )
 
 _HEAD = re.compile(
-    r"^congestion: (\d{1,5}) victims of (\w+), (\d{1,5}) congestors by (\w+), "
-    r"messages of (\d{1,10}) bytes, (\d{1,9}\.\d{3}) s$",
+    r"^congestion: \d{1,5} victims of (?P<victim>\w+), \d{1,5} congestors by (?P<congestor>\w+), "
+    r"messages of (?P<flood_bytes>\d{1,10}) bytes, \d{1,9}\.\d{3} s$",
     re.M,
 )
 _TIME = r"(\d{1,9}\.\d{9})"
@@ -53,7 +53,7 @@ def results(text: str) -> list[Result]:
     99th percentile and the largest [s] of their times over all victims; flood_rate [B/s] is what
     all congestors together received. Raises Unreadable if the output is incomplete.
     """
-    head = whole("congestion", text, _HEAD)
+    settings = whole("congestion", text, _HEAD)
     rows, flood = _PHASE.findall(text), _FLOOD.search(text)
     if [phase for phase, *_ in rows] != ["alone", "loaded"] or not flood:
         raise Contradictory("congestion reports other phases than alone and loaded")
@@ -68,7 +68,6 @@ def results(text: str) -> list[Result]:
             f"p99_{phase}": high,
             f"longest_{phase}": most,
         }
-    settings = {"victim": head[2], "congestor": head[4], "flood_bytes": int(head[5])}
     return [Result(values, settings)]
 
 

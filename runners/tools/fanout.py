@@ -40,7 +40,7 @@ _LEAST_IN_COMMON = 0.5
 
 _DEFAULTS = {"direction": "forward", "streams": 1, "omit_s": 0}
 
-_HEAD = re.compile(r"^fanout: (\d{1,6}) flows, ", re.M)
+_HEAD = re.compile(r"^fanout: (?P<receivers>\d{1,6}) flows, ", re.M)
 _ROW = re.compile(r"^ *(\d{1,6})  (\S+)  (\d{1,12}\.\d{6})  (.*)$", re.M)
 
 
@@ -146,7 +146,7 @@ def readings(all_flows: Sequence[Flow]) -> Readings:
 def flows(text: str, asked: Settings) -> list[Flow]:
     """The flows of an output; `asked` are settings that the reports have to name too."""
     head, rows = whole("fanout", text, _HEAD), _ROW.findall(text)
-    require_numbered("fanout", rows, int(head[1]), "flows")
+    require_numbered("fanout", rows, head["receivers"], "flows")
     return [_flow(address, float(start), report, asked) for _, address, start, report in rows]
 
 

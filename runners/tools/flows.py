@@ -20,7 +20,9 @@ from runners.records.record import (
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
 _HEAD = re.compile(
-    r"^flows: (\d{1,6}) nodes, (\d{1,6}) runs, (\d{1,15}) bytes each, by SimGrid [\d.]+$", re.M
+    r"^flows: (?P<nodes>\d{1,6}) nodes, (?P<runs>\d{1,6}) runs, (?P<flow_bytes>\d{1,15}) bytes each, "
+    r"by SimGrid [\d.]+$",
+    re.M,
 )
 _ROW = re.compile(rf"^ *(\d{{1,6}}) +(\d{{1,9}}) +({_NUMBER}) +({_NUMBER})$", re.M)
 
@@ -107,12 +109,12 @@ def results(text: str) -> list[Result]:
     their mean time; simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself
     took.
     """
-    nodes, runs, size = map(int, whole("flows", text, _HEAD).groups())
+    settings = whole("flows", text, _HEAD)
     rows = _ROW.findall(text)
-    require_numbered("flows", rows, runs, "runs")
+    require_numbered("flows", rows, settings["runs"], "runs")
     longest, means = ([float(row[column]) for row in rows] for column in (2, 3))
     readings = {"flow_makespan": longest, "flow_mean": means, **simulator(text)}
-    return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
+    return [Result(readings, settings)]
 
 
 TOOL = Tool(

@@ -32,7 +32,9 @@ ICMP_HEADER, IP_HEADER, ETHERNET_HEADER = 8, 20, 14
 # otherwise.
 _LIMIT_S = 300.0
 
-_HEAD = re.compile(r"^frame_limit: (\S+) to (\S+), payloads from \d{1,5} to \d{1,5} B, ", re.M)
+_HEAD = re.compile(
+    r"^frame_limit: (?P<source>\S+) to (?P<target>\S+), payloads from \d{1,5} to \d{1,5} B, ", re.M
+)
 _ROW = re.compile(
     r"^ *(\d{1,5}) +(\d{1,6}) +(\d{1,6})  (carried|local|router|silent|unclear)(?: +(.*))?$", re.M
 )
@@ -72,8 +74,7 @@ def parse(transcript: Transcript) -> Readings:
 
 def results(text: str) -> list[Result]:
     """The one result of an output, with the two addresses; raises as `readings` does."""
-    head = whole("frame_limit", text, _HEAD)
-    return [Result(readings(text), {"source": head[1], "target": head[2]})]
+    return [Result(readings(text), whole("frame_limit", text, _HEAD))]
 
 
 def readings(text: str) -> Readings:

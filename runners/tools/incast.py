@@ -26,7 +26,9 @@ PORT = 5301
 RECEIVER = 1
 
 _HEAD = re.compile(
-    r"^incast: (\d{1,4}) senders, (\d{1,13}) bytes from each, first block (\d{1,9}\.\d{9}) s$", re.M
+    r"^incast: (?P<senders>\d{1,4}) senders, (?P<block_bytes>\d{1,13}) bytes from each, "
+    r"first block \d{1,9}\.\d{9} s$",
+    re.M,
 )
 _BLOCK = re.compile(r"^(\d{1,7}) (\d{1,9}\.\d{9})$", re.M)
 _SENDER = re.compile(r"^sender (\d{1,4}): (-?\d{1,12}) timeouts, (-?\d{1,12}) retransmitted$", re.M)
@@ -60,8 +62,8 @@ def results(text: str) -> list[Result]:
     receiver and where the sender's kernel does not count. Raises Unreadable if the output is
     incomplete or contradicts itself.
     """
-    head = whole("incast", text, _HEAD)
-    senders, size = int(head[1]), int(head[2])
+    settings = whole("incast", text, _HEAD)
+    senders, size = settings["senders"], settings["block_bytes"]
     blocks, counts = _BLOCK.findall(text), _SENDER.findall(text)
     require_numbered("incast", blocks, len(blocks), "blocks")
     require_numbered("incast", counts, senders, "senders")
@@ -78,7 +80,7 @@ def results(text: str) -> list[Result]:
         "timeouts": timeouts,
         "retransmitted": repeated,
     }
-    return [Result(readings, {"senders": senders, "block_bytes": size})]
+    return [Result(readings, settings)]
 
 
 def parse(transcript: Transcript) -> Readings:

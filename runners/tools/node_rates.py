@@ -47,8 +47,8 @@ _LONGEST_HALF = 4
 _LIMIT_S = 900.0
 
 _HEAD = re.compile(
-    r"^node_rates: (\d{1,9}) turns of (\d{1,9}) measurements, "
-    r"window (\d+(?:\.\d+)?(?:e[-+]\d+)?) s, (\d{1,9}) threads$",
+    r"^node_rates: (?P<turns>\d{1,9}) turns of (?P<measurements>\d{1,9}) measurements, "
+    r"window (?P<duration_s>\d+(?:\.\d+)?(?:e[-+]\d+)?) s, (?P<threads>\d{1,9}) threads$",
     re.M,
 )
 _ROW = re.compile(
@@ -145,14 +145,14 @@ def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
 
     Raises Unreadable, like `results`, for an output that is cut off or contradicts itself.
     """
-    head = whole("node_rates", text, _HEAD)
-    count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
+    settings = whole("node_rates", text, _HEAD)
+    count, measurements = settings.pop("turns"), settings.pop("measurements")
     rows = _ROW.findall(text)
     turns: dict[int, dict[str, dict[_Sizes, float]]] = {}
     for turn, kind, m, n, k, seconds, repetitions in rows:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
-        if work <= 0 or float(seconds) < window:
+        if work <= 0 or float(seconds) < settings["duration_s"]:
             raise Contradictory(
                 f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
             )
@@ -172,7 +172,7 @@ def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
     except (KeyError, ValueError, ZeroDivisionError):
         needed = ", ".join(_WORK)
         raise Contradictory(f"node_rates did not measure all of {needed} in every turn") from None
-    settings = {"duration_s": window, "array_mib": length * 8 / 2**20, "threads": threads}
+    settings["array_mib"] = length * 8 / 2**20
     return {name: [estimate[name] for estimate in estimates] for name in UNITS}, settings
 
 

@@ -29,10 +29,13 @@ _START_S = 60.0
 _SLOWEST = 5.0
 
 _RATE = r"\d\.\d{6}e[+-]\d{2,3}"
+_NUMBER = r"[\d.]{1,12}(?:e[-+]\d\d)?"
 _HEAD = re.compile(
-    r"^suspects: (\d{1,6}) nodes, order (\d{1,6}), arrays of (\S{1,12}) MiB, turns of (\d{1,6}), "
-    r"messages of (\d{1,10}) bytes, windows (\S{1,12}) s, (\S{1,12}) s, (\S{1,12}) s"
-    r"(?:, (\d{1,6}) rounds and (\d{1,6}) around (\d{1,6}) nodes)?$",
+    rf"^suspects: (?P<nodes>\d{{1,6}}) nodes, order (?P<order>\d{{1,6}}), "
+    rf"arrays of (?P<array_mib>{_NUMBER}) MiB, turns of (?P<stream_at_once>\d{{1,6}}), "
+    rf"messages of (?P<message_bytes>\d{{1,10}}) bytes, windows (?P<node_s>{_NUMBER}) s, "
+    rf"(?P<latency_s>{_NUMBER}) s, (?P<bandwidth_s>{_NUMBER}) s"
+    rf"(?:, (?P<rounds>\d{{1,6}}) rounds and (?P<around>\d{{1,6}}) around \d{{1,6}} nodes)?$",
     re.M,
 )
 _NODE = re.compile(rf"^ *(\d{{1,6}}) +({_RATE}) +({_RATE})  (\S{{1,64}})$", re.M)
@@ -41,7 +44,6 @@ _PAIR = re.compile(
     re.M,
 )
 _Matrix = list[list[Optional[float]]]
-_WINDOWS = ("node_s", "latency_s", "bandwidth_s")
 
 
 def commands(point: Settings) -> list[Command]:
@@ -71,15 +73,11 @@ def results(text: str) -> list[Result]:
     where a node would meet itself, or did not meet another, are None. Raises Unreadable if the
     output is incomplete or contradicts itself.
     """
-    head = whole("suspects", text, _HEAD)
-    count, order, turn, message = (int(head[group]) for group in (1, 2, 4, 5))
+    settings = whole("suspects", text, _HEAD)
+    count, order, around = settings["nodes"], settings.pop("order"), settings.pop("around", 0)
     nodes = _NODE.findall(text)
     require_numbered("suspects", nodes, count, "nodes")
-    latency, bandwidth = _matrices(text, count, head)
-    try:
-        settings = dict(zip(_WINDOWS, map(float, head.groups()[5:8])), array_mib=float(head[3]))
-    except ValueError:
-        raise Contradictory(f"suspects' first line is damaged: {head[0][:100]!r}") from None
+    latency, bandwidth = _matrices(text, count, settings.get("rounds", 0), around)
     readings = {
         "dgemm_rate": [float(rate) / 1e9 for _, rate, *_ in nodes],
         "stream_rate": [float(rate) for *_, rate, _ in nodes],
@@ -88,25 +86,22 @@ def results(text: str) -> list[Result]:
         "dgemm_order": order,
         "hosts": ",".join(host for *_, host in nodes),
     }
-    settings.update(nodes=count, stream_at_once=turn, message_bytes=message)
-    if head[9]:
-        settings["rounds"] = int(head[9])
     return [Result(readings, settings)]
 
 
-def _matrices(text: str, count: int, head: re.Match[str]) -> tuple[_Matrix, _Matrix]:
+def _matrices(text: str, count: int, announced: int, around: int) -> tuple[_Matrix, _Matrix]:
     """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round
     of its own, or each node in each round but those around some."""
     rows = _PAIR.findall(text)
     met = {(int(low), int(high)) for _, low, high, *_ in rows}
     wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}
     is_whole = rows and len(met) == len(rows) and met <= wanted
-    if head[9]:
-        announced, rounds = int(head[9]), [int(row[0]) for row in rows]
+    if announced:
+        rounds = [int(row[0]) for row in rows]
         first = sum(number <= announced for number in rounds)
         # An odd node out rests in a round.
         is_whole = is_whole and 2 * first == announced * (count - count % 2)
-        if not is_whole or max(rounds) > announced + int(head[10]):
+        if not is_whole or max(rounds) > announced + around:
             raise Contradictory(
                 f"suspects announces {announced} rounds of {count} nodes "
                 f"and reports {first} pairs in them"

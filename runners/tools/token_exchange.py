@@ -45,8 +45,9 @@ _LEAST_IN_COMMON = 0.9
 
 _TIME = r"\d{1,12}\.\d{6}"
 _HEAD = re.compile(
-    rf"^token: (\d{{1,6}}) pairs, (\d{{1,12}}) bytes, (\d{{1,6}}) runs, "
-    rf"warm-up ({_TIME}) s, window ({_TIME}) s, by (TCP|MPI)$",
+    rf"^token: (?P<pairs>\d{{1,6}}) pairs, (?P<token_bytes>\d{{1,12}}) bytes, "
+    rf"(?P<runs>\d{{1,6}}) runs, warm-up (?P<warm_up_s>{_TIME}) s, "
+    rf"window (?P<window_s>{_TIME}) s, by (?P<transport>TCP|MPI)$",
     re.M,
 )
 _ROW = re.compile(
@@ -151,9 +152,8 @@ def results(text: str) -> list[Result]:
 def table(text: str) -> tuple[Settings, list[Row]]:
     """The settings of an output by their names in a point, and its rows in the order of runs, then
     pairs; raises as `results` does."""
-    head, matches = whole("token", text, _HEAD), list(_ROW.finditer(text))
-    pairs, size, runs = map(int, head.groups()[:3])
-    window = float(head[5])
+    settings, matches = whole("token", text, _HEAD), list(_ROW.finditer(text))
+    pairs, runs, window = settings["pairs"], settings["runs"], settings["window_s"]
     listed = [(int(row[3]), int(row[1])) for row in matches]
     if (
         not matches
@@ -164,15 +164,7 @@ def table(text: str) -> tuple[Settings, list[Row]]:
     rows = [_row(match) for match in matches]
     for first in range(0, len(rows), pairs):
         _require_common(rows[first : first + pairs], window)
-    settings = {
-        "pairs": pairs,
-        "token_bytes": size,
-        "runs": runs,
-        "warm_up_s": float(head[4]),
-        "window_s": window,
-        "transport": head[6].lower(),
-    }
-    return settings, rows
+    return {**settings, "transport": settings["transport"].lower()}, rows
 
 
 def _row(match: re.Match[str]) -> Row:
