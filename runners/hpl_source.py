@@ -80,7 +80,7 @@ def fetch(folder: Path) -> Path:
 
 
 def mirrors() -> list[str]:
-    """Where apt finds Debian's packages on this machine, and last Debian's own mirror; each once."""
+    """Where apt finds Debian's packages on this machine, and last Debian's own; each once."""
     question = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Origin: Debian"]
     answer = subprocess.run(question, capture_output=True, text=True).stdout
     return list(dict.fromkeys(uri.rstrip("/") for uri in [*answer.split(), _DEBIAN]))

@@ -126,7 +126,7 @@ def totals(recording: Recording) -> Totals:
 
 
 def is_window(recording: Recording) -> bool:
-    """Whether a recording holds only the beginning of the run, because a rank made too many calls."""
+    """Whether a recording holds only the beginning of the run, as a rank made too many calls."""
     return any(calls[-1].tag for calls in recording)
 
 
@@ -230,7 +230,8 @@ def _parsed(text: str) -> Call:
         if len(numbers) != POINT_TO_POINT[name]:
             raise ValueError
         request = numbers.pop(0) if len(numbers) == 5 else 0
-        return Call(0.0, name, *numbers, request)
+        partner, label, tag, size = numbers
+        return Call(0.0, name, partner, label, tag, size, request)
     if name == "wait" and len(numbers) == 1:
         return Call(0.0, name, request=numbers[0])
     if name == "end" and len(numbers) in (0, 3) or name == "comm" and len(numbers) > 1:
@@ -260,7 +261,7 @@ def _stored() -> dict[tuple[str, int], Path]:
 
 
 def by_ranks(program: str) -> dict[int, Recording]:
-    """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
+    """The recordings of a program by their number of ranks; raises FalloffError without any."""
     files = _files(program)
     return {ranks: _opened(files[ranks]) for ranks in sorted(files)}
 

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runners.parsing import ENDS, require_numbered, whole
-from runners.records.description_rules import COUNT
+from runners.records.description_rules import COUNT, one_of
 from runners.records.record import (
     Command,
     Contradictory,
     Cut,
     Failed,
-    FalloffError,
     InvalidRun,
     Mark,
     Quantity,
@@ -79,14 +78,11 @@ def commands(point: Settings) -> list[Command]:
     """A server on each far node, then all clients on the sender, which `direction` "reverse" makes
     receive.
     """
-    direction = point.get("direction", "forward")
-    if direction not in ("forward", "reverse"):
-        raise FalloffError(f"`direction` has to be forward or reverse, not {direction!r}")
     limit, interval = iperf3.limit_s(point), ("--interval", str(INTERVAL_S))
     addresses = ",".join(f"{{node{node}}}" for node in nodes(point))
     client = ["fanout", addresses, "--json", "--port", str(iperf3.PORT), *interval]
     client += ["--get-server-output", "--time", str(point["duration_s"]), *iperf3.options(point)]
-    client += ["--reverse"] if direction == "reverse" else []
+    client += ["--reverse"] if point.get("direction") == "reverse" else []
     servers = [iperf3.server(node, limit, *interval) for node in nodes(point)]
     return [*servers, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
@@ -188,7 +184,12 @@ TOOL = Tool(
     "fanout",
     commands,
     results,
-    {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP},
+    {
+        "sender": COUNT,
+        "receivers": COUNT,
+        **iperf3.OF_TCP,
+        "direction": one_of(["forward", "reverse"]),
+    },
     readings={
         "flow_goodput": Quantity(
             "TCP payload received by the flow to or from the node", "bit/s", dims=("trial", "node")

@@ -20,8 +20,8 @@ from runners.records.record import (
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
 _HEAD = re.compile(
-    r"^flows: (?P<nodes>\d{1,6}) nodes, (?P<runs>\d{1,6}) runs, (?P<flow_bytes>\d{1,15}) bytes each, "
-    r"by SimGrid [\d.]+$",
+    r"^flows: (?P<nodes>\d{1,6}) nodes, (?P<runs>\d{1,6}) runs, "
+    r"(?P<flow_bytes>\d{1,15}) bytes each, by SimGrid [\d.]+$",
     re.M,
 )
 _ROW = re.compile(rf"^ *(\d{{1,6}}) +(\d{{1,9}}) +({_NUMBER}) +({_NUMBER})$", re.M)

@@ -110,7 +110,10 @@ def readings(text: str) -> Readings:
 def tries(text: str) -> list[Try]:
     """Every payload that was tried, in order of the payload."""
     whole("frame_limit", text, _HEAD)
-    tried = sorted(Try(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text))
+    tried = sorted(
+        Try(int(payload), int(requests), int(replies), *outcome)
+        for payload, requests, replies, *outcome in _ROW.findall(text)
+    )
     if not tried or len(tried) + 3 != len(text.strip().splitlines()):
         raise Contradictory("frame_limit's table has a line that is not its own")
     return tried

@@ -7,6 +7,7 @@ Size and time of every row tell which it is, so that no version has to be known.
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -54,15 +55,17 @@ _PROCESSES = re.compile(r"^[ \t]*# #processes = (\d{1,6})", re.M)
 # The messages of each process that a rate counts, for the tests that print one.
 _COUNTED = {"pingpong": 1, "sendrecv": 2, "exchange": 4}
 _OPERATIONS = (
-    "sendrecv exchange allreduce reduce reduce_scatter reduce_scatter_block allgather allgatherv gather gatherv scatter "
-    "scatterv alltoall alltoallv bcast"
+    "sendrecv exchange allreduce reduce reduce_scatter reduce_scatter_block allgather allgatherv "
+    "gather gatherv scatter scatterv alltoall alltoallv bcast"
 ).split()
 _OPERATION_COLUMNS = re.compile(
-    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t_min\[usec\][ \t]+t_max\[usec\][ \t]+t_avg\[usec\](?:[ \t]+Mbytes/sec)?[ \t]*$",
+    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t_min\[usec\][ \t]+t_max\[usec\][ \t]+t_avg\[usec\]"
+    r"(?:[ \t]+Mbytes/sec)?[ \t]*$",
     re.M,
 )
 _OPERATION_ROW = re.compile(
-    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}(?:[ \t]+{_NUMBER})?[ \t]*\n",
+    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
+    rf"(?:[ \t]+{_NUMBER})?[ \t]*\n",
     re.M,
 )
 # By a test's name: the headings of its table and its rows.
@@ -109,7 +112,9 @@ def results(text: str) -> list[Result]:
 def _result(test: str, version: str, head: str, body: str, has_ended: bool) -> Result:
     """The table of a section; it `has_ended` where another section or run follows."""
     groups, processes = _GROUPS.search(body), _PROCESSES.search(body)
-    settings = {"test": f"{test} in {groups[1]}" if groups else test, "version": version}
+    settings: dict[str, Any] = {"test": test, "version": version}
+    if groups:
+        settings["test"] = f"{test} in {groups[1]}"
     if processes and test != "pingpong":
         settings["processes"] = int(processes[1])
     headings, row = _TABLES[test]

@@ -163,7 +163,7 @@ def _of_test(point: Settings, client: str, server: str) -> dict[str, Any]:
 
 
 def results(text: str) -> list[Result]:
-    """Every report in an output, in JSON or as text, as a result with the settings that it names."""
+    """Every report in an output, in JSON or as text, as a result with the settings it names."""
     text = without_labels(text)
     if not _REPORT.search(text) and iperf2.ROW.search(text):
         if is_output_of("iperf2", text):
@@ -404,8 +404,9 @@ def part(report: Any, *names: str) -> Report:
 def number(table: Report, name: str) -> float:
     """A number of a report; NaN when it is not there, or none, or beyond what iperf3 counts."""
     value = table.get(name)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if is_number and abs(value) < _LARGEST else math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= _LARGEST:
+        return math.nan
+    return value
 
 
 OF_TCP = {

@@ -6,6 +6,7 @@ operation and the number of ranks.
 """
 
 import re
+from typing import Any
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -32,7 +33,8 @@ _NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"
 # Size, count, type, perhaps the operation and its root; then time, both rates and what was wrong,
 # out of place and in place.
 _ROW = re.compile(
-    rf"^[ \t]*(\d{{1,15}})[ \t]+\d{{1,15}}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
+    r"^[ \t]*(\d{1,15})[ \t]+\d{1,15}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?"
+    rf"[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
     r"[ \t]+(N/A|\d{1,12}(?:\.\d{1,6})?(?:e[+-]\d\d)?)(?:[ \t]+\S+){0,4}[ \t]*\n",
     re.M,
 )
@@ -59,9 +61,9 @@ def results(text: str) -> list[Result]:
     return usable(table_results, "an output of nccl-tests without a usable table: ")
 
 
-def _result(before: str, head: re.Match, table: str) -> Result:
+def _result(before: str, head: re.Match[str], table: str) -> Result:
     body = table[table.index(head[0]) :]
-    settings = {}
+    settings: dict[str, Any] = {}
     if started := list(_STARTED.finditer(before)):
         settings["test"] = started[-1][1].replace("_", "-")
     if version := _VERSION.search(before):
@@ -73,8 +75,8 @@ def _result(before: str, head: re.Match, table: str) -> Result:
     sizes = [int(row[1]) for row in _ROW.finditer(body)]
     if sizes:
         settings["largest_bytes"] = sizes[-1]
-    version = f"nccl-tests {settings.get('version', 'of an unknown version')}"
-    return attempt(lambda: _readings(body, version), settings, table_note(body, _ROW, sizes))
+    tool = f"nccl-tests {settings.get('version', 'of an unknown version')}"
+    return attempt(lambda: _readings(body, tool), settings, table_note(body, _ROW, sizes))
 
 
 def _readings(body: str, version: str) -> Readings:

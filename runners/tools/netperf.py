@@ -1,13 +1,13 @@
 """netperf: the goodput of TCP streams and the rate of transactions; only read, never run from here.
 
 Read are its classic tables and key=value lines (-k). Units are those of netperf's manual (Care and
-Feeding of Netperf
-2.7, option -f): G, M and K are 2^30, 2^20 and 2^10 bytes/s, g, m and k are 10^9, 10^6 and 10^3 bits/s.
+Feeding of Netperf 2.7, option -f): G, M and K are 2^30, 2^20 and 2^10 bytes/s, g, m and k are 10^9,
+10^6 and 10^3 bits/s.
 """
 
 import re
 from contextlib import suppress
-from typing import Optional
+from typing import Any, Optional
 
 from runners.outputs import absent
 from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, parts, usable
@@ -55,7 +55,8 @@ _EXCHANGE = re.compile(
 )
 _WARNING = re.compile(r"^[ \t]*!!! (Desired confidence was not achieved)", re.M)
 _COMPLAINT = re.compile(
-    r"^(?:netperf|netserver|(?:establish|resolve|recv|send|create|connect|shutdown|remote)[_ ][a-z_]+): .*",
+    r"^(?:netperf|netserver"
+    r"|(?:establish|resolve|recv|send|create|connect|shutdown|remote)[_ ][a-z_]+): .*",
     re.M,
 )
 # The first line of a classic table's headings.
@@ -75,10 +76,12 @@ def results(text: str) -> list[Result]:
         raise Cut("netperf printed nothing")
     tests = []
     # Complaints may precede the first banner, and with -P 0 there is none.
-    for begin, test in parts(text, _BANNER, _SIZES_HEADING) or [(None, text)]:
-        name = begin[1] if begin and begin.re is _BANNER else ""
-        word = re.sub(r"[|/]", "-", name)  # a word of a dataset has neither
-        settings, warning = {"test": word} if word else {}, _WARNING.search(test)
+    for test in [test for _, test in parts(text, _BANNER, _SIZES_HEADING)] or [text]:
+        banner, warning = _BANNER.search(test), _WARNING.search(test)
+        name = banner[1] if banner else ""
+        settings: dict[str, Any] = {}
+        if name:
+            settings["test"] = re.sub(r"[|/]", "-", name)  # a word of a dataset has neither
         with suppress(Unreadable):  # whose reason is the result's
             fields = _keyval(test) or _table(test)
             sizes = ((ours, fields.get(theirs, "").strip()) for theirs, ours in _SIZES.items())

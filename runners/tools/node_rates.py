@@ -86,7 +86,7 @@ def commands(point: Settings) -> list[Command]:
 
 
 def results(text: str) -> list[Result]:
-    """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
+    """The seven rates, medians over the turns; `duration_s`, `array_mib`, `threads` as printed."""
     estimates, settings = of_turns(text)
     return [Result({name: median(rates) for name, rates in estimates.items()}, settings)]
 
@@ -157,18 +157,15 @@ def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
                 f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
             )
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
-    measured_turns = list(turns.values())
-    measured = [
-        {(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in measured_turns
-    ]
+    measured = [sum(map(len, turn.values())) for turn in turns.values()]
     is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
-    if not is_announced or any(len(of_turn) != measurements for of_turn in measured):
+    if not is_announced or measured != [measurements] * count:
         raise Contradictory(
             f"node_rates announces {count} turns of {measurements} measurements, other rows follow"
         )
     try:
-        estimates = [_estimate(turn) for turn in measured_turns]
-        ((length, _, _),) = measured_turns[0]["triad"]
+        estimates = list(map(_estimate, turns.values()))
+        ((length, _, _),) = turns[1]["triad"]
     except (KeyError, ValueError, ZeroDivisionError):
         needed = ", ".join(_WORK)
         raise Contradictory(f"node_rates did not measure all of {needed} in every turn") from None
@@ -192,11 +189,11 @@ TOOL = Tool(
 def run_here() -> str:
     """The output of node_rates on all cores of this machine; raises FalloffError when it fails."""
     (command,) = commands(_settings(_HERE_S))
-    argv, limit = [executables.find(command.argv[0], {}), *command.argv[1:]], command.timeout_s
+    argv = [executables.find(command.argv[0], {}), *command.argv[1:]]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_LIMIT_S)
     except subprocess.TimeoutExpired:
-        raise FalloffError(f"node_rates still ran after {limit:.0f} s and was stopped") from None
+        raise FalloffError(f"node_rates still ran after {_LIMIT_S:.0f} s and was stopped") from None
     if done.returncode != 0:
         complaint = done.stderr.strip()[:200]
         raise FalloffError(f"node_rates ended with exit code {done.returncode}: {complaint}")

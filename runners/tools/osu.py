@@ -43,7 +43,8 @@ _TESTS = {
 }
 # One word or two, then what personalised exchanges are called.
 _OPERATION = re.compile(
-    r"(?:all-to-allv? personalized exchange|all[a-z]{5,10}|broadcast|gatherv?|reduce(?:_scatter)?|scan|scatterv?) latency"
+    r"(?:all-to-allv? personalized exchange|all[a-z]{5,10}|broadcast|gatherv?"
+    r"|reduce(?:_scatter)?|scan|scatterv?) latency"
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 # Bytes are what older versions send and do not name.
@@ -75,7 +76,7 @@ def results(text: str) -> list[Result]:
     return usable(table_results, "an output of OSU without a usable table: ")
 
 
-def _result(title: re.Match, body: str) -> Result:
+def _result(title: re.Match[str], body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     test = test.lower().replace(" / message rate", "")
     settings = {"test": test, "version": title[3] or "unknown"}
@@ -90,7 +91,8 @@ def _result(title: re.Match, body: str) -> Result:
         return result
     sizes = result.readings["message_size"]
     settings["largest_bytes"] = sizes[-1]
-    return replace(result, note=table_note(body[_COLUMNS.search(body).end() :], _ROW, sizes))
+    rows = _COLUMNS.split(body, 1)[-1]
+    return replace(result, note=table_note(rows, _ROW, sizes))
 
 
 def _readings(test: str, version: str, body: str) -> Readings:

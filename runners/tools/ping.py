@@ -40,8 +40,8 @@ _SUMMARY = re.compile(
     r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received,.* packet loss\b.*$", re.M
 )
 _END = re.compile(
-    rf"^(?:rtt|round-trip) min/avg/max(?:/\w+)? = ({_NUMBER})/{_NUMBER}/({_NUMBER})(?:/{_NUMBER})? ms"
-    r"(?:, .*)?$",
+    rf"^(?:rtt|round-trip) min/avg/max(?:/\w+)? = ({_NUMBER})/{_NUMBER}/({_NUMBER})"
+    rf"(?:/{_NUMBER})? ms(?:, .*)?$",
     re.M,
 )
 

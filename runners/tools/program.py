@@ -1,4 +1,4 @@
-"""program: any MPI program, unchanged, on paced nodes in slow motion (runners/src/pace_program.c)."""
+"""program: any MPI program, unchanged, on nodes in slow motion (runners/src/pace_program.c)."""
 
 import math
 import shlex

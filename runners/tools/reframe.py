@@ -8,7 +8,7 @@ which less is better, also a time for each step, iteration or message; any other
 import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import Optional
+from typing import Any, Optional
 
 from runners.outputs import absent
 from runners.parsing import PROCESSES, TEST, only_read, refused, usable
@@ -62,7 +62,8 @@ def results(text: str) -> list[Result]:
             listed.append(refused(Cut("the last row does not end: it is cut off"), test))
             continue
         if len(cells) != len(columns):
-            reason = f"a row of {len(cells)} cells under {len(columns)} columns: cut off, or of another log"
+            under = f"a row of {len(cells)} cells under {len(columns)} columns"
+            reason = f"{under}: cut off, or of another log"
             listed.append(refused(Contradictory(reason), test))
             continue
         listed += _of_row(dict(zip(columns, cells)))
@@ -79,7 +80,9 @@ def _of_row(row: dict[str, str]) -> Iterator[Result]:
     )
     moment = _moment(row.get("job_completion_time", ""))
     named = _PLATFORM.findall(row.get("info", "")) or map(row.get, _PLATFORM_COLUMNS)
-    settings = {"version": row.get("version", "").replace("reframe ", "") or "unknown"}
+    settings: dict[str, Any] = {
+        "version": row.get("version", "").replace("reframe ", "") or "unknown"
+    }
     if platform := " ".join(filter(None, named)):
         settings["platform"] = _word(platform)
     if (tasks := row.get("num_tasks", "")).isdecimal():

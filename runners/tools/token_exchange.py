@@ -5,7 +5,6 @@ Not named `token`, as the program is: so is a module of Python's that many other
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -100,17 +99,17 @@ def commands(point: Settings) -> list[Command]:
             "leave `real_time` out"
         )
     if transport == "mpi":
-        argv = (
-            "token_mpi",
-            *settings,
-            *(f"{producer - 1},{consumer - 1}" for producer, consumer in pairs),
-        )
+        ranks = [f"{producer - 1},{consumer - 1}" for producer, consumer in pairs]
+        argv = ("token_mpi", *settings, *ranks)
         return [Command(argv, ranks=max(map(max, pairs)), timeout_s=limit)]
-    roles = [("consume", consumer) for _, consumer in pairs]
+    producers, consumers = zip(*pairs)
     servers = []
-    for role, node in [*roles, *(("produce", producer) for producer, _ in pairs)]:
+    for role, nodes in (("consume", consumers), ("produce", producers)):
         serve = ("token", role, str(PORT), *(["real-time"] if real_time else []))
-        servers.append(Command(serve, node=node, timeout_s=limit, background=True, listens=PORT))
+        servers += [
+            Command(serve, node=node, timeout_s=limit, background=True, listens=PORT)
+            for node in nodes
+        ]
     addresses = [
         f"{{node{producer}}}:{PORT},{{node{consumer}}}:{PORT}" for producer, consumer in pairs
     ]
@@ -163,7 +162,15 @@ def table(text: str) -> tuple[Settings, list[Row]]:
         raise Contradictory(f"token reports {len(matches)} rows, not {pairs} pairs in {runs} runs")
     rows = [_row(match) for match in matches]
     for first in range(0, len(rows), pairs):
-        _require_common(rows[first : first + pairs], window)
+        begins = [row.begin for row in rows[first : first + pairs]]
+        common = window - (max(begins) - min(begins))
+        # Clocks and schedulers are off.
+        if common < _LEAST_IN_COMMON * window:
+            shared = f"{max(common, 0.0):.3f} of {window:g} s in common"
+            raise InvalidRun(
+                f"the pairs' windows in run {rows[first].run} had {shared}: "
+                "do the nodes' clocks agree?"
+            )
     return {**settings, "transport": settings["transport"].lower()}, rows
 
 
@@ -175,19 +182,6 @@ def _row(match: re.Match[str]) -> Row:
         )
     levels, mean = tuple(float(level) / 1e6 for level in match[7].split()), float(match[8]) / 1e6
     return Row(run, float(match[4]), exchanges, levels, mean)
-
-
-def _require_common(rows: Sequence[Row], window: float) -> None:
-    """Insist that the windows of one run are the same time, but for what clocks and schedulers are
-    off.
-    """
-    begins = [row.begin for row in rows]
-    common = window - (max(begins) - min(begins))
-    if common < _LEAST_IN_COMMON * window:
-        run, shared = rows[0].run, f"{max(common, 0.0):.3f} of {window:g} s in common"
-        raise InvalidRun(
-            f"the pairs' windows in run {run} had {shared}: do the nodes' clocks agree?"
-        )
 
 
 TOOL = Tool(

@@ -43,12 +43,12 @@ def commands(point: Settings) -> list[Command]:
     if payload + HEADERS > point.get("mtu", math.inf) + ETHERNET_HEADER:
         raise FalloffError(f"{what} does not fit an MTU of {point['mtu']} B: lower it")
     limit = iperf3.limit_s(point)
-    client = ("iperf3", "--client", f"{{node{point['receiver']}}}", "--json", "--udp")
-    client += ("--port", str(iperf3.PORT), "--length", str(payload))
-    client += ("--bitrate", str(point.get("bitrate_bit_s", 0)))
-    client += ("--time", str(point["duration_s"]), "--omit", str(point.get("omit_s", 0)))
+    client = ["iperf3", "--client", f"{{node{point['receiver']}}}", "--json", "--udp"]
+    client += ["--port", str(iperf3.PORT), "--length", str(payload)]
+    client += ["--bitrate", str(point.get("bitrate_bit_s", 0))]
+    client += ["--time", str(point["duration_s"]), "--omit", str(point.get("omit_s", 0))]
     server = iperf3.server(point["receiver"], limit)
-    return [server, Command(client, node=point["sender"], timeout_s=limit)]
+    return [server, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
 
 def results(text: str) -> list[Result]:
