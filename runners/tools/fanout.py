@@ -90,9 +90,7 @@ def commands(point: Settings) -> list[Command]:
 def parse(transcript: Transcript) -> Readings:
     """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
-    (text,) = (
-        execution.stdout for execution in transcript.executions if execution.tool == "fanout"
-    )
+    (text,) = (ran.stdout for ran in transcript.executions if ran.tool == "fanout")
     asked = {key: point[key] for key in ("duration_s", *_DEFAULTS) if key in point}
     of_report = flows(text, {**_DEFAULTS, **asked})
     far = nodes(point)

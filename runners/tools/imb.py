@@ -30,7 +30,6 @@ from runners.records.record import (
     Mark,
     Readings,
     Result,
-    Unreadable,
     Unsupported,
 )
 
@@ -132,19 +131,13 @@ def _result(test: str, version: str, head: str, body: str, has_ended: bool) -> R
     has_ended = has_ended or bool(_ENDED.search(body))
     # Operations may go on to larger messages, or end with smaller ones.
     if last != most and (test == "pingpong" or last < most and not has_ended):
-        return refused(_stopped(last, most, has_ended), settings)
+        # It is cut off if the sizes, which double, would have come to the one announced.
+        times, rest = divmod(most, max(last, 1))
+        would_come = last < most and not rest and times & (times - 1) == 0
+        kind = Cut if would_come and not has_ended else Contradictory
+        return refused(kind(f"IMB stopped at {last} bytes, {most} were to come"), settings)
     note = table_note(body[columns.end() :], row, sizes)
     return attempt(lambda: _readings(test, rows), {**settings, "largest_bytes": last}, note)
-
-
-def _stopped(last: int, announced: int, has_ended: bool) -> Unreadable:
-    """That a table ends with another size than was announced. It is cut off if the sizes, which
-    double, would have come there.
-    """
-    times, rest = divmod(announced, max(last, 1))
-    would_come = last < announced and not rest and times & (times - 1) == 0
-    reason = f"IMB stopped at {last} bytes, {announced} were to come"
-    return (Cut if would_come and not has_ended else Contradictory)(reason)
 
 
 def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> Readings:

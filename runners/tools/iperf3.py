@@ -73,6 +73,8 @@ _LARGEST = 2**63  # numbers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
 
+_BOTH_WAYS = "sum_received_bidir_reverse"  # only a report of --bidir has it
+
 Report = dict[str, Any]
 
 
@@ -282,7 +284,7 @@ def settings(report: Report) -> dict[str, Any]:
     """The settings that a report names, under the names of a trial's settings, and the version."""
     asked = part(report, "start", "test_start")
     direction = "reverse" if asked.get("reverse") else "forward"
-    if _goes_both_ways(report):
+    if _BOTH_WAYS in part(report, "end"):
         direction = "both"
     named = {
         "version": str(part(report, "start").get("version", "unknown")).replace("iperf ", ""),
@@ -314,7 +316,7 @@ def readings(report: Report, server: Optional[Report] = None) -> dict[str, Any]:
         raise Unsupported(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
     measured = _goodput(report)
-    if _goes_both_ways(report):
+    if _BOTH_WAYS in part(report, "end"):
         back = _goodput(report, "_bidir_reverse")
         measured |= {f"{name}_reverse": value for name, value in back.items()}
     mss = number(start, "tcp_mss" if "tcp_mss" in start else "tcp_mss_default")
@@ -322,10 +324,6 @@ def readings(report: Report, server: Optional[Report] = None) -> dict[str, Any]:
         measured["mss"] = mss
     measured |= {**_round_trip(sender or {}), **_intervals(receiver or {})}
     return {**measured, **(_cpu(report, asked["reverse"]) if "reverse" in asked else {})}
-
-
-def _goes_both_ways(report: Report) -> bool:
-    return "sum_received_bidir_reverse" in part(report, "end")
 
 
 def _goodput(report: Report, way: str = "") -> dict[str, Any]:

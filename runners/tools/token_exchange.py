@@ -160,7 +160,15 @@ def table(text: str) -> tuple[Settings, list[Row]]:
         or listed != list(product(range(1, runs + 1), range(1, pairs + 1)))
     ):
         raise Contradictory(f"token reports {len(matches)} rows, not {pairs} pairs in {runs} runs")
-    rows = [_row(match) for match in matches]
+    rows = []
+    for match in matches:
+        pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
+        if not exchanges:
+            raise InvalidRun(
+                f"pair {pair} in run {run} completed no exchange in its window: raise `window_s`"
+            )
+        levels = tuple(float(level) / 1e6 for level in match[7].split())
+        rows.append(Row(run, float(match[4]), exchanges, levels, float(match[8]) / 1e6))
     for first in range(0, len(rows), pairs):
         begins = [row.begin for row in rows[first : first + pairs]]
         common = window - (max(begins) - min(begins))
@@ -172,16 +180,6 @@ def table(text: str) -> tuple[Settings, list[Row]]:
                 "do the nodes' clocks agree?"
             )
     return {**settings, "transport": settings["transport"].lower()}, rows
-
-
-def _row(match: re.Match[str]) -> Row:
-    pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
-    if not exchanges:
-        raise InvalidRun(
-            f"pair {pair} in run {run} completed no exchange in its window: raise `window_s`"
-        )
-    levels, mean = tuple(float(level) / 1e6 for level in match[7].split()), float(match[8]) / 1e6
-    return Row(run, float(match[4]), exchanges, levels, mean)
 
 
 TOOL = Tool(
