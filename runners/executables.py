@@ -54,9 +54,7 @@ def find(name: str, configured: Mapping[str, str]) -> str:
     path = shutil.which(str(BUILT / name)) or shutil.which(name)
     if not path:
         remedy = "run `make setup`"
-        packages = {
-            package for tool in all_tools() if tool.name == name for package in tool.packages
-        }
+        packages = {tool.name: tool.packages for tool in all_tools()}.get(name)
         if packages:
             remedy += f", or install {' '.join(sorted(packages))}"
         raise FalloffError(f"{name} is neither among the tools built here nor on PATH: {remedy}")

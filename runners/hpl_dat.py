@@ -4,9 +4,9 @@ A deck is a flat dict with one value for each field, so that HPL solves one syst
 itself would silently replace (an unknown broadcast, say) are refused here.
 """
 
-import math
 from typing import NamedTuple
 
+from runners.records.description_rules import COUNT, REAL, WHOLE, Rule
 from runners.records.record import FalloffError, Settings
 
 _HEADER = (
@@ -18,36 +18,38 @@ _HEADER = (
 
 
 class _Line(NamedTuple):
-    """A line of the deck: its field's comment and range. A `counted` line is preceded by a line
-    with the number of values, which is one."""
+    """A line of the deck: its field's rule and comment. A `counted` line is preceded by a line with
+    the number of values, which is one."""
 
-    field: str
+    rule: Rule
     label: str
-    least: float = 0
-    most: float = math.inf
     counted: str = ""
 
 
-_LINES = (
-    _Line("N", "Ns", 1, counted="problems sizes (N)"),
-    _Line("NB", "NBs", 1, counted="NBs"),
-    _Line("PMAP", "PMAP process mapping (0=Row-,1=Column-major)", most=1),
-    _Line("P", "Ps", 1, counted="process grids (P x Q)"),
-    _Line("Q", "Qs", 1),
-    _Line("THRESHOLD", "threshold", -math.inf),
-    _Line("PFACT", "PFACTs (0=left, 1=Crout, 2=Right)", most=2, counted="panel fact"),
-    _Line("NBMIN", "NBMINs (>= 1)", 1, counted="recursive stopping criterium"),
-    _Line("NDIV", "NDIVs", 2, counted="panels in recursion"),
-    _Line("RFACT", "RFACTs (0=left, 1=Crout, 2=Right)", most=2, counted="recursive panel fact."),
-    _Line("BCAST", "BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)", most=5, counted="broadcast"),
-    _Line("DEPTH", "DEPTHs (>=0)", counted="lookahead depth"),
-    _Line("SWAP", "SWAP (0=bin-exch,1=long,2=mix)", most=2),
-    _Line("SWAP_THRESHOLD", "swapping threshold"),
-    _Line("L1", "L1 in (0=transposed,1=no-transposed) form", most=1),
-    _Line("U", "U  in (0=transposed,1=no-transposed) form", most=1),
-    _Line("EQUILIBRATION", "Equilibration (0=no,1=yes)", most=1),
-    _Line("ALIGNMENT", "memory alignment in double (> 0)", 1),
+_FLAG, _OF_THREE, _OF_SIX = (
+    Rule(f"a whole number from 0 to {most}", (int,), least=0, most=most) for most in (1, 2, 5)
 )
+_LINES = {
+    "N": _Line(COUNT, "Ns", "problems sizes (N)"),
+    "NB": _Line(COUNT, "NBs", "NBs"),
+    "PMAP": _Line(_FLAG, "PMAP process mapping (0=Row-,1=Column-major)"),
+    "P": _Line(COUNT, "Ps", "process grids (P x Q)"),
+    "Q": _Line(COUNT, "Qs"),
+    "THRESHOLD": _Line(REAL, "threshold"),
+    "PFACT": _Line(_OF_THREE, "PFACTs (0=left, 1=Crout, 2=Right)", "panel fact"),
+    "NBMIN": _Line(COUNT, "NBMINs (>= 1)", "recursive stopping criterium"),
+    "NDIV": _Line(Rule("a whole number from 2", (int,), least=2), "NDIVs", "panels in recursion"),
+    "RFACT": _Line(_OF_THREE, "RFACTs (0=left, 1=Crout, 2=Right)", "recursive panel fact."),
+    "BCAST": _Line(_OF_SIX, "BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)", "broadcast"),
+    "DEPTH": _Line(WHOLE, "DEPTHs (>=0)", "lookahead depth"),
+    "SWAP": _Line(_OF_THREE, "SWAP (0=bin-exch,1=long,2=mix)"),
+    "SWAP_THRESHOLD": _Line(WHOLE, "swapping threshold"),
+    "L1": _Line(_FLAG, "L1 in (0=transposed,1=no-transposed) form"),
+    "U": _Line(_FLAG, "U  in (0=transposed,1=no-transposed) form"),
+    "EQUILIBRATION": _Line(_FLAG, "Equilibration (0=no,1=yes)"),
+    "ALIGNMENT": _Line(COUNT, "memory alignment in double (> 0)"),
+}
+SETTINGS = {field: line.rule for field, line in _LINES.items()}
 
 
 def render(settings: Settings) -> str:
@@ -55,19 +57,14 @@ def render(settings: Settings) -> str:
 
     Raises FalloffError if a field is missing or out of HPL's range.
     """
-    missing = [line.field for line in _LINES if line.field not in settings]
+    missing = [field for field in _LINES if field not in settings]
     if missing:
         raise FalloffError(f"HPL.dat needs {', '.join(missing)} in the campaign's settings")
     rows = list(_HEADER)
-    for line in _LINES:
-        value = settings[line.field]
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if not is_whole and not (line.field == "THRESHOLD" and isinstance(value, float)):
-            raise FalloffError(f"HPL.dat: {line.field} is {value!r}, which is not a whole number")
-        if not (math.isfinite(value) and line.least <= value <= line.most):
-            raise FalloffError(
-                f"HPL.dat: {line.field} is {value}; HPL takes {line.least:g} to {line.most:g}"
-            )
+    for field, line in _LINES.items():
+        value = settings[field]
+        if not line.rule.allows(value):
+            raise FalloffError(f"HPL.dat: {field} is {value!r}; HPL takes {line.rule.words}")
         rows += [f"{1:<12} # of {line.counted}"] if line.counted else []
         rows.append(f"{value:<12} {line.label}")
     return "\n".join(rows) + "\n"

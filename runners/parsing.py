@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any, Callable, Optional
 
@@ -13,7 +14,7 @@ from runners.records.record import (
     FalloffError,
     Foreign,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -24,7 +25,8 @@ from runners.records.record import (
 # What stands before a line's own text: the label of `mpirun --tag-output` or `--timestamp-output`
 # (Open MPI, PRRTE) or of `srun --label`, or the escape of a forum.
 _LABEL = re.compile(
-    r"^(?:[^\n]{0,40}(?:\[[^\]\s]{1,80},\d{1,7}\](?:\[[^\]\s]{1,80}\])?)?<std\w{3,4}>: ?| {0,5}\d{1,6}: |\\(?=#))",
+    r"^(?:[^\n]{0,40}(?:\[[^\]\s]{1,80},\d{1,7}\](?:\[[^\]\s]{1,80}\])?)?<std\w{3,4}>: ?"
+    r"| {0,5}\d{1,6}: |\\(?=#))",
     re.M,
 )
 # What may be a tool's own unless it stands before every line: a time, the rank of `mpiexec -l`
@@ -46,11 +48,16 @@ _SIMULATOR = re.compile(r"^simulator: (\d{1,12}\.\d{3}) CPU s, (\d{1,12}\.\d) MB
 ENDS = {"sender": Quantity("sending node", "1"), "receiver": Quantity("receiving node", "1")}
 REQUEST = {"request_bytes": Quantity("size of the messages that go there and back", "B")}
 GOODPUT = {"goodput": Quantity("TCP payload received", "bit/s")}
-MESSAGES = {
+# What tests of several operations report; `falloff history` and `compare` tell them apart by
+# `test`.
+COLLECTIVES = {
     "message_size": Quantity("size of the messages", "B", ("trial", "message")),
     "message_time": Quantity("half the round trip of a message", "s", ("trial", "message")),
     "message_bandwidth": Quantity(
         "bytes of the messages over their time", "B/s", ("trial", "message")
+    ),
+    "collective_time": Quantity(
+        "average time of an operation of several processes", "s", ("trial", "message")
     ),
 }
 COMPUTED = {
@@ -59,23 +66,14 @@ COMPUTED = {
 }
 
 
-def computed(seconds: Sequence[float]) -> list[Reading]:
-    """The readings of COMPUTED, from the time that each rank computes [s]."""
-    mean, most = sum(seconds) / len(seconds), max(seconds)
-    return [Reading("computing_mean", mean, "s"), Reading("computing_most", most, "s")]
-
-
-# What tests of several operations report; `falloff history` and `compare` tell them apart by
-# `test`.
-COLLECTIVES = {
-    **MESSAGES,
-    "collective_time": Quantity(
-        "average time of an operation of several processes", "s", ("trial", "message")
-    ),
-}
 TEST = {"test": Quantity("test of the tool")}
 DATATYPE = {"datatype": Quantity("type of the data, and their reduction")}
 PROCESSES = {"processes": Quantity("processes, as an imported file names them", "1")}
+
+
+def computed(seconds: Sequence[float]) -> dict[str, float]:
+    """The readings of COMPUTED, from the time that each rank computes [s]."""
+    return {"computing_mean": sum(seconds) / len(seconds), "computing_most": max(seconds)}
 
 
 def only_read(tool: str, results: Callable[[str], list[Result]], **further: Any) -> Tool:
@@ -95,18 +93,18 @@ def only_read(tool: str, results: Callable[[str], list[Result]], **further: Any)
     )
 
 
-def attempt(read: Callable[[], Sequence[Reading]], settings: Settings, note: str = "") -> Result:
+def attempt(read: Callable[[], Readings], settings: Settings, note: str = "") -> Result:
     """The result of these settings; if reading it raises Unreadable, the result is refused with
     that reason."""
     try:
-        return Result(tuple(read()), settings, note=note)
+        return Result(read(), settings, note=note)
     except Unreadable as refusal:
         return refused(refusal, settings)
 
 
 def refused(reason: Unreadable, settings: Settings) -> Result:
     """A result of these settings that is refused for this reason."""
-    return Result((), settings, str(reason), reason.kind)
+    return Result({}, settings, str(reason), reason.kind)
 
 
 def parts(
@@ -145,9 +143,9 @@ def usable(results: list[Result], what: str = "") -> list[Result]:
     return results
 
 
-def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
-    """The first line of a table that one of our own programs prints; raises Cut or Foreign if it is
-    not complete."""
+def whole(tool: str, text: str, head: re.Pattern[str]) -> dict[str, Any]:
+    """The settings in the first line of a table that one of our own programs prints, by the names
+    of the pattern's groups; raises Cut or Foreign if the table is not complete."""
     first, last = head.search(text), re.search(rf"^ *end of {tool}\s*$", text, re.M)
     if not first or not last:
         if not (first or last or re.search(rf"^{tool}: ", text, re.M)):
@@ -156,20 +154,32 @@ def whole(tool: str, text: str, head: re.Pattern[str]) -> re.Match[str]:
             f"{tool} did not print its first and last line: "
             "the run was stopped or its output cut off"
         )
-    return first
+    return {name: _value(text) for name, text in first.groupdict().items() if text is not None}
 
 
-def simulator(text: str) -> list[Reading]:
+def _value(printed: str) -> Any:
+    """A whole number, another number, or the text itself."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(printed)
+    return printed
+
+
+def require_numbered(tool: str, rows: Sequence[Sequence[str]], count: int, what: str) -> None:
+    """Raise Contradictory unless the first cells of a table's rows are the numbers 1 to `count`."""
+    if [int(number) for number, *_ in rows] != list(range(1, count + 1)):
+        wanted = f"{what} 1 to {count}"
+        raise Contradictory(f"{tool} reports {len(rows)} rows that are not those of {wanted}")
+
+
+def simulator(text: str) -> dict[str, float]:
     """simulator_cpu_time [s] and simulator_memory [B] that a simulation took; empty if they are not
     printed."""
     took = _SIMULATOR.search(text)
     if not took:
-        return []
+        return {}
     memory = round(1e6 * float(took[2]))  # printed with one decimal in millions of bytes
-    return [
-        Reading("simulator_cpu_time", float(took[1]), "s"),
-        Reading("simulator_memory", memory, "B"),
-    ]
+    return {"simulator_cpu_time": float(took[1]), "simulator_memory": memory}
 
 
 def not_understood(count: int, what: str = "lines") -> str:
@@ -210,41 +220,39 @@ def without_labels(text: str) -> str:
     return text
 
 
-def strange_lines(table: str, row: re.Pattern[str]) -> int:
-    """The number of lines that are not rows of a table, between its first and last row or beginning
-    with a number.
+def table_note(table: str, row: re.Pattern[str], sizes: Sequence[int]) -> str:
+    """A note on a table's lines that are not understood, and on missing rows, if each size is twice
+    the one before; empty if it is complete.
 
-    Lines that launchers and other programs print after a table are not counted.
+    Not understood are lines that are no rows, between the first and the last row or beginning with
+    a number. What launchers and other programs print after a table does not count.
     """
     lines = table.splitlines(keepends=True)
     is_row = [bool(row.fullmatch(line)) for line in lines]
     last = max((place for place, whole in enumerate(is_row) if whole), default=-1)
-    return sum(
+    strange = sum(
         not whole
         and not line.lstrip().startswith("#")
         and (bool(line.strip()) and place < last or line.lstrip()[:1].isdigit())
         for place, (line, whole) in enumerate(zip(lines, is_row))
     )
+    gaps = [f"{a} and {b}" for a, b in zip(sizes, sizes[1:]) if 0 < a < b and b != 2 * a]
+    lost = f"no row stands between {', '.join(gaps)} B" if gaps else ""
+    return "; ".join(filter(None, [not_understood(strange), lost]))
 
 
-def message_sizes(sizes: Sequence[int]) -> Reading:
-    """message_size [B] of a table; raises Contradictory unless each size is above the one before."""
+def by_size(sizes: Sequence[int], **columns: tuple[Sequence[str], str]) -> dict[str, list]:
+    """message_size [B] and the readings of a table's columns, each of which are numbers as printed
+    and their unit in ours; None for a number with too few digits to print anything but zeros.
+
+    Raises Contradictory unless each size is above the one before.
+    """
     if any(later <= earlier for earlier, later in zip(sizes, sizes[1:])):
         raise Contradictory("the sizes do not ascend: several outputs are mixed")
-    return Reading("message_size", list(sizes), "B")
-
-
-def lost_sizes(sizes: Sequence[int]) -> str:
-    """A note on missing rows of a table in which each size is twice the one before; empty if it is
-    complete."""
-    gaps = [f"{a} and {b}" for a, b in zip(sizes, sizes[1:]) if 0 < a < b and b != 2 * a]
-    return f"no row stands between {', '.join(gaps)} B" if gaps else ""
-
-
-def table_note(table: str, row: re.Pattern[str], sizes: Sequence[int]) -> str:
-    """A note on a table's lines that are not understood, and on missing rows (see `lost_sizes`)."""
-    notes = [not_understood(strange_lines(table, row)), lost_sizes(sizes)]
-    return "; ".join(filter(None, notes))
+    readings: dict[str, list] = {"message_size": list(sizes)}
+    for name, (printed, unit) in columns.items():
+        readings[name] = [float(Decimal(number) * Decimal(unit)) or None for number in printed]
+    return readings
 
 
 def without_interrupted(results: list[Result], sizes: Sequence[Sequence[int]]) -> list[Result]:
@@ -252,14 +260,8 @@ def without_interrupted(results: list[Result], sizes: Sequence[Sequence[int]]) -
     refused."""
     checked = list(results)
     for number, (before, after) in enumerate(zip(sizes, sizes[1:])):
-        ends = [place for place in range(1, len(after)) if after[place] <= after[place - 1]]
-        if before and ends and after[ends[0]] > before[-1]:
+        ends = [size for last, size in zip(after, after[1:]) if size <= last]
+        if before and ends and ends[0] > before[-1]:
             inside = Contradictory("another output begins inside this table")
             checked[number] = refused(inside, results[number].settings)
     return checked
-
-
-def in_unit(printed: Sequence[str], unit: Decimal) -> list[Optional[float]]:
-    """Printed numbers in our unit; None for a number with too few digits to print anything but
-    zeros."""
-    return [float(Decimal(number) * unit) or None for number in printed]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Optional
 
-from runners.records.record import Contradictory, Cut, FalloffError, Reading
+from runners.records.record import Contradictory, Cut, FalloffError, Readings
 
 # Least bytes of each class of sizes: nothing, then from each power of two up to the next; the last
 # is open.
@@ -32,15 +32,15 @@ _LAUNCHERS = ("mpirun", "mpiexec", "orterun")
 Table = dict[tuple[str, int], tuple[int, int]]
 
 
-def readings(text: str) -> list[Reading]:
+def readings(text: str) -> Readings:
     """payload_messages and payload_bytes of an output, each a list over the classes of LEAST with
     all calls together; none where it has no table. Raises Unreadable as `table` does."""
     counts = table(text)
     if counts is None:
-        return []
+        return {}
     by_class = [[sent for (_, size), sent in counts.items() if size == least] for least in LEAST]
     messages, sizes = ([sum(sent[of] for sent in sents) for sents in by_class] for of in (0, 1))
-    return [Reading("payload_messages", messages, "1"), Reading("payload_bytes", sizes, "B")]
+    return {"payload_messages": messages, "payload_bytes": sizes}
 
 
 def table(text: str) -> Optional[Table]:
@@ -54,19 +54,16 @@ def table(text: str) -> Optional[Table]:
     lines = lines[starts[0] + 1 :]
     if _END not in lines or not _HEAD.match(lines[0]):
         raise Cut("the payload table lacks its line of headings, or its last line is cut off")
-    rows = lines[1 : lines.index(_END)]
-    counts = dict(map(_row, rows))
-    if len(counts) < len(rows):
-        raise Contradictory("the payload table has two lines for the same call and sizes")
+    counts: Table = {}
+    for line in lines[1 : lines.index(_END)]:
+        row = _ROW.match(line)
+        if not row or int(row[2]) not in LEAST:
+            raise Contradictory(f"the payload table has a line that is not its own: {line[:60]!r}")
+        call = row[1], int(row[2])
+        if call in counts:
+            raise Contradictory("the payload table has two lines for the same call and sizes")
+        counts[call] = int(row[3]), int(row[4])
     return counts
-
-
-def _row(line: str) -> tuple[tuple[str, int], tuple[int, int]]:
-    """A line of a table; raises Unreadable when it is none."""
-    row = _ROW.match(line)
-    if not row or int(row[2]) not in LEAST:
-        raise Contradictory(f"the payload table has a line that is not its own: {line[:60]!r}")
-    return (row[1], int(row[2])), (int(row[3]), int(row[4]))
 
 
 def run(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[str]]:
@@ -86,8 +83,14 @@ def run(argv: Sequence[str], libraries: Mapping[str, Path]) -> tuple[int, list[s
     try:
         with _scratch() as folder:
             files = {variable: folder / variable for variable in libraries}
-            exit_code = _executed(*_with_libraries(argv, list(libraries.values()), files))
-            return exit_code, [_printed(file) for file in files.values()]
+            command, environment = _with_libraries(argv, list(libraries.values()), files)
+            try:
+                code = subprocess.run(command, env=environment).returncode
+            except OSError as error:
+                raise FalloffError(f"cannot run {command[0]}: {error.strerror}") from None
+            printed = [_printed(file) for file in files.values()]
+            # As a shell gives it: 128 and the number of the signal that ended it.
+            return code if code >= 0 else 128 - code, printed
     except OSError as error:
         raise FalloffError(f"cannot write to {Path.cwd()}: {error.strerror}") from None
 
@@ -140,12 +143,3 @@ def _is_open_mpi(launcher: str) -> bool:
     except OSError:  # told when it is run
         return False
     return "Open MPI" in version
-
-
-def _executed(command: Sequence[str], environment: dict[str, str]) -> int:
-    """Its exit code, or as a shell gives it 128 and the number of the signal that ended it."""
-    try:
-        code = subprocess.run(command, env=environment).returncode
-    except OSError as error:
-        raise FalloffError(f"cannot run {command[0]}: {error.strerror}") from None
-    return code if code >= 0 else 128 - code

@@ -1,4 +1,4 @@
-"""Two levels of switches: nodes on edge switches, edge switches on the line cards of a core switch."""
+"""Two levels of switches: nodes on edge switches, these on the line cards of a core switch."""
 
 import math
 from dataclasses import dataclass, replace

@@ -4,7 +4,7 @@ remedy.
 
 import pytest
 
-from runners import build, executables, hpl_source
+from runners import build, executables
 from runners.records.record import FalloffError
 
 needs_built = pytest.mark.skipif(
@@ -21,7 +21,7 @@ def test_only_a_changed_input_builds_again(monkeypatch):
     def fetched(*_):
         raise FalloffError("fetched again")
 
-    monkeypatch.setattr(hpl_source, "unpack", fetched)
+    monkeypatch.setattr(build, "unpack", fetched)
     assert build.build() is False
     monkeypatch.setattr(build, "_answer", lambda *_: "another compiler")
     with pytest.raises(FalloffError, match="fetched again"):
@@ -54,7 +54,7 @@ def test_without_the_reference_blas_only_its_binary_is_left_out(tmp_path, monkey
     monkeypatch.setattr(build, "_compiler", lambda: "true")
     monkeypatch.setattr(build, "run_make", made)
     monkeypatch.setattr(build, "require_passing", lambda *_: None)
-    monkeypatch.setattr(hpl_source, "unpack", lambda *_: None)
+    monkeypatch.setattr(build, "unpack", lambda *_: None)
     monkeypatch.setattr(build.mpi_functions, "wrappers", lambda compiler: "")
     (tmp_path / "xhpl_reference").touch()
     assert build.build(tmp_path) is True
@@ -71,7 +71,7 @@ def test_an_unknown_tarball_is_not_unpacked(content, said, tmp_path, monkeypatch
         tarball.write_bytes(content)
     monkeypatch.setenv("HPL_SOURCE", str(tarball))
     with pytest.raises(FalloffError, match=f"{said}.*HPL_SOURCE="):
-        hpl_source.unpack(tmp_path)
+        build.unpack(tmp_path)
     assert not (tmp_path / "source").exists()
 
 
@@ -86,17 +86,15 @@ def test_the_source_is_pinned_whichever_mirror_brings_it(tmp_path, monkeypatch):
         '*) echo "E: 404 of $1" >&2; exit 100 ;; esac\n'
     )
     helper.chmod(0o755)
-    monkeypatch.setattr(hpl_source, "_HELPER", helper)
-    monkeypatch.setattr(
-        hpl_source, "mirrors", lambda: ["http://bad.invalid", "http://good.invalid"]
-    )
-    assert hpl_source.fetch(tmp_path / "first").read_text() == "tarball\n"
-    pinned = f"pool/main/h/hpcc/hpcc_1.5.0.orig.tar.gz SHA256:{hpl_source.SHA256}"
+    monkeypatch.setattr(build, "_HELPER", helper)
+    monkeypatch.setattr(build, "mirrors", lambda: ["http://bad.invalid", "http://good.invalid"])
+    assert build.fetch(tmp_path / "first").read_text() == "tarball\n"
+    pinned = f"pool/main/h/hpcc/hpcc_1.5.0.orig.tar.gz SHA256:{build.SHA256}"
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked == [f"http://{name}.invalid/{pinned}" for name in ("bad", "good")]
-    monkeypatch.setattr(hpl_source, "mirrors", lambda: ["http://bad.invalid"])
+    monkeypatch.setattr(build, "mirrors", lambda: ["http://bad.invalid"])
     with pytest.raises(FalloffError, match="404 of http://bad.invalid/pool.*HPL_SOURCE="):
-        hpl_source.fetch(tmp_path / "second")
+        build.fetch(tmp_path / "second")
 
 
 def program(path):

@@ -318,6 +318,6 @@ def test_a_failure_is_told_by_its_cause():
     )
     execution = Execution("mpirun", (), "", said, 1, 0.0, 1.0)
     trial = Trial("t", "point", "hpl", 1, 1, {})
-    outcome = judge(Transcript(trial, "mine", "measured", (execution,), {}, {}), lambda _: [])
+    outcome = judge(Transcript(trial, "mine", "measured", (execution,), {}, {}), lambda _: {})
     told = "mpirun ended with exit code 1: mpirun has detected an attempt to run as root."
     assert (outcome.status, outcome.reason) == ("failed", told)

@@ -217,7 +217,7 @@ def opened(ssh, description):
 
 def outcome(transcript):
     """What the engine makes of it."""
-    return judge(transcript, lambda transcript: [])
+    return judge(transcript, lambda transcript: {})
 
 
 def test_programs_run_on_their_nodes_and_settings_are_read_back(opened, description):

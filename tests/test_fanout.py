@@ -27,7 +27,7 @@ def flow(start, *steps):
 
 def values(found):
     """The readings of flows, by name."""
-    return {reading.name: reading.value for reading in fanout.readings(found)}
+    return fanout.readings(found)
 
 
 def test_servers_are_up_before_all_clients_start_together():

@@ -45,7 +45,7 @@ def run(network=None, lines="", **point):
     with simulated.open_testbed(machine, {"under_test": {}}) as testbed:
         outcome = judge(testbed.run(trial, commands), flows.TOOL.parse)
     assert outcome.status == "ok", outcome.reason
-    return {reading.name: reading.value for reading in outcome.readings}
+    return outcome.readings
 
 
 def after(seconds):

@@ -238,9 +238,9 @@ def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
     results = [each for source in found.sources for each in recorded.usable(tool, source.text)]
     assert ((dataset.status == "ok") == (dataset.reason == "")).all()
     for number, result in zip(usable, results, strict=True):
-        for reading in result.readings:
-            kept, value = dataset[reading.name].values[number], reading.value
-            assert dataset[reading.name].attrs.get("units", "") == reading.unit
+        for name, value in result.readings.items():
+            kept, row = dataset[name].values[number], schema.schema()["variables"][name]
+            assert dataset[name].attrs.get("units") == row.get("units")
             if not isinstance(value, str):
                 value = np.ravel(value).astype(float)
                 kept, value = np.ravel(kept)[: len(value)], pytest.approx(value, nan_ok=True)

@@ -34,7 +34,7 @@ def judged(direction, *ends):
 def readings(outcome):
     """The readings of a valid trial by name."""
     assert outcome.status == "ok", outcome.reason
-    return {reading.name: reading.value for reading in outcome.readings}
+    return outcome.readings
 
 
 @pytest.mark.parametrize(

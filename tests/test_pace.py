@@ -244,8 +244,7 @@ def test_a_busy_machine_gives_the_same_rate_or_is_refused(monkeypatch):
     def solve(testbed):
         transcript = on_network(testbed, *hpl.commands(point), runner="hpl", **point)
         outcome = judge(transcript, hpl.TOOL.parse)
-        rates = (reading.value for reading in outcome.readings if reading.name == "hpl_rate")
-        return outcome, next(rates, None)
+        return outcome, outcome.readings.get("hpl_rate")
 
     with emulated.open_testbed({**SCALE_MODEL, "nodes": 2}, plan.interconnects) as testbed:
         outcome, undisturbed = solve(testbed)

@@ -282,12 +282,17 @@ def test_the_sum_of_the_pairs_stays_within_the_wire(testbed):
     share = 2 * RATE / 8
 
     def takes_part(ran) -> bool:
-        return ran[1].status == "ok" and min(map(min, ran[1].readings[0].value)) > 0.1 * share
+        return (
+            ran[1].status == "ok"
+            and min(map(min, ran[1].readings["token_throughput"])) > 0.1 * share
+        )
 
     commands = token_exchange.commands(POINT)
     transcript, outcome = repeated(lambda: exchanged(testbed, commands), takes_part)[-1]
     assert outcome.status == "ok", outcome.reason
-    throughput, _, exchanges = (reading.value for reading in outcome.readings)
+    throughput, exchanges = (
+        outcome.readings[f"token_{name}"] for name in ("throughput", "exchanges")
+    )
     # An exchange of each pair may have been under way when the window began.
     begun = 2 * POINT["token_bytes"] / POINT["window_s"]
     for together in zip(*throughput):

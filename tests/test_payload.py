@@ -101,7 +101,7 @@ def test_hpl_counts_its_own_messages(tmp_path):
     )
     outcome = recorded.judged("hpl", done.stdout, SMALL)
     assert outcome.status == "ok", outcome.reason
-    found = {reading.name: reading.value for reading in outcome.readings}
+    found = outcome.readings
     assert found["hpl_rate"] > 0 and found["hpl_residual"] < 16
     assert sum(found["payload_bytes"]) > broadcast_bytes(SMALL["N"], SMALL["Q"])
     for cut in ("end of payload", payload._TITLE):
@@ -121,14 +121,12 @@ end of payload
 
 def test_what_was_printed_is_read():
     """Each class of sizes has all calls together, from messages of nothing to the open last one."""
-    messages, sizes = (
-        reading.value for reading in payload.readings("before\n" + TABLE + "after\n")
-    )
+    messages, sizes = payload.readings("before\n" + TABLE + "after\n").values()
     found = {
         least: (count, size) for least, count, size in zip(payload.LEAST, messages, sizes) if count
     }
     assert found == {0: (2, 0), 8: (3, 40), 2**31: (1, 3 * 10**9)}
-    assert payload.readings("no table\n") == []
+    assert payload.readings("no table\n") == {}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +166,7 @@ def test_a_simulated_run_has_its_payload(tail, expected):
     trial = Trial("t", "point", "hpl", 1, 1, {})
     outcome = judge(Transcript(trial, "smith", "simulated", (execution,), {}, {}), hpl.TOOL.parse)
     assert outcome.status == "ok", outcome.reason
-    found = {reading.name: reading.value for reading in outcome.readings}
+    found = outcome.readings
     assert sum(found.get("payload_bytes", [])) == expected
     assert ("simulator_memory" in found) == bool(expected)
 

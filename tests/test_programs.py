@@ -31,7 +31,7 @@ def run(bed, point, command, parse):
     transcript = bed.run(Trial("t", "point", "hpl", 1, 1, point), [command])
     outcome = judge(transcript, parse)
     assert outcome.status == "ok", outcome.reason
-    return transcript.executions[-1].stdout, {one.name: one.value for one in outcome.readings}
+    return transcript.executions[-1].stdout, outcome.readings
 
 
 @needs_simgrid

@@ -134,7 +134,7 @@ def test_a_table_says_which_sizes_it_lacks(case):
     """A lost row of the first table between two others is noted with the sizes beside it."""
     text = recorded.text(case)
     (whole, *_) = recorded.usable(tool(case), text)
-    sizes = [reading.value for reading in whole.readings if reading.name == "message_size"][0]
+    sizes = whole.readings["message_size"]
     lines = text.splitlines(keepends=True)
     for before, size, after in zip(sizes[1:], sizes[2:], sizes[3:]):
         place, *_ = (n for n, line in enumerate(lines) if line.split()[:1] == [str(size)])

@@ -55,7 +55,7 @@ def replayed(bed, files, network="gige"):
 def readings(bed, found, network="gige"):
     outcome = replayed(bed, replay_actions.files(found), network)
     assert outcome.status == "ok", outcome.reason
-    return {one.name: one.value for one in outcome.readings}
+    return outcome.readings
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from analysis.explorer import data
 from runners.engine import campaign as engine
 from runners.records.journal import Folder
 from runners.records.manifest import pack
-from runners.records.record import FalloffError, Reading
+from runners.records.record import FalloffError
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_each_trial_has_as_many_intervals_as_it_measured(folder, monkeypatch):
     """The dimension has the length of the longest measurement; the rest of a shorter one is NaN."""
 
     def parse(transcript):
-        return [Reading("goodput_interval", [1e9] * (transcript.trial.order % 3), "bit/s")]
+        return {"goodput_interval": [1e9] * (transcript.trial.order % 3)}
 
     def tool_named(name):
         return replace(engine.tool_named(name), parse_trial=parse)

@@ -75,7 +75,7 @@ def simulate(testbed, runner="hpl", **point):
     transcript = testbed.run(asked, tool_named(runner).commands(asked.point))
     outcome = judge(transcript, tool_named(runner).parse)
     assert outcome.status == "ok", (outcome.reason, transcript.executions[-1].stderr[-500:])
-    return {reading.name: reading.value for reading in outcome.readings}, transcript
+    return outcome.readings, transcript
 
 
 @needs_simgrid

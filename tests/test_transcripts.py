@@ -12,10 +12,11 @@ import pytest
 import recorded
 from marks import firsts, the_rest_is_long
 
+from analysis.dataset.schema import schema
 from runners import outputs
 from runners.parsing import without_labels
 from runners.records.record import FalloffError
-from runners.tools import names, tool_named
+from runners.tools import names, node_rates, tool_named
 
 CASES = recorded.cases()
 EXPECTED = {case: recorded.expected(case) for case in CASES}
@@ -37,12 +38,14 @@ def test_a_trials_output_is_read_as_expected(case):
     outcome = recorded.judged(tool(case), recorded.text(case), expected["point"])
     if "readings" in expected:
         assert outcome.status == "ok", outcome.reason
-        found = {reading.name: [reading.value, reading.unit] for reading in outcome.readings}
+        units = {name: row.get("units", "") for name, row in schema()["variables"].items()}
+        units |= node_rates.UNITS
+        found = {name: [value, units[name]] for name, value in outcome.readings.items()}
         assert recorded.to_print_precision(found) == recorded.to_print_precision(
             expected["readings"]
         )
     else:
-        assert (outcome.status, outcome.readings) == (expected["status"], ())
+        assert (outcome.status, outcome.readings) == (expected["status"], {})
         assert expected["reason"] in outcome.reason
 
 
@@ -277,14 +280,14 @@ DAMAGED = [
         "  2      12",
         "  4      12",
         "contradictory",
-        "3 rows that are not those of 3 runs",
+        "3 rows that are not those of runs 1 to 3",
     ),
     (
         "fanout/3.12-forward",
         "fanout: 2 flows",
         "fanout: 3 flows",
         "contradictory",
-        "started 3 flows but reports 2",
+        "2 rows that are not those of flows 1 to 3",
     ),
     (
         "fanout/3.12-forward",
@@ -350,7 +353,7 @@ DAMAGED = [
         "   3  1.009407e+10",
         "   3  nan         ",
         "contradictory",
-        "5 nodes and reports 4",
+        "4 rows that are not those of nodes 1 to 5",
     ),
 ]
 

@@ -299,7 +299,7 @@ def _row(transcript: Transcript, outcome: Outcome) -> dict:
         "reason": outcome.reason,
         "start": start,
         "wall_time": end - start,
-        **{reading.name: reading.value for reading in outcome.readings},
+        **outcome.readings,
     }
 
 

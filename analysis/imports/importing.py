@@ -553,7 +553,7 @@ def _results(runner: Tool, text: str) -> tuple[tuple[Settings, ...], tuple[str, 
             return (), (), False
         raise outputs.refusal(runner.name, text, reason) from None
     notes = tuple(dict.fromkeys(result.note for result in results if result.note))
-    names = {reading.name for result in results for reading in result.readings}
+    names = {name for result in results for name in result.readings}
     settings = tuple(dict(result.settings) for result in results if result.readings)
     return settings, notes, "collective_time" in names
 

@@ -89,7 +89,7 @@ def run(
         for _ in range(_TRIES):
             transcript = testbed.run(trial, _commands(trial))
             admit(transcript)
-            if judge(transcript, lambda _: []).status != "busy":
+            if judge(transcript, lambda _: {}).status != "busy":
                 break
         return transcript, time.monotonic() - begin
 

@@ -39,5 +39,10 @@ class Call(NamedTuple):
         """The name of the collective that it is, blocking or not; empty for other calls."""
         return self.name if self.name in COLLECTIVES else NON_BLOCKING.get(self.name, "")
 
+    def message(self, rank: int) -> tuple[int, ...]:
+        """Sender, receiver, label and tag of what a rank sends or receives in this call."""
+        ends = (rank, self.partner) if self.name in SENDS else (self.partner, rank)
+        return (*ends, self.label, self.tag)
+
 
 Recording = tuple[tuple[Call, ...], ...]  # over ranks

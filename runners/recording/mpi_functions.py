@@ -15,7 +15,6 @@ from runners.records.record import FalloffError
 
 RULES = Path(__file__).resolve().parents[1] / "src" / "mpi_rules.txt"
 DEFAULT = "refused"
-_UNWRAPPED = "local"
 
 _HEADERS = """#include <mpi.h>
 #if __has_include(<mpi-ext.h>)
@@ -73,9 +72,9 @@ def _names(parameters: str) -> tuple[str, ...]:
     return tuple(match[1] for match in matches if match)
 
 
-def rules() -> tuple[dict[str, str], set[str]]:
-    """The rule of each function by name, and the names that some MPIs lack."""
-    rule_of, optional, rule = {}, set(), DEFAULT
+def rules() -> dict[str, str]:
+    """The rule of each function by name; in the file a star follows those that some MPIs lack."""
+    rule_of, rule = {}, DEFAULT
     for line in RULES.read_text(encoding="utf-8").splitlines():
         words = line.partition("#")[0].split()
         if words and words[0].startswith("["):
@@ -83,27 +82,20 @@ def rules() -> tuple[dict[str, str], set[str]]:
             continue
         for word in words:
             name = word.rstrip("*")
-            name = name if name.startswith("MPIX_") else f"MPI_{name}"
-            rule_of[name] = rule
-            optional.update([name] if word.endswith("*") else [])
-    return rule_of, optional
+            rule_of[name if name.startswith("MPIX_") else f"MPI_{name}"] = rule
+    return rule_of
 
 
 def wrappers(compiler: str) -> str:
     """The lines that record.c includes: one for each function that is not local, a macro named
     after its rule. One that makes a communicator names that argument, too."""
-    rule_of, _ = rules()
-    wrapped = [(rule_of.get(function.name, DEFAULT), function) for function in declared(compiler)]
-    lines = []
-    for rule, function in wrapped:
-        words = [
-            function.result,
-            function.name,
-            f"({function.parameters})",
-            f"({', '.join(function.arguments)})",
-        ]
+    rule_of, lines = rules(), []
+    for function in declared(compiler):
+        rule, arguments = rule_of.get(function.name, DEFAULT), function.arguments
+        words = [function.result, function.name]
+        words += [f"({function.parameters})", f"({', '.join(arguments)})"]
         if rule == "creating":
-            words.append(function.arguments[-1])
-        if rule != _UNWRAPPED:
+            words.append(arguments[-1])
+        if rule != "local":
             lines.append(f"{rule.upper()}({', '.join(words)})\n")
     return "".join(lines)

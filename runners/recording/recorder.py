@@ -9,7 +9,7 @@ it also for numbers of ranks that were not recorded, where that is sound
 import hashlib
 import lzma
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -96,12 +96,13 @@ def read(text: str) -> Recording:
 def _lines(text: str) -> tuple[list[str], int]:
     """The lines of the one recording in a text, and the number of ranks that it announces."""
     lines = [line.strip() for line in text.splitlines()]
-    heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
-    if len(heads) != 1 or _END not in lines[heads[0] :]:
+    matches = [(place, _HEAD.match(line)) for place, line in enumerate(lines)]
+    heads = [(place, int(head[1])) for place, head in matches if head]
+    if len(heads) != 1 or _END not in lines[heads[0][0] :]:
         begin_here = f"{len(heads)} recordings begin here, and one that ends was expected"
         raise (Contradictory if heads[1:] else Cut if heads else Foreign)(begin_here)
-    begin = heads[0]
-    return lines[begin + 1 : lines.index(_END, begin)], int(_HEAD.match(lines[begin])[1])
+    ((begin, ranks),) = heads
+    return lines[begin + 1 : lines.index(_END, begin)], ranks
 
 
 def is_monitored(text: str) -> bool:
@@ -119,15 +120,13 @@ def is_monitored(text: str) -> bool:
 
 def totals(recording: Recording) -> Totals:
     """What the program did while it was recorded; unknown numbers, of older recordings, are 0."""
-    ends = [calls[-1] for calls in recording]
-    seconds = max(end.parts[0] / 1e9 if end.parts else 0.0 for end in ends)
-    calls, first_come = (sum(end.parts[i] if end.parts else 0 for end in ends) for i in (1, 2))
+    nanoseconds, made, first_come = zip(*(calls[-1].parts or (0, 0, 0) for calls in recording))
     held = sum(call.name not in ("comm", "end") for calls in recording for call in calls)
-    return Totals(seconds, calls or held, first_come, held)
+    return Totals(max(nanoseconds) / 1e9, sum(made) or held, sum(first_come), held)
 
 
 def is_window(recording: Recording) -> bool:
-    """Whether a recording holds only the beginning of the run, because a rank made too many calls."""
+    """Whether a recording holds only the beginning of the run, as a rank made too many calls."""
     return any(calls[-1].tag for calls in recording)
 
 
@@ -135,52 +134,44 @@ def _window(ranks: Sequence[Sequence[Call]]) -> Recording:
     """The calls up to the last collective of all ranks that each of them still recorded, without
     messages of which only one end is within; `tag` of the last call is 1. Raises Unsupported if
     there is no such collective."""
-    border, windows = [], []
-    for calls in ranks:
-        border.append(
-            [
-                place
-                for place, call in enumerate(calls)
-                if call.name in COLLECTIVES and call.label == 0
-            ]
-        )
-    common = min(map(len, border))
+    borders = [
+        [place for place, call in enumerate(calls) if call.name in COLLECTIVES and not call.label]
+        for calls in ranks
+    ]
+    common = min(map(len, borders))
     if not common:
-        reason = "a rank makes too many calls to be recorded, and no collective of all ranks divides them"
-        raise Unsupported(f"{reason}: record fewer steps of the program")
-    for calls, places in zip(ranks, border):
-        windows.append([*calls[: places[common - 1] + 1], calls[-1]._replace(seconds=0.0, tag=1)])
-    return tuple(tuple(calls) for calls in _whole_messages(windows))
+        raise Unsupported(
+            "a rank makes too many calls to be recorded, "
+            "and no collective of all ranks divides them: record fewer steps of the program"
+        )
+    return _whole_messages(
+        [
+            [*calls[: places[common - 1] + 1], calls[-1]._replace(seconds=0.0, tag=1)]
+            for calls, places in zip(ranks, borders)
+        ]
+    )
 
 
-def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
+def _whole_messages(ranks: Sequence[Sequence[Call]]) -> Recording:
     """The calls without messages that have only one end, and without ends of requests that did not
     begin.
     """
-    ends: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0])
-    for rank, calls in enumerate(ranks):
-        for call in calls:
-            if call.name in SENDS:
-                ends[rank, call.partner, call.label, call.tag][0] += 1
-            elif call.name in ("recv", "irecv"):
-                ends[call.partner, rank, call.label, call.tag][1] += 1
-    whole = {key: min(counts) for key, counts in ends.items()}
+    ends = Counter(
+        (call.name in SENDS, call.message(rank))
+        for rank, calls in enumerate(ranks)
+        for call in calls
+        if call.name in POINT_TO_POINT
+    )
     whole_calls = []
     for rank, calls in enumerate(ranks):
-        seen: dict[tuple[int, ...], int] = defaultdict(int)
+        seen: Counter[tuple] = Counter()
         begun, before, within = set(), 0.0, []
         for call in calls:
-            key = (rank, call.partner) if call.name in SENDS else (call.partner, rank)
-            of = (call.name in SENDS, *key, call.label, call.tag)
+            is_left_out = call.name == "lost" or call.name == "wait" and call.request not in begun
             if call.name in POINT_TO_POINT:
-                seen[of] += 1
-            is_left_out = (
-                call.name == "lost"
-                or call.name in POINT_TO_POINT
-                and seen[of] > whole[of[1:]]
-                or call.name == "wait"
-                and call.request not in begun
-            )
+                end, message = call.name in SENDS, call.message(rank)
+                seen[end, message] += 1
+                is_left_out = seen[end, message] > ends[not end, message]
             if is_left_out:
                 before += call.seconds
                 continue
@@ -188,24 +179,20 @@ def _whole_messages(ranks: Sequence[Sequence[Call]]) -> list[list[Call]]:
                 begun.add(call.request)
             within.append(call._replace(seconds=call.seconds + before))
             before = 0.0
-        whole_calls.append(within)
-    return whole_calls
+        whole_calls.append(tuple(within))
+    return tuple(whole_calls)
 
 
 def _require_known(lines: Sequence[str]) -> None:
     """Raise Unreadable naming all calls that the recorder refused, and any loss of the calls'
     order."""
-    marked = [
-        line.split(None, 3)[1:3]
-        for line in lines
-        if line.endswith("crowded") or "unknown" in line or "too_long" in line
-    ]
-    names = sorted({words[1] for words in marked if len(words) == 2 and words[0] == "unknown"})
+    text = "\n".join(lines)
+    names = sorted(set(re.findall(r"^\S+[ \t]+unknown[ \t]+(\S+)", text, re.M)))
     if names:
         raise Unsupported(f"the program calls {', '.join(names)}, which a replay cannot do")
-    if ["crowded"] in marked:
+    if re.search(r"^\S+[ \t]+crowded$", text, re.M):
         raise Unsupported("several threads of a rank call MPI at the same time: record it with one")
-    if ["too_long"] in marked:
+    if re.search(r"^\S+[ \t]+too_long$", text, re.M):
         raise Unsupported(
             "a rank makes too many calls to be recorded: record fewer steps of the program"
         )
@@ -239,7 +226,8 @@ def _parsed(text: str) -> Call:
         if len(numbers) != POINT_TO_POINT[name]:
             raise ValueError
         request = numbers.pop(0) if len(numbers) == 5 else 0
-        return Call(0.0, name, *numbers, request)
+        partner, label, tag, size = numbers
+        return Call(0.0, name, partner, label, tag, size, request)
     if name == "wait" and len(numbers) == 1:
         return Call(0.0, name, request=numbers[0])
     if name == "end" and len(numbers) in (0, 3) or name == "comm" and len(numbers) > 1:
@@ -258,30 +246,38 @@ def _parsed(text: str) -> Call:
 
 def programs() -> list[str]:
     """The names of all recorded programs."""
+    return sorted({program for program, _ in _stored()})
+
+
+def _stored() -> dict[tuple[str, int], Path]:
+    """The files of all recordings, by program and number of ranks."""
     files = executables.described(STORE, "*-*.txt.xz")
-    return sorted({name[1] for file in files if (name := _FILE.fullmatch(file.name))})
+    names = [(_FILE.fullmatch(file.name), file) for file in files]
+    return {(name[1], int(name[2])): file for name, file in names if name}
 
 
 def by_ranks(program: str) -> dict[int, Recording]:
-    """The recordings of a program by their number of ranks; raises FalloffError when there is none."""
+    """The recordings of a program by their number of ranks; raises FalloffError without any."""
     files = _files(program)
-    return {ranks: _opened(files[ranks], files[ranks].read_bytes()) for ranks in sorted(files)}
+    return {ranks: _opened(files[ranks]) for ranks in sorted(files)}
 
 
 def _files(program: str) -> dict[int, Path]:
     """The files of a program's recordings by their number of ranks; raises FalloffError when there
     is none.
     """
-    listed = executables.described(STORE, "*-*.txt.xz")
-    names = [(_FILE.fullmatch(file.name), file) for file in listed]
-    files = {int(name[2]): file for name, file in names if name and name[1] == program}
+    files = {ranks: file for (name, ranks), file in _stored().items() if name == program}
     if not files:
         raise unknown("recorded program", program, programs())
     return files
 
 
+def _opened(file: Path) -> Recording:
+    return _read(file, file.read_bytes())
+
+
 @lru_cache(maxsize=32)  # the trials of a campaign come in random order
-def _opened(file: Path, content: bytes) -> Recording:
+def _read(file: Path, content: bytes) -> Recording:
     try:
         return read(archive.decompressed(content).decode("utf-8"))
     except (OSError, lzma.LZMAError, UnicodeDecodeError, Unreadable) as error:
@@ -320,5 +316,5 @@ def of(program: str, ranks: int) -> Recording:
     FalloffError like `extrapolation.extrapolated`."""
     files = _files(program)
     if ranks in files:
-        return _opened(files[ranks], files[ranks].read_bytes())
+        return _opened(files[ranks])
     return extrapolation.extrapolated(program, by_ranks(program), ranks)

@@ -10,10 +10,9 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 
 from runners.recording import recorded_bytes
-from runners.recording.calls import SENDS, Call, Recording
+from runners.recording.calls import POINT_TO_POINT, SENDS, Call, Recording
 from runners.records.record import Contradictory, Unsupported
 
-COMMUNICATORS = "communicators"
 # The collectives of replay.c, by their numbers there.
 KINDS = (
     *("barrier", "bcast", "reduce", "allreduce", "scan", "exscan", "reduce_scatter"),
@@ -38,22 +37,22 @@ def files(recording: Recording) -> dict[str, str]:
             f"a call moves {most / 2**30:.1f} GiB at once, which MPI's counts cannot hold"
         )
     lines = [" ".join(map(str, (len(ranks), *ranks))) for ranks in members.values()]
-    texts = {COMMUNICATORS: f"{most} {len(members)}\n" + "".join(f"{line}\n" for line in lines)}
+    texts = {"communicators": "\n".join([f"{most} {len(members)}", *lines, ""])}
     for rank, calls in enumerate(recording):
         head = " ".join(map(str, sent[rank]))
         actions = _actions(rank, calls, tags[rank], members, numbers)
-        texts[f"rank-{rank}"] = "\n".join([head, *actions, "x"]) + "\n"
+        texts[f"rank-{rank}"] = "\n".join([head, *actions, "x", ""])
     return texts
 
 
 def _communicators(recording: Recording) -> dict[int, tuple[int, ...]]:
     """The members of each communicator that has collectives, by label; all ranks first."""
-    used = {call.label for calls in recording for call in calls if call.collective}
+    all_calls = [call for calls in recording for call in calls]
+    used = {call.label for call in all_calls if call.collective}
     members = {0: tuple(range(len(recording)))}
-    for calls in recording:
-        for call in calls:
-            if call.name == "comm" and call.label in used:
-                members.setdefault(call.label, call.parts)
+    for call in all_calls:
+        if call.name == "comm" and call.label in used:
+            members.setdefault(call.label, call.parts)
     if unknown := used - set(members):
         raise Contradictory(
             f"the recording does not name the members of communicator {min(unknown)}"
@@ -70,20 +69,21 @@ def _bytes_at_once(call: Call, members: dict[int, tuple[int, ...]]) -> int:
 def _tags(recording: Recording) -> list[list[int]]:
     """A number for each message of each rank's calls, the same at both ends; raises Unreadable if a
     message has only one end."""
-    calls = [
+    messages = [
         (rank, place, call)
         for rank, calls in enumerate(recording)
         for place, call in enumerate(calls)
+        if call.name in POINT_TO_POINT
     ]
     waiting: dict[tuple[int, ...], deque[int]] = defaultdict(deque)  # positions of sends
-    for rank, place, call in calls:
+    for rank, place, call in messages:
         if call.name in SENDS:
-            waiting[rank, call.partner, call.label, call.tag].append(place)
+            waiting[call.message(rank)].append(place)
     numbers: dict[tuple[int, int], int] = defaultdict(int)
     tags = [[0] * len(calls) for calls in recording]
-    for rank, place, call in calls:
-        if call.name in ("recv", "irecv"):
-            sent = waiting[call.partner, rank, call.label, call.tag]
+    for rank, place, call in messages:
+        if call.name not in SENDS:
+            sent = waiting[call.message(rank)]
             if not sent:
                 raise Contradictory(f"rank {rank} receives what rank {call.partner} never sends")
             numbers[call.partner, rank] += 1

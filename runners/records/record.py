@@ -1,7 +1,7 @@
 """The frozen records that travel from a campaign to a dataset.
 
 A `Trial` is resolved data; a runner turns it into `Command`s; a testbed executes them into
-a `Transcript`; the runner's `parse` turns that into `Reading`s. Nothing here touches a tool.
+a `Transcript`; the runner's `parse` turns that into `Readings`. Nothing here touches a tool.
 """
 
 import difflib
@@ -25,6 +25,9 @@ _NAME = re.compile(r"\w[\w .,+@=-]{0,99}")
 
 Settings = Mapping[str, Any]  # str, int, float or bool, which JSON and TOML share, by name
 Description = Mapping[str, Any]  # a table of a file in data/, such as that of a testbed, complete
+# By name a number or text; a list holds one for each node, interval or size. Tool.readings and the
+# schema have their dimensions and units.
+Readings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -116,37 +119,23 @@ class Transcript:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A named number or text with its unit; a list holds one for each node, interval or size, as
-    the schema says.
-
-    Raises Unreadable if a number is not finite, because no measurement is, whatever a damaged
-    output says.
-    """
-
-    name: str
-    value: Any
-    unit: str
-
-    def __post_init__(self) -> None:
-        if not _is_finite(self.value):
-            raise Contradictory(f"{self.name} is no finite number")
-
-
-@dataclass(frozen=True)
 class Result:
     """One result in an output: its readings and the settings that it names; or why it is `refused`,
     and of which of KINDS that refusal is.
 
     `note` is something that a reader of a usable result must know, such as lines that were not
-    understood.
+    understood. Raises Unreadable if a number is not finite, because no measurement is, whatever a
+    damaged output says.
     """
 
-    readings: tuple[Reading, ...]
+    readings: Readings
     settings: Settings = field(default_factory=dict)
     refused: str = ""
     kind: str = ""
     note: str = ""
+
+    def __post_init__(self) -> None:
+        _require_finite(self.readings)
 
 
 @dataclass(frozen=True)
@@ -207,16 +196,16 @@ class Tool:
     aliases: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     seconds: Optional[Callable[[Settings, Description], Optional[float]]] = None
-    parse_trial: Optional[Callable[[Transcript], list[Reading]]] = None
+    parse_trial: Optional[Callable[[Transcript], Readings]] = None
 
-    def parse(self, transcript: Transcript) -> list[Reading]:
+    def parse(self, transcript: Transcript) -> Readings:
         """The readings of a trial; raises Unreadable as `results` does, and InvalidRun if the
         output has other settings than the trial's point."""
         if self.parse_trial:
             return self.parse_trial(transcript)
         return self.only_result(transcript)
 
-    def only_result(self, transcript: Transcript) -> list[Reading]:
+    def only_result(self, transcript: Transcript) -> Readings:
         """The readings of the one result that a trial's last command printed; raises as `parse`."""
         results = self.results(transcript.executions[-1].stdout)
         if len(results) != 1:
@@ -230,7 +219,7 @@ class Tool:
                 raise InvalidRun(
                     f"{self.name} ran with {name} {value}, {point[name]} was asked for"
                 )
-        return list(result.readings)
+        return result.readings
 
 
 class FalloffError(Exception):
@@ -334,14 +323,17 @@ def faulty(what: str, faults: Sequence[str]) -> FalloffError:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial's verdict on itself: `ok`, or why it has no readings."""
+    """A trial's verdict on itself: `ok`, or why it has no readings; raises Unreadable as `Result`."""
 
     status: str
     reason: str
-    readings: tuple[Reading, ...] = ()
+    readings: Readings = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require_finite(self.readings)
 
 
-def judge(transcript: Transcript, parse: Callable[[Transcript], list[Reading]]) -> Outcome:
+def judge(transcript: Transcript, parse: Callable[[Transcript], Readings]) -> Outcome:
     """Decide whether a transcript is a valid measurement, and read it if so.
 
     The status is `ok`, `unavailable` (too few nodes are left), `fault` (the testbed failed),
@@ -372,7 +364,7 @@ def judge(transcript: Transcript, parse: Callable[[Transcript], list[Reading]]) 
     if transcript.effective.get("busy"):
         return Outcome("busy", f"{BUSY}: {transcript.effective['busy']}")
     try:
-        return Outcome("ok", "", tuple(parse(transcript)))
+        return Outcome("ok", "", parse(transcript))
     except InvalidRun as error:
         return Outcome("invalid", str(error))
     except Unreadable as error:
@@ -398,6 +390,12 @@ def mismatch(requested: Settings, effective: Settings) -> list[str]:
         for name, value in sorted(requested.items())
         if effective.get(name) != value
     ]
+
+
+def _require_finite(readings: Readings) -> None:
+    for name, value in readings.items():
+        if not _is_finite(value):
+            raise Contradictory(f"{name} is no finite number")
 
 
 def _is_finite(value: Any) -> bool:

@@ -13,21 +13,19 @@ from runners.records.record import (
     Contradictory,
     Mark,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
 )
 
 _HEAD = re.compile(
-    r"^congestion: (\d{1,5}) victims of (\w+), (\d{1,5}) congestors by (\w+), "
-    r"messages of (\d{1,10}) bytes, (\d{1,9}\.\d{3}) s$",
+    r"^congestion: \d{1,5} victims of (?P<victim>\w+), \d{1,5} congestors by (?P<congestor>\w+), "
+    r"messages of (?P<flood_bytes>\d{1,10}) bytes, \d{1,9}\.\d{3} s$",
     re.M,
 )
 _TIME = r"(\d{1,9}\.\d{9})"
 _PHASE = re.compile(rf"^(alone|loaded) (\d{{1,9}}) {_TIME} {_TIME} {_TIME}$", re.M)
 _FLOOD = re.compile(r"^flood (\d\.\d{6}e[+-]\d\d) B/s$", re.M)
-PHASES = ("alone", "loaded")
 
 
 def commands(point: Settings) -> list[Command]:
@@ -55,33 +53,22 @@ def results(text: str) -> list[Result]:
     99th percentile and the largest [s] of their times over all victims; flood_rate [B/s] is what
     all congestors together received. Raises Unreadable if the output is incomplete.
     """
-    head = whole("congestion", text, _HEAD)
+    settings = whole("congestion", text, _HEAD)
     rows, flood = _PHASE.findall(text), _FLOOD.search(text)
-    if tuple(phase for phase, *_ in rows) != PHASES or not flood:
+    if [phase for phase, *_ in rows] != ["alone", "loaded"] or not flood:
         raise Contradictory("congestion reports other phases than alone and loaded")
-    readings = []
+    values: dict[str, float] = {"flood_rate": float(flood[1])}
     for phase, count, *times in rows:
         median, high, most = map(float, times)
         if not 0 < median <= high <= most:
             raise Contradictory(f"the times {phase} do not ascend")
-        readings += [
-            Reading(f"operations_{phase}", int(count), "1"),
-            Reading(f"median_{phase}", median, "s"),
-            Reading(f"p99_{phase}", high, "s"),
-            Reading(f"longest_{phase}", most, "s"),
-        ]
-    readings.append(Reading("flood_rate", float(flood[1]), "B/s"))
-    settings = {"victim": head[2], "congestor": head[4], "flood_bytes": int(head[5])}
-    return [Result(tuple(readings), settings)]
-
-
-def _of_phase(words: str) -> dict:
-    return {
-        f"operations_{words}": Quantity(f"operations of the victims, {words}", "1"),
-        f"median_{words}": Quantity(f"median time of an operation, {words}", "s"),
-        f"p99_{words}": Quantity(f"99th percentile of an operation's time, {words}", "s"),
-        f"longest_{words}": Quantity(f"longest time of an operation, {words}", "s"),
-    }
+        values |= {
+            f"operations_{phase}": int(count),
+            f"median_{phase}": median,
+            f"p99_{phase}": high,
+            f"longest_{phase}": most,
+        }
+    return [Result(values, settings)]
 
 
 TOOL = Tool(
@@ -98,8 +85,16 @@ TOOL = Tool(
         "timeout_s": POSITIVE,
     },
     readings={
-        **_of_phase("alone"),
-        **_of_phase("loaded"),
+        f"{name}_{phase}": Quantity(f"{meaning}, {phase}", unit)
+        for phase in ("alone", "loaded")
+        for name, meaning, unit in (
+            ("operations", "operations of the victims", "1"),
+            ("median", "median time of an operation", "s"),
+            ("p99", "99th percentile of an operation's time", "s"),
+            ("longest", "longest time of an operation", "s"),
+        )
+    }
+    | {
         "flood_rate": Quantity("payload that all congestors together received", "B/s"),
     },
     factors={

@@ -9,7 +9,6 @@ from runners.records.record import (
     Contradictory,
     Mark,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -21,7 +20,9 @@ ORDER = 2048
 # Starting the ranks and the untimed pass, at a small share of a core.
 _START_S = 60.0
 
-_HEAD = re.compile(r"^dgemm: n = (\d{1,18}), k = (\d{1,18}), window \S+ s, (\d{1,18}) ranks$", re.M)
+_HEAD = re.compile(
+    r"^dgemm: n = \d{1,18}, k = (?P<K>\d{1,18}), window \S+ s, (?P<nodes>\d{1,18}) ranks$", re.M
+)
 _RANK = re.compile(r"^ *(\d{1,18}) +(\d{1,12}\.\d{6}) +\d{1,12}\.\d{6} +\d{1,18}$", re.M)
 
 
@@ -35,12 +36,13 @@ def results(text: str) -> list[Result]:
     """dgemm_rate in Gflop/s, a list with one rate for each node in rank order; `nodes` and `K` as
     printed.
     """
-    _, inner, nodes = map(int, whole("dgemm", text, _HEAD).groups())
+    settings = whole("dgemm", text, _HEAD)
+    nodes = settings["nodes"]
     ranks = _RANK.findall(text)
     if not nodes or [int(rank) for rank, _ in ranks] != list(range(nodes)):
         raise Contradictory(f"dgemm ran on {nodes} ranks but reports {len(ranks)}")
     rates = [float(rate) for _, rate in ranks]
-    return [Result((Reading("dgemm_rate", rates, "Gflop/s"),), {"nodes": nodes, "K": inner})]
+    return [Result({"dgemm_rate": rates}, settings)]
 
 
 READINGS = {

@@ -10,20 +10,18 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional
 
-from runners.parsing import ENDS, whole
-from runners.records.description_rules import COUNT
+from runners.parsing import ENDS, require_numbered, whole
+from runners.records.description_rules import COUNT, one_of
 from runners.records.record import (
     Command,
     Contradictory,
     Cut,
     Failed,
-    FalloffError,
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -41,7 +39,7 @@ _LEAST_IN_COMMON = 0.5
 
 _DEFAULTS = {"direction": "forward", "streams": 1, "omit_s": 0}
 
-_HEAD = re.compile(r"^fanout: (\d{1,6}) flows, ", re.M)
+_HEAD = re.compile(r"^fanout: (?P<receivers>\d{1,6}) flows, ", re.M)
 _ROW = re.compile(r"^ *(\d{1,6})  (\S+)  (\d{1,12}\.\d{6})  (.*)$", re.M)
 
 
@@ -80,34 +78,28 @@ def commands(point: Settings) -> list[Command]:
     """A server on each far node, then all clients on the sender, which `direction` "reverse" makes
     receive.
     """
-    direction = point.get("direction", "forward")
-    if direction not in ("forward", "reverse"):
-        raise FalloffError(f"`direction` has to be forward or reverse, not {direction!r}")
     limit, interval = iperf3.limit_s(point), ("--interval", str(INTERVAL_S))
     addresses = ",".join(f"{{node{node}}}" for node in nodes(point))
     client = ["fanout", addresses, "--json", "--port", str(iperf3.PORT), *interval]
     client += ["--get-server-output", "--time", str(point["duration_s"]), *iperf3.options(point)]
-    client += ["--reverse"] if direction == "reverse" else []
+    client += ["--reverse"] if point.get("direction") == "reverse" else []
     servers = [iperf3.server(node, limit, *interval) for node in nodes(point)]
     return [*servers, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The `readings` of the flows, flow_goodput placed on the far nodes (None elsewhere)."""
     point = transcript.trial.point
-    (text,) = (
-        execution.stdout for execution in transcript.executions if execution.tool == "fanout"
-    )
+    (text,) = (ran.stdout for ran in transcript.executions if ran.tool == "fanout")
     asked = {key: point[key] for key in ("duration_s", *_DEFAULTS) if key in point}
     of_report = flows(text, {**_DEFAULTS, **asked})
     far = nodes(point)
     if len(of_report) != len(far):
         raise InvalidRun(f"receivers is {len(of_report)}, {len(far)} was asked for")
-    goodput, *others = readings(of_report)
-    on_nodes: list[Optional[float]] = [None] * max(*far, point["sender"])
-    for node, rate in zip(far, goodput.value):
-        on_nodes[node - 1] = rate
-    return [Reading(goodput.name, on_nodes, goodput.unit), *others]
+    measured = readings(of_report)
+    rates = dict(zip(far, measured["flow_goodput"]))
+    over_nodes = [rates.get(node) for node in range(1, max(*far, point["sender"]) + 1)]
+    return {**measured, "flow_goodput": over_nodes}
 
 
 def results(text: str) -> list[Result]:
@@ -115,10 +107,10 @@ def results(text: str) -> list[Result]:
     `readings`.
     """
     started = flows(text, {})
-    return [Result(tuple(readings(started)), {"receivers": len(started)})]
+    return [Result(readings(started), {"receivers": len(started)})]
 
 
-def readings(all_flows: Sequence[Flow]) -> list[Reading]:
+def readings(all_flows: Sequence[Flow]) -> Readings:
     """flow_goodput (a list in the flows' order) and aggregate_goodput in bit/s, fairness,
     start_skew in s.
 
@@ -137,19 +129,18 @@ def readings(all_flows: Sequence[Flow]) -> list[Reading]:
         raise Failed("the receivers counted no data")
     # Products, since a power beyond all floats raises where a product is infinite and then refused.
     fairness = sum(rates) * sum(rates) / (len(rates) * sum(rate * rate for rate in rates))
-    return [
-        Reading("flow_goodput", rates, "bit/s"),
-        Reading("aggregate_goodput", sum(rates), "bit/s"),
-        Reading("fairness", fairness, "1"),
-        Reading("start_skew", begin - min(starts), "s"),
-    ]
+    return {
+        "flow_goodput": rates,
+        "aggregate_goodput": sum(rates),
+        "fairness": fairness,
+        "start_skew": begin - min(starts),
+    }
 
 
 def flows(text: str, asked: Settings) -> list[Flow]:
     """The flows of an output; `asked` are settings that the reports have to name too."""
     head, rows = whole("fanout", text, _HEAD), _ROW.findall(text)
-    if [int(flow) for flow, *_ in rows] != list(range(1, int(head[1]) + 1)):
-        raise Contradictory(f"fanout started {head[1]} flows but reports {len(rows)}")
+    require_numbered("fanout", rows, head["receivers"], "flows")
     return [_flow(address, float(start), report, asked) for _, address, start, report in rows]
 
 
@@ -191,7 +182,12 @@ TOOL = Tool(
     "fanout",
     commands,
     results,
-    {"sender": COUNT, "receivers": COUNT, **iperf3.OF_TCP},
+    {
+        "sender": COUNT,
+        "receivers": COUNT,
+        **iperf3.OF_TCP,
+        "direction": one_of(["forward", "reverse"]),
+    },
     readings={
         "flow_goodput": Quantity(
             "TCP payload received by the flow to or from the node", "bit/s", dims=("trial", "node")

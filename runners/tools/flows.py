@@ -7,14 +7,12 @@ import re
 from typing import Callable
 
 from runners import placement
-from runners.parsing import simulator, whole
+from runners.parsing import require_numbered, simulator, whole
 from runners.records.description_rules import COUNT, NAME, POSITIVE, RUNS, WHOLE
 from runners.records.record import (
     Command,
-    Contradictory,
     FalloffError,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -22,7 +20,9 @@ from runners.records.record import (
 
 _NUMBER = r"\d\.\d{15}e[+-]\d\d"
 _HEAD = re.compile(
-    r"^flows: (\d{1,6}) nodes, (\d{1,6}) runs, (\d{1,15}) bytes each, by SimGrid [\d.]+$", re.M
+    r"^flows: (?P<nodes>\d{1,6}) nodes, (?P<runs>\d{1,6}) runs, "
+    r"(?P<flow_bytes>\d{1,15}) bytes each, by SimGrid [\d.]+$",
+    re.M,
 )
 _ROW = re.compile(rf"^ *(\d{{1,6}}) +(\d{{1,9}}) +({_NUMBER}) +({_NUMBER})$", re.M)
 
@@ -109,16 +109,12 @@ def results(text: str) -> list[Result]:
     their mean time; simulator_cpu_time [s] and simulator_memory [B] are what the simulation itself
     took.
     """
-    nodes, runs, size = map(int, whole("flows", text, _HEAD).groups())
+    settings = whole("flows", text, _HEAD)
     rows = _ROW.findall(text)
-    if [int(run) for run, *_ in rows] != list(range(1, runs + 1)):
-        raise Contradictory(f"flows reports {len(rows)} rows that are not those of {runs} runs")
-    readings = (
-        Reading("flow_makespan", [float(longest) for *_, longest, _ in rows], "s"),
-        Reading("flow_mean", [float(mean) for *_, mean in rows], "s"),
-        *simulator(text),
-    )
-    return [Result(readings, {"nodes": nodes, "runs": runs, "flow_bytes": size})]
+    require_numbered("flows", rows, settings["runs"], "runs")
+    longest, means = ([float(row[column]) for row in rows] for column in (2, 3))
+    readings = {"flow_makespan": longest, "flow_mean": means, **simulator(text)}
+    return [Result(readings, settings)]
 
 
 TOOL = Tool(

@@ -6,7 +6,6 @@ counted: a limit of 8954 is an MTU of 8982 and frames of 8996 bytes.
 """
 
 import re
-from dataclasses import replace
 
 from runners.parsing import ENDS, whole
 from runners.probes.frame_limit import CARRIED, UNCLEAR, Try
@@ -17,7 +16,7 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -33,7 +32,9 @@ ICMP_HEADER, IP_HEADER, ETHERNET_HEADER = 8, 20, 14
 # otherwise.
 _LIMIT_S = 300.0
 
-_HEAD = re.compile(r"^frame_limit: (\S+) to (\S+), payloads from \d{1,5} to \d{1,5} B, ", re.M)
+_HEAD = re.compile(
+    r"^frame_limit: (?P<source>\S+) to (?P<target>\S+), payloads from \d{1,5} to \d{1,5} B, ", re.M
+)
 _ROW = re.compile(
     r"^ *(\d{1,5}) +(\d{1,6}) +(\d{1,6})  (carried|local|router|silent|unclear)(?: +(.*))?$", re.M
 )
@@ -59,26 +60,24 @@ def commands(point: Settings) -> list[Command]:
     return listed
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The `readings` of the probe; of the second one with `_reverse` behind their names."""
     probes = [
         execution.stdout for execution in transcript.executions if execution.tool == "frame_limit"
     ]
-    return [
-        replace(reading, name=reading.name + suffix)
+    return {
+        name + suffix: value
         for text, suffix in zip(probes, ("", "_reverse"))
-        for reading in readings(text)
-    ]
+        for name, value in readings(text).items()
+    }
 
 
 def results(text: str) -> list[Result]:
     """The one result of an output, with the two addresses; raises as `readings` does."""
-    listed = tuple(readings(text))
-    head = whole("frame_limit", text, _HEAD)
-    return [Result(listed, {"source": head[1], "target": head[2]})]
+    return [Result(readings(text), whole("frame_limit", text, _HEAD))]
 
 
-def readings(text: str) -> list[Reading]:
+def readings(text: str) -> Readings:
     """frame_payload, frame_mtu and frame_bytes_largest in B, and frame_fault: why one byte more
     fails.
 
@@ -100,18 +99,21 @@ def readings(text: str) -> list[Reading]:
     payload = max(attempt.payload for attempt in tried if attempt.outcome == CARRIED)
     fault = next((attempt.outcome for attempt in tried if attempt.payload == payload + 1), "none")
     mtu = payload + ICMP_HEADER + IP_HEADER
-    return [
-        Reading("frame_payload", payload, "B"),
-        Reading("frame_mtu", mtu, "B"),
-        Reading("frame_bytes_largest", mtu + ETHERNET_HEADER, "B"),
-        Reading("frame_fault", fault, ""),
-    ]
+    return {
+        "frame_payload": payload,
+        "frame_mtu": mtu,
+        "frame_bytes_largest": mtu + ETHERNET_HEADER,
+        "frame_fault": fault,
+    }
 
 
 def tries(text: str) -> list[Try]:
     """Every payload that was tried, in order of the payload."""
     whole("frame_limit", text, _HEAD)
-    tried = sorted(Try(*map(int, row[:3]), *row[3:]) for row in _ROW.findall(text))
+    tried = sorted(
+        Try(int(payload), int(requests), int(replies), *outcome)
+        for payload, requests, replies, *outcome in _ROW.findall(text)
+    )
     if not tried or len(tried) + 3 != len(text.strip().splitlines()):
         raise Contradictory("frame_limit's table has a line that is not its own")
     return tried

@@ -26,7 +26,7 @@ from runners.records.record import (
     Failed,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Unreadable,
 )
@@ -170,7 +170,7 @@ def _result(number: int, run: str) -> Result:
         "HPL's own part, with its residual check, is missing" if ran and not rows else "",
     ]
 
-    def read() -> list[Reading]:
+    def read() -> Readings:
         if len(summary) < len(set(pairs)):
             raise Contradictory("two values for one name in HPCC's summary: runs are mixed")
         if "Success" not in summary:
@@ -182,7 +182,15 @@ def _result(number: int, run: str) -> Result:
                 f"HPCC prints Success={summary['Success']}, which is neither 0 nor 1"
             )
         _require_sound(numbers, sizes, rows)
-        return _readings(numbers)
+        readings = {}
+        for theirs, (ours, _, power, _) in _QUANTITIES.items():
+            value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))
+            # HPCC prints -1, and for some parts 0, where it measured nothing.
+            if value > 0:
+                readings[ours] = value
+        if not readings:
+            raise Failed("nothing was measured")
+        return readings
 
     return attempt(read, {"run": number, **sizes}, "; ".join(filter(None, notes)))
 
@@ -191,9 +199,9 @@ def _require_sound(numbers: dict[str, str], sizes: dict[str, int], rows: Sequenc
     """Raises Unreadable where a summary contradicts itself, or HPL, by the `rows` that it printed
     before, computed wrongly.
     """
-    for name, size in sizes.items():
-        if size == 0:
-            raise Contradictory(f"HPCC prints {name} = 0, which no run has")
+    if 0 in sizes.values():
+        nothing = ", ".join(name for name, size in sizes.items() if not size)
+        raise Contradictory(f"HPCC prints {nothing} = 0, which no run has")
     if sizes.get("P", 1) * sizes.get("Q", 1) > sizes.get("processes", math.inf):
         raise Contradictory("HPL's process grid is larger than HPCC's number of processes")
     try:
@@ -213,18 +221,6 @@ def _section(run: str, name: str) -> str:
     start = run.find(head)
     end = run.find(tail, start)
     return run[start + len(head) : end] if 0 <= start < end else ""
-
-
-def _readings(numbers: dict[str, str]) -> list[Reading]:
-    readings = []
-    for theirs, (ours, unit, power, _) in _QUANTITIES.items():
-        value = float(Decimal(numbers.get(theirs, "0")).scaleb(power))
-        # HPCC prints -1, and for some parts 0, where it measured nothing.
-        if value > 0:
-            readings.append(Reading(ours, value, unit))
-    if not readings:
-        raise Failed("nothing was measured")
-    return readings
 
 
 TOOL = only_read(

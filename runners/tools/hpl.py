@@ -17,8 +17,16 @@ from typing import Optional
 
 from runners import hpl_dat, payload
 from runners.outputs import absent, is_output_of
-from runners.parsing import SIMULATED, attempt, rate_agrees, refused, simulator, without_labels
-from runners.records.description_rules import COUNT, NAME, POSITIVE, REAL, WHOLE, YES_OR_NO
+from runners.parsing import (
+    PROCESSES,
+    SIMULATED,
+    attempt,
+    rate_agrees,
+    refused,
+    simulator,
+    without_labels,
+)
+from runners.records.description_rules import COUNT, NAME, POSITIVE, YES_OR_NO
 from runners.records.record import (
     KINDS,
     Command,
@@ -31,7 +39,7 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -48,7 +56,7 @@ _BINARIES = {
 }
 
 # What pdsh puts before a line, also where other lines are without it.
-_LABEL = re.compile(r"\s*(?:[\w.-]+: )?\s*")
+_LABEL = re.compile(r"^\s*(?:[\w.-]+: )?\s*")
 
 # NVIDIA's own title comes before HPL's, or stands alone.
 _VENDOR_TITLE = re.compile(r"HPL-(NVIDIA \d\S*)\s+--")
@@ -154,7 +162,7 @@ def commands(point: Settings) -> list[Command]:
     return [Command(argv, point["nodes"] * ranks, ranks, files=files, timeout_s=limit)]
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The `readings` of the trial's one result; where they are printed also its phases and payload
     and, in a simulation, what the simulator took.
     """
@@ -164,19 +172,18 @@ def parse(transcript: Transcript) -> list[Reading]:
         raise Contradictory(f"{len(printed)} results where one was expected")
     row = printed[0]
     for name, size in row.sizes.items():
-        wanted = point.get(name, size)
-        if size != wanted:
-            raise InvalidRun(f"HPL ran with {name} {size}, {wanted} was asked for")
+        if size != point.get(name, size):
+            raise InvalidRun(f"HPL ran with {name} {size}, {point[name]} was asked for")
     sent = payload.readings(text)
     if point.get("payload") and not sent:
         raise Cut("the payload table is missing")
     table = SIMULATED.search(text)
     # A simulation computes nothing that could be checked.
     measured = readings(row, checked=transcript.evidence != "simulated")
-    return [*measured, *phases(text), *sent, *(simulator(table[0]) if table else [])]
+    return {**measured, **phases(text), **sent, **(simulator(table[0]) if table else {})}
 
 
-def phases(stdout: str) -> list[Reading]:
+def phases(stdout: str) -> Readings:
     """Times [s] of HPL's phases, each the most that any process spent in it; none where they are
     missing.
 
@@ -186,9 +193,7 @@ def phases(stdout: str) -> list[Reading]:
     need not add up.
     """
     times = dict(_TIMER.findall(stdout))
-    return [
-        Reading(ours, float(times[name]), "s") for name, ours in _PHASES.items() if name in times
-    ]
+    return {ours: float(times[name]) for name, ours in _PHASES.items() if name in times}
 
 
 def results(text: str) -> list[Result]:
@@ -235,7 +240,7 @@ def _result(run: Run, row: Row, settings: Settings) -> Result:
     return attempt(lambda: readings(row, off=off), settings, note)
 
 
-def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
+def readings(row: Row, checked: bool = True, off: float = 0.0) -> Readings:
     """hpl_rate in Gflop/s, hpl_time in s and, where it had to be `checked`, the scaled residual.
 
     The rate may be `off` by this part of what N and time give, beyond the rounding of what is
@@ -248,15 +253,19 @@ def readings(row: Row, checked: bool = True, off: float = 0.0) -> list[Reading]:
         raise row.doubt
     if checked and row.residual is None:
         raise InvalidRun("the residual was not checked: set a threshold above 0 (16 is HPL's own)")
-    if checked and not (row.check == "PASSED" and math.isfinite(row.residual)):
+    if (
+        row.residual is not None
+        and checked
+        and not (row.check == "PASSED" and math.isfinite(row.residual))
+    ):
         raise InvalidRun(f"the residual check {row.check}: scaled residual {row.residual:g}")
     seconds, rate, order = row.time_text, row.rate_text, row.sizes["N"]
     if not rate_agrees(operations(order) / 1e9, seconds, rate, off):
         raise Contradictory(f"N = {order} in {seconds} s does not give the {rate} Gflop/s printed")
     if float(seconds) == 0:
         raise Failed(f"the time is printed as {seconds} s: N = {order} is too small to be timed")
-    rates = [Reading("hpl_rate", float(rate), "Gflop/s"), Reading("hpl_time", float(seconds), "s")]
-    return [*rates, Reading("hpl_residual", row.residual, "1")] if checked else rates
+    rates = {"hpl_rate": float(rate), "hpl_time": float(seconds)}
+    return {**rates, "hpl_residual": row.residual} if checked else rates
 
 
 def operations(order: int) -> float:
@@ -292,20 +301,17 @@ def _split(text: str) -> Iterator[list[str]]:
     """
     run: list[str] = []
     raw = without_labels(text).replace("\r", "\n").split("\n")
-    lines = [line[_LABEL.match(line).end() :].rstrip() for line in raw]
+    lines = [_LABEL.sub("", line).rstrip() for line in raw]
     if _ROW.match(lines[-1]):  # no newline ends it: it may be cut inside its last number
         lines.pop()
     for line in lines:
         # NVIDIA's title is part of the run whose HPL title follows within a few lines.
-        if (
-            _VENDOR_TITLE.match(line)
-            or _TITLE.match(line)
-            and not any(map(_VENDOR_TITLE.match, run[-4:]))
-        ):
+        is_first = _TITLE.match(line) and not any(map(_VENDOR_TITLE.match, run[-4:]))
+        if is_first or _VENDOR_TITLE.match(line):
             yield run
             run = []
         run.append(line)
-        if line.startswith(_RULE) and _ended(run):  # most lines are no rule
+        if _ended(run):
             yield run
             run = []
     yield run
@@ -339,9 +345,17 @@ def _read(lines: list[str]) -> Optional[Run]:
         # The pattern of a row looks at a line many times.
         row = _ROW.match(line) if "WR" in line or "WC" in line else None
         if residual and pending:
-            doubt = Cut(f"{_NEIGHBOURS}: another table begins between them") if is_new else None
-            checked = {"residual": float(residual["residual"]), "check": residual["check"]}
-            complete.append(replace(pending, **checked, doubt=doubt, clock=_off(pending, moments)))
+            complete.append(
+                replace(
+                    pending,
+                    residual=float(residual["residual"]),
+                    check=residual["check"],
+                    doubt=Cut(f"{_NEIGHBOURS}: another table begins between them")
+                    if is_new
+                    else None,
+                    clock=_off(pending, moments),
+                )
+            )
             pending = None
         elif residual:
             orphans += 1
@@ -365,11 +379,10 @@ def _read(lines: list[str]) -> Optional[Run]:
     finished = _first(_FINISHED, lines)
     # Whoever lost the count may have lost a row as well.
     lost = fault if ended and (not finished or len(complete) < int(finished)) else None
-    if orphans:
-        lost = Cut(f"{orphans} residuals stand alone")
+    lost = Cut(f"{orphans} residuals stand alone") if orphans else lost
     # Only HPL's own count says that no row is missing, so that the clock was wrong and not the
     # residual.
-    is_counted = ended and finished and len(complete) == int(finished) and not orphans
+    is_counted = ended and finished == str(len(complete)) and not orphans
     complaint = _first(_COMPLAINT, lines)
     if fault and complaint:
         fault = KINDS[fault.kind](f"{fault}: {complaint}")
@@ -379,7 +392,7 @@ def _read(lines: list[str]) -> Optional[Run]:
 
 
 def _doubted(row: Row, lost: Optional[Unreadable], is_counted: bool, is_checked: bool) -> Row:
-    """A row with the doubt about its residual that what is `lost` of the run, and its dates, leave."""
+    """A row with the doubt about its residual that its dates, and what is `lost`, leave."""
     doubt = row.doubt
     if is_checked and row.residual is None:
         doubt = Cut("the line with its residual check is missing")
@@ -463,10 +476,7 @@ TOOL = Tool(
     settings={
         "nodes": COUNT,
         "ranks_per_node": COUNT,
-        **dict.fromkeys(("N", "NB", "P", "Q", "NBMIN", "NDIV", "ALIGNMENT"), COUNT),
-        **dict.fromkeys(("PMAP", "PFACT", "RFACT", "BCAST", "DEPTH", "SWAP"), WHOLE),
-        **dict.fromkeys(("SWAP_THRESHOLD", "L1", "U", "EQUILIBRATION"), WHOLE),
-        "THRESHOLD": REAL,
+        **hpl_dat.SETTINGS,
         "blas": NAME,
         "payload": YES_OR_NO,
         "timeout_s": POSITIVE,
@@ -481,14 +491,15 @@ TOOL = Tool(
         "ranks_per_node": Quantity("MPI processes on each node", "1"),
         "blas": Quantity("BLAS that HPL was built with"),
         "variant": Quantity("variant of HPL's algorithm, as an imported file encodes it"),
-        "processes": Quantity("processes, as an imported file names them", "1"),
+        **PROCESSES,
         "rpeak": Quantity("theoretical peak of a node, as given for an imported file", "flop/s"),
     },
     marks=(
         Mark(r"HPLinpack \d", "an output of HPL"),
         Mark(r"HPL MxP Result", "an output of HPL-MxP"),
         Mark(
-            r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
+            r"^(?:\S{1,80}: ?)?[ \t]*(?:\S{1,20}[ \t]+)?W[RC][A-Z]?\d\S*(?: [A-Z]\S*)?"
+            r"(?:[ \t]+\d+){4,5}[ \t]+\d+\.\d+[ \t]+"
             r"\d\.\d+e",
             "rows of HPL's table",
             weak=True,

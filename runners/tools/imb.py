@@ -7,7 +7,7 @@ Size and time of every row tell which it is, so that no version has to be known.
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
+from typing import Any
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -15,8 +15,7 @@ from runners.parsing import (
     PROCESSES,
     TEST,
     attempt,
-    in_unit,
-    message_sizes,
+    by_size,
     only_read,
     rate_agrees,
     refused,
@@ -29,9 +28,8 @@ from runners.records.record import (
     Contradictory,
     Cut,
     Mark,
-    Reading,
+    Readings,
     Result,
-    Unreadable,
     Unsupported,
 )
 
@@ -51,21 +49,22 @@ _ROW = re.compile(
     rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]*\n", re.M
 )
 
-_MEGA = (10**6, 2**20)
 _GROUPS = re.compile(r"^[ \t]*# \( *(\d{1,6} groups of \d{1,6}) processes", re.M)  # at once: -multi
 _PROCESSES = re.compile(r"^[ \t]*# #processes = (\d{1,6})", re.M)
 # The messages of each process that a rate counts, for the tests that print one.
 _COUNTED = {"pingpong": 1, "sendrecv": 2, "exchange": 4}
 _OPERATIONS = (
-    "sendrecv exchange allreduce reduce reduce_scatter reduce_scatter_block allgather allgatherv gather gatherv scatter "
-    "scatterv alltoall alltoallv bcast"
+    "sendrecv exchange allreduce reduce reduce_scatter reduce_scatter_block allgather allgatherv "
+    "gather gatherv scatter scatterv alltoall alltoallv bcast"
 ).split()
 _OPERATION_COLUMNS = re.compile(
-    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t_min\[usec\][ \t]+t_max\[usec\][ \t]+t_avg\[usec\](?:[ \t]+Mbytes/sec)?[ \t]*$",
+    r"^[ \t]*#bytes[ \t]+#repetitions[ \t]+t_min\[usec\][ \t]+t_max\[usec\][ \t]+t_avg\[usec\]"
+    r"(?:[ \t]+Mbytes/sec)?[ \t]*$",
     re.M,
 )
 _OPERATION_ROW = re.compile(
-    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}(?:[ \t]+{_NUMBER})?[ \t]*\n",
+    rf"^[ \t]*(\d{{1,12}})[ \t]+\d{{1,12}}[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
+    rf"(?:[ \t]+{_NUMBER})?[ \t]*\n",
     re.M,
 )
 # By a test's name: the headings of its table and its rows.
@@ -112,7 +111,9 @@ def results(text: str) -> list[Result]:
 def _result(test: str, version: str, head: str, body: str, has_ended: bool) -> Result:
     """The table of a section; it `has_ended` where another section or run follows."""
     groups, processes = _GROUPS.search(body), _PROCESSES.search(body)
-    settings = {"test": f"{test} in {groups[1]}" if groups else test, "version": version}
+    settings: dict[str, Any] = {"test": test, "version": version}
+    if groups:
+        settings["test"] = f"{test} in {groups[1]}"
     if processes and test != "pingpong":
         settings["processes"] = int(processes[1])
     headings, row = _TABLES[test]
@@ -130,22 +131,16 @@ def _result(test: str, version: str, head: str, body: str, has_ended: bool) -> R
     has_ended = has_ended or bool(_ENDED.search(body))
     # Operations may go on to larger messages, or end with smaller ones.
     if last != most and (test == "pingpong" or last < most and not has_ended):
-        return refused(_stopped(last, most, has_ended), settings)
+        # It is cut off if the sizes, which double, would have come to the one announced.
+        times, rest = divmod(most, max(last, 1))
+        would_come = last < most and not rest and times & (times - 1) == 0
+        kind = Cut if would_come and not has_ended else Contradictory
+        return refused(kind(f"IMB stopped at {last} bytes, {most} were to come"), settings)
     note = table_note(body[columns.end() :], row, sizes)
     return attempt(lambda: _readings(test, rows), {**settings, "largest_bytes": last}, note)
 
 
-def _stopped(last: int, announced: int, has_ended: bool) -> Unreadable:
-    """That a table ends with another size than was announced. It is cut off if the sizes, which
-    double, would have come there.
-    """
-    times, rest = divmod(announced, max(last, 1))
-    would_come = last < announced and not rest and times & (times - 1) == 0
-    reason = f"IMB stopped at {last} bytes, {announced} were to come"
-    return (Cut if would_come and not has_ended else Contradictory)(reason)
-
-
-def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> list[Reading]:
+def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> Readings:
     """Of rows as printed: of PingPong the size in bytes, the time in microseconds and Mbytes/sec;
     of operations the size, the least, largest and average time, and perhaps Mbytes/sec."""
     sizes, *columns, rates = zip(*rows)
@@ -158,27 +153,21 @@ def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> list[Reading]:
                 raise Contradictory(
                     f"at {size} bytes the average time is not between the least and the largest"
                 )
-    reading = "message_time" if test == "pingpong" else "collective_time"
-    readings = [
-        message_sizes(list(map(int, sizes))),
-        Reading(reading, in_unit(times, Decimal("1e-6")), "s"),
-    ]
-    if test not in _COUNTED or not all(rates):
-        return readings
-    units = [
-        mega
-        for mega in _MEGA
-        if all(
-            rate_agrees(_COUNTED[test] * int(size) * 1e6 / mega, time, rate)
-            for size, time, rate in zip(sizes, slowest, rates)
-        )
-    ]
-    if not units:
-        raise Contradictory("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
-    if len(units) == 1:
-        bandwidth = in_unit(rates, Decimal(units[0]))
-        readings.append(Reading("message_bandwidth", bandwidth, "B/s"))
-    return readings
+    readings = {"message_time" if test == "pingpong" else "collective_time": (times, "1e-6")}
+    if test in _COUNTED and all(rates):
+        units = [
+            mega
+            for mega in (10**6, 2**20)
+            if all(
+                rate_agrees(_COUNTED[test] * int(size) * 1e6 / mega, time, rate)
+                for size, time, rate in zip(sizes, slowest, rates)
+            )
+        ]
+        if not units:
+            raise Contradictory("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
+        if len(units) == 1:
+            readings["message_bandwidth"] = rates, str(units[0])
+    return by_size(list(map(int, sizes)), **readings)
 
 
 TOOL = only_read(

@@ -7,7 +7,7 @@ last sender's part is, so one part that has to wait for a retransmission timeout
 
 import re
 
-from runners.parsing import GOODPUT, whole
+from runners.parsing import GOODPUT, require_numbered, whole
 from runners.records.description_rules import COUNT, POSITIVE
 from runners.records.record import (
     Command,
@@ -15,7 +15,7 @@ from runners.records.record import (
     Cut,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -26,7 +26,9 @@ PORT = 5301
 RECEIVER = 1
 
 _HEAD = re.compile(
-    r"^incast: (\d{1,4}) senders, (\d{1,13}) bytes from each, first block (\d{1,9}\.\d{9}) s$", re.M
+    r"^incast: (?P<senders>\d{1,4}) senders, (?P<block_bytes>\d{1,13}) bytes from each, "
+    r"first block \d{1,9}\.\d{9} s$",
+    re.M,
 )
 _BLOCK = re.compile(r"^(\d{1,7}) (\d{1,9}\.\d{9})$", re.M)
 _SENDER = re.compile(r"^sender (\d{1,4}): (-?\d{1,12}) timeouts, (-?\d{1,12}) retransmitted$", re.M)
@@ -60,34 +62,32 @@ def results(text: str) -> list[Result]:
     receiver and where the sender's kernel does not count. Raises Unreadable if the output is
     incomplete or contradicts itself.
     """
-    head = whole("incast", text, _HEAD)
-    senders, size = int(head[1]), int(head[2])
-    times = [float(seconds) for _, seconds in _BLOCK.findall(text)]
-    counts = _SENDER.findall(text)
-    if [int(block) for block, _ in _BLOCK.findall(text)] != list(range(1, len(times) + 1)):
-        raise Contradictory("the blocks do not follow each other")
-    if [int(sender) for sender, *_ in counts] != list(range(1, senders + 1)):
-        raise Contradictory(f"incast announces {senders} senders and reports {len(counts)}")
+    settings = whole("incast", text, _HEAD)
+    senders, size = settings["senders"], settings["block_bytes"]
+    blocks, counts = _BLOCK.findall(text), _SENDER.findall(text)
+    require_numbered("incast", blocks, len(blocks), "blocks")
+    require_numbered("incast", counts, senders, "senders")
+    times = [float(seconds) for _, seconds in blocks]
     if not times or min(times) <= 0:
         raise Contradictory("no block took any time")
     timeouts, repeated = (
         [None, *(int(row[place]) if int(row[place]) >= 0 else None for row in counts)]
         for place in (1, 2)
     )
-    readings = (
-        Reading("goodput", 8 * size * senders * len(times) / sum(times), "bit/s"),
-        Reading("block_time", times, "s"),
-        Reading("timeouts", timeouts, "1"),
-        Reading("retransmitted", repeated, "1"),
-    )
-    return [Result(readings, {"senders": senders, "block_bytes": size})]
+    readings = {
+        "goodput": 8 * size * senders * len(times) / sum(times),
+        "block_time": times,
+        "timeouts": timeouts,
+        "retransmitted": repeated,
+    }
+    return [Result(readings, settings)]
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The readings of a trial; raises as `results` does, and Cut if there are fewer blocks than the
     program fetches."""
     point, readings = transcript.trial.point, TOOL.only_result(transcript)
-    (times,) = (reading.value for reading in readings if reading.name == "block_time")
+    times = readings["block_time"]
     if len(times) < point["blocks_fetched"] and sum(times) < point["fetch_s"]:
         raise Cut(f"{len(times)} of {point['blocks_fetched']} blocks are there")
     return readings

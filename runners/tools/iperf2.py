@@ -2,31 +2,114 @@
 
 A client of TCP counts what it wrote, also what is still in its buffers at the end: that is its
 sent_rate. A server counts what arrived, the goodput.
+
+The text of iperf3 has the same rows: an interval, the amount transferred, and its rate. Bytes are
+in powers of 2^10 and bits in powers of 10^3 (units.c of both). Three digits are printed, so a rate
+is known to half a per cent at best.
 """
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from runners import iperf_text
-from runners.iperf_text import Row
 from runners.outputs import absent
-from runners.parsing import GOODPUT, TEST, attempt, only_read, parts, refused, usable
+from runners.parsing import GOODPUT, TEST, attempt, half_digit, only_read, parts, refused, usable
 from runners.records.record import (
     Contradictory,
     Cut,
     Failed,
     Mark,
     Quantity,
+    Readings,
     Result,
     Unreadable,
     Unsupported,
 )
 
+NOTE = "rates of a text output have three digits"
+
+_POWERS = " KMGT"  # by their places; without a letter it is the first
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
+ROW = re.compile(
+    r"^\[ *(?P<id>\d{1,6}|SUM)(?:-\d+)?\](?:\[(?P<role>[TR]X)-[CS]\])? +"
+    rf"(?P<start>{_NUMBER})- *(?P<end>{_NUMBER}) +sec +"
+    rf"(?P<amount>{_NUMBER}) (?P<amount_power>[KMGT]?)Bytes +"
+    rf"(?P<rate>{_NUMBER}) (?P<rate_power>[KMGT]?)(?P<unit>bits|Bytes)/sec(?P<rest>[^\n]*)\n",
+    re.M,
+)
+_OFF = 0.01  # a rate may use the other end's time, which differs by some milliseconds
+
 _BEGIN = re.compile(r"^(?:Client connecting to|Server listening on (?:TCP|UDP) port)\b.*$", re.M)
 _COMPLAINT = re.compile(r"^[a-z][\w ]{0,40} failed: .*$", re.M)
-_CONNECTED = re.compile(r"^\[ *(\d{1,6})\] local ", re.M)
+CONNECTED = re.compile(r"^\[ *(\d{1,6})\](?:\[\w\w-\w\])? local ", re.M)
 _CSV = re.compile(r"^\d{14}[\d.]*,(?:[^,\n]{1,80},){6}", re.M)
 _CUT = "the last row of each stream is missing: stopped or cut off"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: the stream's number or SUM, its role with `--bidir`, the interval [s], its end as
+    printed, the rate [bit/s], and the rest of the line."""
+
+    id: str
+    role: str
+    start: float
+    end: float
+    end_text: str
+    rate: float
+    rest: str
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether iperf 2.1 prints an end at a whole second with four decimals, which only an
+        interval of -i has."""
+        return self.end_text.endswith(".0000")
+
+
+def rows(text: str) -> list[Row]:
+    """All rows of a text; raises Unreadable if a rate contradicts its own bytes and seconds."""
+    return [_row(match) for match in ROW.finditer(text)]
+
+
+def _row(match: re.Match[str]) -> Row:
+    base = 8 * 1024 ** _POWERS.index(match["amount_power"])
+    thousand, bits = (1000, 1) if match["unit"] == "bits" else (1024, 8)
+    scale = bits * thousand ** _POWERS.index(match["rate_power"])
+    start, end, amount, rate = (float(match[name]) for name in ("start", "end", "amount", "rate"))
+    slack = half_digit(match["start"]) + half_digit(match["end"])
+    amount_slack, rate_slack = half_digit(match["amount"]), half_digit(match["rate"])
+    shortest, longest = end - start - slack, end - start + slack
+    fastest = base * (amount + amount_slack) / shortest if shortest > 0 else float("inf")
+    slowest = base * (amount - amount_slack) / longest if longest > 0 else float("inf")
+    is_below = (rate + rate_slack) * scale < slowest * (1 - _OFF)
+    if is_below or (rate - rate_slack) * scale > fastest * (1 + _OFF):
+        raise Contradictory(
+            f"a row contradicts itself: bytes, time and rate in {match[0].strip()!r}"
+        )
+    role, rest = match["role"] or "", match["rest"]
+    return Row(match["id"], role, start, end, match["end"], rate * scale, rest)
+
+
+def total(listed: Sequence[Row], streams: int) -> Row:
+    """The row of all streams together; raises Unreadable unless there is exactly one."""
+    sums = [row for row in listed if row.id == "SUM"]
+    if len(sums) == 1:
+        return sums[0]
+    if len(sums) > 1 or len({row.id for row in listed}) < len(listed):
+        raise Contradictory("several summaries in one output: runs are mixed")
+    if streams > 1:
+        raise Cut(f"the sum of {streams} streams is missing: stopped or cut off")
+    if not listed:
+        raise Cut("the summary is missing: the run was stopped or its output cut off")
+    return listed[0]
+
+
+def rate(row: Row, name: str) -> Readings:
+    """The rate [bit/s] of a row under this name."""
+    if row.rate <= 0:
+        raise Failed("no data arrived" if name == "goodput" else "no data was sent")
+    return {name: row.rate}
 
 
 def results(text: str) -> list[Result]:
@@ -57,8 +140,8 @@ def _of_run(title: str, part: str) -> list[Result]:
     try:
         if "UDP" in title:
             raise Unsupported("it is a test of UDP, whose rate says nothing about TCP")
-        listed = iperf_text.rows(part)
-        connected = set(_CONNECTED.findall(part))
+        listed = rows(part)
+        connected = set(CONNECTED.findall(part))
         strange = {row.id for row in listed} - connected - {"SUM"}
         if connected and strange:
             raise Contradictory(
@@ -69,12 +152,12 @@ def _of_run(title: str, part: str) -> list[Result]:
             complaint = _COMPLAINT.search(part)
             if complaint and not ends:
                 raise Failed(f"iperf says: {complaint[0]}")
-            ends = [iperf_text.total(ends, max(streams, len(connected)))]
+            ends = [total(ends, max(streams, len(connected)))]
         if not ends:
             raise Cut(_CUT)
     except Unreadable as reason:
         return [refused(reason, {})]
-    rate = "goodput" if is_server else "sent_rate"
+    name = "goodput" if is_server else "sent_rate"
     rows_of = Counter(row.id for row in listed)
     # A server does not say which of its connections a sum is of: what is beside one may be a part
     # of it.
@@ -82,7 +165,7 @@ def _of_run(title: str, part: str) -> list[Result]:
     tests = {"SUM": "sum of streams"} if is_server else {"SUM": f"{streams} streams"}
     return [
         attempt(
-            lambda: [iperf_text.reading(row, rate)],
+            lambda: rate(row, name),
             {"stream": row.id, "duration_s": row.end, "test": tests.get(row.id, alone)},
             _note(row, is_alone=rows_of[row.id] == 1),
         )
@@ -91,13 +174,11 @@ def _of_run(title: str, part: str) -> list[Result]:
 
 
 def _note(row: Row, is_alone: bool) -> str:
-    """What a reader of a connection's rate has to know; its row may be the only one of it that is
-    left.
-    """
-    may_go_on = f"with -i it may be the first {row.end:g} s of a longer run that was cut off"
-    return "; ".join(
-        [iperf_text.NOTE, may_go_on] if row.is_round and is_alone else [iperf_text.NOTE]
-    )
+    """What a reader of a connection's rate has to know. Its row may be the only one of it that is
+    left: 2.0 prints an interval's end with one decimal, and so it may print a whole run's."""
+    if not is_alone or not re.fullmatch(r"\d+\.0", row.end_text):
+        return NOTE
+    return f"{NOTE}; with -i it may be the first {row.end:g} s of a longer run that was cut off"
 
 
 def _ends(listed: list[Row]) -> tuple[int, list[Row]]:
@@ -110,14 +191,13 @@ def _ends(listed: list[Row]) -> tuple[int, list[Row]]:
     for row in listed:
         by_stream.setdefault(row.id, []).append(row)
     whole = []
-    for rows in by_stream.values():
-        is_cut = rows[-1].start > 0 or rows[-1].is_interval
-        if is_cut and rows[-1].id != "SUM":
+    for name, stream in by_stream.items():
+        if name != "SUM" and (stream[-1].start > 0 or stream[-1].is_interval):
             raise Cut(_CUT)
-        following = [row.start for row in rows[1:]] + [0.0]
+        following = [row.start for row in stream[1:]] + [0.0]
         whole += [
             row
-            for row, start in zip(rows, following)
+            for row, start in zip(stream, following)
             if row.start == start == 0 and not row.is_interval
         ]
     return len(by_stream.keys() - {"SUM"}), whole
@@ -136,7 +216,8 @@ TOOL = only_read(
     factors=TEST,
     marks=(
         Mark(
-            r"^\[ ID\] Interval(?: {5,8}| {12})\S|^Client connecting to .*, (?:TCP|UDP) port|^Server listening on (?:TCP|UDP) port",
+            r"^\[ ID\] Interval(?: {5,8}| {12})\S|^Client connecting to .*, (?:TCP|UDP) port"
+            r"|^Server listening on (?:TCP|UDP) port",
             "an output of iperf 2",
         ),
         Mark(r"^\d{14},[\d.]+,\d+,[\d.]+,\d+,-?\d+,", "a CSV output of iperf 2"),

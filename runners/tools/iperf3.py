@@ -5,10 +5,8 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Optional
 
-from runners import iperf_text
 from runners.outputs import absent, is_output_of
 from runners.parsing import ENDS, GOODPUT, attempt, usable, without_labels
 from runners.records.description_rules import COUNT, NAME, NOT_NEGATIVE, POSITIVE, WHOLE, one_of
@@ -21,7 +19,7 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -30,6 +28,7 @@ from runners.records.record import (
     Unsupported,
     mismatch,
 )
+from runners.tools import iperf2
 
 PORT = 5201
 
@@ -64,15 +63,17 @@ _BEGIN = re.compile(
 _REPORT = re.compile(r'(?:\[\s*)?\{\s*"(?:start|intervals|end|error|event)"')
 # Of the text that is printed without --json.
 _RUN = re.compile(r"^(?:Connecting to host|Accepted connection from) .*$", re.M)
-_CONNECTED = re.compile(r"^\[ *(\d{1,6})\](?:\[\w\w-\w\])? local ", re.M)
 _ERROR = re.compile(r"^iperf3: (?:error - |interrupt - )(.{1,150})", re.M)
-_END = re.compile(r"[ \t](sender|receiver)[ \t]*$")
+_RECEIVER = re.compile(r"[ \t]receiver[ \t]*$")
+_SENDER = re.compile(r"^(?:[ \t]+(\d{1,12})|.*)[ \t]+sender[ \t]*$")
 # What 3.12 writes once for each stream, into one object.
 _OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
 _UDP = "a test of UDP, which is read as udp_sizes, from --json alone"
-_LARGEST = 2**63  # integers of a report; a damaged one may be beyond any float
+_LARGEST = 2**63  # numbers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
+
+_BOTH_WAYS = "sum_received_bidir_reverse"  # only a report of --bidir has it
 
 Report = dict[str, Any]
 
@@ -102,19 +103,21 @@ def commands(point: Settings) -> list[Command]:
     `omit_s`, `window_bytes` (0: the kernel's choice) and `congestion_control` have defaults.
     """
     limit, sender, receiver = limit_s(point), point["sender"], point["receiver"]
+    ways = _CLIENTS[point.get("direction", "forward")]
     servers, clients = [], []
-    for port, way in enumerate(_CLIENTS[point.get("direction", "forward")], start=PORT):
+    for port, way in enumerate(ways, start=PORT):
         servers.append(server(receiver, limit, port=port))
-        call = ("iperf3", "--client", f"{{node{receiver}}}", "--json", "--port", str(port))
-        call += ("--time", str(point["duration_s"]), *way, *options(point))
-        clients.append(Command(call, node=sender, timeout_s=limit))
-    *others, last = clients
-    # What runs in the background ends with the trial: it is given the time to end by itself.
-    wait = [Command(("sleep", str(_BEHIND_S)), node=sender, timeout_s=limit)] if others else []
-    return [*servers, *(replace(other, background=True) for other in others), last, *wait]
+        call = ["iperf3", "--client", f"{{node{receiver}}}", "--json", "--port", str(port)]
+        call += ["--time", str(point["duration_s"]), *way, *options(point)]
+        in_background = port - PORT + 1 < len(ways)
+        clients.append(Command(tuple(call), node=sender, timeout_s=limit, background=in_background))
+    if len(ways) > 1:
+        # What runs in the background ends with the trial: it is given the time to end by itself.
+        clients.append(Command(("sleep", str(_BEHIND_S)), node=sender, timeout_s=limit))
+    return [*servers, *clients]
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """The readings of one trial (see `readings`), from the reports of both its ends.
 
     Both ways at once, goodput_reverse and retransmits_reverse are those of the test whose server
@@ -135,14 +138,19 @@ def parse(transcript: Transcript) -> list[Reading]:
     ways = ("reverse", "forward") if direction == "both" else (direction,)
     if len(clients) < len(ways):
         raise Cut("iperf3 did not run in every direction that was asked for")
-    by_way = {
-        way: _of_test({**point, "direction": way}, clients[port], servers.get(port, ""))
+    *back, measured = (
+        _of_test({**point, "direction": way}, clients[port], servers.get(port, ""))
         for way, port in zip(ways, sorted(clients))
-    }
-    return _both_ways(**by_way) if direction == "both" else by_way[direction]
+    )
+    for reverse in back:
+        measured |= {f"{name}_reverse": reverse[name] for name in _EACH_WAY if name in reverse}
+        for name, of_reverse in _OTHER_END.items():
+            if name in measured and of_reverse in reverse:
+                measured[name] += reverse[of_reverse]
+    return measured
 
 
-def _of_test(point: Settings, client: str, server: str) -> list[Reading]:
+def _of_test(point: Settings, client: str, server: str) -> dict[str, Any]:
     """The readings of one test, after a check of what it did."""
     report, other = only_report(client), None
     with suppress(Unreadable):  # what is lost with it are readings that the client does not have
@@ -156,22 +164,10 @@ def _of_test(point: Settings, client: str, server: str) -> list[Reading]:
     return measured
 
 
-def _both_ways(forward: list[Reading], reverse: list[Reading]) -> list[Reading]:
-    """The forward test's readings, CPU time of both tests, and the reverse one's of its own way."""
-    back = {reading.name: reading for reading in reverse}
-    joined = []
-    for reading in forward:
-        other = back.get(_OTHER_END.get(reading.name, ""))
-        joined.append(replace(reading, value=reading.value + other.value) if other else reading)
-    return joined + [
-        replace(back[name], name=f"{name}_reverse") for name in _EACH_WAY if name in back
-    ]
-
-
 def results(text: str) -> list[Result]:
-    """Every report in an output, in JSON or as text, as a result with the settings that it names."""
+    """Every report in an output, in JSON or as text, as a result with the settings it names."""
     text = without_labels(text)
-    if not _REPORT.search(text) and iperf_text.has_rows(text):
+    if not _REPORT.search(text) and iperf2.ROW.search(text):
         if is_output_of("iperf2", text):
             raise Foreign("an output of iperf 2, which prints the same rows")
         begins = [run.start() for run in _RUN.finditer(text)] or [0]
@@ -182,37 +178,34 @@ def results(text: str) -> list[Result]:
 
 def _of_text(part: str) -> Result:
     """The result of one run that was printed without --json."""
-    streams = len(set(_CONNECTED.findall(part)))
-    named = {"protocol": "TCP", "streams": streams}
+    streams = len(set(iperf2.CONNECTED.findall(part)))
+    stated: dict[str, Any] = {"protocol": "TCP"}
+    if streams:
+        stated["streams"] = streams
     if not part.startswith("Accepted"):  # a server prints the same for both
-        named["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
-    stated = {name: value for name, value in named.items() if value}
-    return attempt(lambda: _text_readings(part, streams), stated, iperf_text.NOTE)
+        stated["direction"] = "reverse" if "\nReverse mode, " in part else "forward"
+    return attempt(lambda: _text_readings(part, streams), stated, iperf2.NOTE)
 
 
-def _text_readings(part: str, streams: int) -> list[Reading]:
+def _text_readings(part: str, streams: int) -> Readings:
     """goodput and retransmits from the rows below the last rule; raises Unreadable as `readings`
     does.
     """
     _refuse_what_it_says(part)
     if "Lost/Total Datagrams" in part:
         raise Unsupported(_UDP)
-    listed = iperf_text.rows(part)
+    listed = iperf2.rows(part)
     if any(row.role for row in listed):
         raise Unsupported("the text of --bidir is not read: use --json")
-    ends: dict[str, list[iperf_text.Row]] = {"sender": [], "receiver": []}
-    for row in listed:
-        end = _END.search(row.rest)
-        if end and row.start == 0:
-            ends[end[1]].append(row)
-    received = iperf_text.total(ends["receiver"], streams)
+    whole = [row for row in listed if row.start == 0]
+    received = iperf2.total([row for row in whole if _RECEIVER.search(row.rest)], streams)
     if any(row.end > received.end + _LATE_S for row in listed):
         raise Contradictory("the summary ends before its intervals: several runs are mixed")
-    measured = [iperf_text.reading(received, "goodput")]
-    sent = [row for row in ends["sender"] if row.id == received.id]
-    counted = re.match(r"[ \t]+(\d{1,12})[ \t]+sender", sent[0].rest) if len(sent) == 1 else None
-    if counted:
-        measured.append(Reading("retransmits", int(counted[1]), "1"))
+    measured = iperf2.rate(received, "goodput")
+    counted = [_SENDER.search(row.rest) for row in whole if row.id == received.id]
+    sent = [match for match in counted if match]
+    if len(sent) == 1 and sent[0][1]:
+        return {**measured, "retransmits": int(sent[0][1])}
     return measured
 
 
@@ -242,10 +235,7 @@ def reports(text: str) -> list[Report]:
             is_cut = len(text[error.pos :].strip()) < len("false") or "Untermin" in error.msg
             not_whole = f"iperf3's report is not whole JSON ({where})"
             raise (Cut if is_cut else Contradictory)(not_whole) from None
-        except (
-            ValueError,
-            RecursionError,
-        ):  # a number of thousands of digits, brackets without end
+        except (ValueError, RecursionError):  # a number of thousands of digits, endless brackets
             raise Contradictory("iperf3's report is not one that iperf3 writes") from None
         listed = report if isinstance(report, list) else [report]  # `jq --slurp` makes a list
         if _REPORT.match(text, begin.end()):
@@ -253,7 +243,7 @@ def reports(text: str) -> list[Report]:
         begin = _BEGIN.search(text, end)
     if not objects:
         _refuse_what_it_says(text)
-        if iperf_text.has_rows(text):
+        if iperf2.ROW.search(text):
             raise Unsupported("iperf3's report is not a JSON object: it is written by --json")
         raise absent("iperf3", text, "an output of iperf3")
     return objects
@@ -294,7 +284,7 @@ def settings(report: Report) -> dict[str, Any]:
     """The settings that a report names, under the names of a trial's settings, and the version."""
     asked = part(report, "start", "test_start")
     direction = "reverse" if asked.get("reverse") else "forward"
-    if _goes_both_ways(report):
+    if _BOTH_WAYS in part(report, "end"):
         direction = "both"
     named = {
         "version": str(part(report, "start").get("version", "unknown")).replace("iperf ", ""),
@@ -309,7 +299,7 @@ def settings(report: Report) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def readings(report: Report, server: Optional[Report] = None) -> list[Reading]:
+def readings(report: Report, server: Optional[Report] = None) -> dict[str, Any]:
     """What a test measured, from its client's report and, where it is there, its server's.
 
     goodput [bit/s] as the receiver counted it and, where the reports have them, retransmits of the
@@ -325,32 +315,24 @@ def readings(report: Report, server: Optional[Report] = None) -> list[Reading]:
     if asked.get("protocol") == "UDP" or any("jitter_ms" in total for total in sums):
         raise Unsupported(_UDP)
     sender, receiver = (server, report) if asked.get("reverse") else (report, server)
-    rates = _goodput(report)
-    if _goes_both_ways(report):
+    measured = _goodput(report)
+    if _BOTH_WAYS in part(report, "end"):
         back = _goodput(report, "_bidir_reverse")
-        rates += [replace(reading, name=f"{reading.name}_reverse") for reading in back]
-    mss = start.get("tcp_mss", start.get("tcp_mss_default"))
-    if is_number(mss) and mss >= 1:
-        rates.append(Reading("mss", mss, "B"))
-    return [
-        *rates,
-        *_round_trip(sender or {}),
-        *_intervals(receiver or {}),
-        *(_cpu(report, bool(asked["reverse"])) if "reverse" in asked else []),
-    ]
+        measured |= {f"{name}_reverse": value for name, value in back.items()}
+    mss = number(start, "tcp_mss" if "tcp_mss" in start else "tcp_mss_default")
+    if mss >= 1:
+        measured["mss"] = mss
+    measured |= {**_round_trip(sender or {}), **_intervals(receiver or {})}
+    return {**measured, **(_cpu(report, asked["reverse"]) if "reverse" in asked else {})}
 
 
-def _goes_both_ways(report: Report) -> bool:
-    return "sum_received_bidir_reverse" in part(report, "end")
-
-
-def _goodput(report: Report, way: str = "") -> list[Reading]:
+def _goodput(report: Report, way: str = "") -> dict[str, Any]:
     """What the receiver counted, and the sender's retransmits, which only some systems count."""
     total = part(report, "end", f"sum_received{way}")
-    rate, counted = total.get("bits_per_second"), total.get("bytes")
-    if not (is_number(rate) and is_number(counted)):
+    rate, counted = number(total, "bits_per_second"), number(total, "bytes")
+    if math.isnan(rate) or math.isnan(counted):
         lacking = f"iperf3's report has no end.sum_received{way}.bits_per_second or bytes"
-        if rate is not None and counted is not None:
+        if {"bits_per_second", "bytes"} <= total.keys():
             raise Contradictory(f"{lacking} that is a number")
         # What does not end is whole too: its `end` is empty.
         raise (Failed if report.get("end") == {} else Cut)(f"{lacking}: the test did not end")
@@ -360,52 +342,49 @@ def _goodput(report: Report, way: str = "") -> list[Reading]:
         raise Failed("iperf3's receiver counted no data")
     # Versions differ in whether `seconds` is of the sender's or the receiver's clock; `end` is the
     # latter.
-    times = [time for time in (total.get("seconds"), total.get("end")) if is_number(time)]
+    times = (number(total, name) for name in ("seconds", "end"))
     if not any(abs(rate * time / 8 - counted) <= _ROUNDING * counted for time in times):
         raise Contradictory(
             f"iperf3's end.sum_received{way} contradicts itself: bytes, time and rate"
         )
-    measured = [Reading("goodput", rate, "bit/s")]
-    retransmits = part(report, "end", f"sum_sent{way}").get("retransmits")
-    if is_number(retransmits) and retransmits >= 0:
-        measured.append(Reading("retransmits", retransmits, "1"))
-    return measured
+    retransmits = number(part(report, "end", f"sum_sent{way}"), "retransmits")
+    return {"goodput": rate, **({"retransmits": retransmits} if retransmits >= 0 else {})}
 
 
-def _round_trip(report: Report) -> list[Reading]:
+def _round_trip(report: Report) -> Readings:
     """The mean over the streams that this end sent; of the others it does not know the sender's."""
     senders = [part(stream, "sender") for stream in _list(part(report, "end"), "streams")]
-    means = [sender.get("mean_rtt") for sender in senders if sender.get("sender", True)]
-    positive = [mean for mean in means if is_number(mean) and mean > 0]
-    return [Reading("rtt_mean", sum(positive) / len(positive) / 1e6, "s")] if positive else []
+    means = [number(sender, "mean_rtt") for sender in senders if sender.get("sender", True)]
+    positive = [mean for mean in means if mean > 0]
+    return {"rtt_mean": sum(positive) / len(positive) / 1e6} if positive else {}
 
 
-def _intervals(report: Report) -> list[Reading]:
+def _intervals(report: Report) -> Readings:
     """The full intervals of what this end received; after the last one a server adds a fragment."""
     sums = [part(interval, "sum") for interval in _list(report, "intervals")]
-    names = ("seconds", "bits_per_second")
-    if not all(is_number(total.get(name)) for total in sums for name in names):
-        return []
-    half = max((total["seconds"] for total in sums), default=0) / 2
-    received = [total for total in sums if not total.get("omitted") and not total.get("sender")]
-    rates = [total["bits_per_second"] for total in received if total["seconds"] > half]
-    return [Reading("goodput_interval", rates, "bit/s")] if rates else []
+    seconds = [number(total, "seconds") for total in sums]
+    rates = [number(total, "bits_per_second") for total in sums]
+    if any(map(math.isnan, [*seconds, *rates])):
+        return {}
+    half = max(seconds, default=0) / 2
+    full = [
+        rate
+        for total, time, rate in zip(sums, seconds, rates)
+        if time > half and not (total.get("omitted") or total.get("sender"))
+    ]
+    return {"goodput_interval": full} if full else {}
 
 
-def _cpu(report: Report, reverse: bool) -> list[Reading]:
+def _cpu(report: Report, reverse: bool) -> Readings:
     """iperf3 measures its own process, in % of one core; a server is not told of its client's."""
     used = part(report, "end", "cpu_utilization_percent")
-    client, server = used.get("host_total"), used.get("remote_total")
-    is_server = "accepted_connection" in part(report, "start")
+    sender, receiver = number(used, "host_total"), number(used, "remote_total")
+    if reverse:
+        sender, receiver = receiver, sender
     # 0 is what an end prints that was not told.
-    if is_server or not all(is_number(share) and share > 0 for share in (client, server)):
-        return []
-    sender, receiver = (server, client) if reverse else (client, server)
-    return [
-        Reading("cpu_sender", sender / 100, "1"),
-        Reading("cpu_receiver", receiver / 100, "1"),
-        Reading("cpu_source", "tool", ""),
-    ]
+    if "accepted_connection" in part(report, "start") or not (sender > 0 and receiver > 0):
+        return {}
+    return {"cpu_sender": sender / 100, "cpu_receiver": receiver / 100, "cpu_source": "tool"}
 
 
 def _list(parent: Report, name: str) -> list[Any]:
@@ -420,11 +399,12 @@ def part(report: Any, *names: str) -> Report:
     return report if isinstance(report, dict) else {}
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value of a report is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value) if isinstance(value, float) else abs(value) < _LARGEST
+def number(table: Report, name: str) -> float:
+    """A number of a report; NaN when it is not there, or none, or beyond what iperf3 counts."""
+    value = table.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= _LARGEST:
+        return math.nan
+    return value
 
 
 OF_TCP = {
@@ -464,7 +444,8 @@ TOOL = Tool(
     factors={
         **ENDS,
         "direction": Quantity(
-            "direction of the data: from sender to receiver (forward), back (reverse) or both at once"
+            "direction of the data: "
+            "from sender to receiver (forward), back (reverse) or both at once"
         ),
         "streams": Quantity("parallel TCP streams", "1"),
         "window_bytes": Quantity("socket buffer asked for (0: the kernel's choice)", "B"),

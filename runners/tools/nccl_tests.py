@@ -6,7 +6,7 @@ operation and the number of ranks.
 """
 
 import re
-from decimal import Decimal
+from typing import Any
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -15,8 +15,7 @@ from runners.parsing import (
     PROCESSES,
     TEST,
     attempt,
-    in_unit,
-    message_sizes,
+    by_size,
     only_read,
     parts,
     rate_agrees,
@@ -24,7 +23,7 @@ from runners.parsing import (
     usable,
     without_rows,
 )
-from runners.records.record import Contradictory, Failed, Mark, Quantity, Reading, Result
+from runners.records.record import Contradictory, Failed, Mark, Quantity, Readings, Result
 
 _HEAD = re.compile(r"^[ \t]*#[ \t]+size[ \t]+count[ \t]+type\b.*\bbusbw\b.*$", re.M)
 _STARTED = re.compile(r"^[ \t]*# Collective test starting: (\w{1,40}?)_perf", re.M)
@@ -34,7 +33,8 @@ _NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"
 # Size, count, type, perhaps the operation and its root; then time, both rates and what was wrong,
 # out of place and in place.
 _ROW = re.compile(
-    rf"^[ \t]*(\d{{1,15}})[ \t]+\d{{1,15}}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
+    r"^[ \t]*(\d{1,15})[ \t]+\d{1,15}[ \t]+\w+(?:[ \t]+\w+)?(?:[ \t]+-?\d+)?"
+    rf"[ \t]+{_NUMBER}[ \t]+{_NUMBER}[ \t]+{_NUMBER}"
     r"[ \t]+(N/A|\d{1,12}(?:\.\d{1,6})?(?:e[+-]\d\d)?)(?:[ \t]+\S+){0,4}[ \t]*\n",
     re.M,
 )
@@ -61,9 +61,9 @@ def results(text: str) -> list[Result]:
     return usable(table_results, "an output of nccl-tests without a usable table: ")
 
 
-def _result(before: str, head: re.Match, table: str) -> Result:
+def _result(before: str, head: re.Match[str], table: str) -> Result:
     body = table[table.index(head[0]) :]
-    settings = {}
+    settings: dict[str, Any] = {}
     if started := list(_STARTED.finditer(before)):
         settings["test"] = started[-1][1].replace("_", "-")
     if version := _VERSION.search(before):
@@ -75,11 +75,11 @@ def _result(before: str, head: re.Match, table: str) -> Result:
     sizes = [int(row[1]) for row in _ROW.finditer(body)]
     if sizes:
         settings["largest_bytes"] = sizes[-1]
-    version = f"nccl-tests {settings.get('version', 'of an unknown version')}"
-    return attempt(lambda: _readings(body, version), settings, table_note(body, _ROW, sizes))
+    tool = f"nccl-tests {settings.get('version', 'of an unknown version')}"
+    return attempt(lambda: _readings(body, tool), settings, table_note(body, _ROW, sizes))
 
 
-def _readings(body: str, version: str) -> list[Reading]:
+def _readings(body: str, version: str) -> Readings:
     rows = list(_ROW.finditer(body))
     if not rows:
         raise without_rows(body, version)
@@ -101,11 +101,11 @@ def _readings(body: str, version: str) -> list[Reading]:
         if not rate_agrees(int(row[1]) * 1e-3, row[2], row[3]):
             raise Contradictory(f"at {row[1]} bytes the rate is not the size over the time")
     nonzero = [row for row in rows if int(row[1])]
-    return [
-        message_sizes([int(row[1]) for row in nonzero]),
-        Reading("collective_time", in_unit([row[2] for row in nonzero], Decimal("1e-6")), "s"),
-        Reading("bus_bandwidth", in_unit([row[4] for row in nonzero], Decimal(10**9)), "B/s"),
-    ]
+    return by_size(
+        [int(row[1]) for row in nonzero],
+        collective_time=([row[2] for row in nonzero], "1e-6"),
+        bus_bandwidth=([row[4] for row in nonzero], "1e9"),
+    )
 
 
 TOOL = only_read(

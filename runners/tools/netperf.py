@@ -1,13 +1,13 @@
 """netperf: the goodput of TCP streams and the rate of transactions; only read, never run from here.
 
 Read are its classic tables and key=value lines (-k). Units are those of netperf's manual (Care and
-Feeding of Netperf
-2.7, option -f): G, M and K are 2^30, 2^20 and 2^10 bytes/s, g, m and k are 10^9, 10^6 and 10^3 bits/s.
+Feeding of Netperf 2.7, option -f): G, M and K are 2^30, 2^20 and 2^10 bytes/s, g, m and k are 10^9,
+10^6 and 10^3 bits/s.
 """
 
 import re
 from contextlib import suppress
-from typing import Optional
+from typing import Any, Optional
 
 from runners.outputs import absent
 from runners.parsing import GOODPUT, REQUEST, TEST, attempt, only_read, parts, usable
@@ -17,7 +17,7 @@ from runners.records.record import (
     Failed,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Unreadable,
     Unsupported,
@@ -55,7 +55,8 @@ _EXCHANGE = re.compile(
 )
 _WARNING = re.compile(r"^[ \t]*!!! (Desired confidence was not achieved)", re.M)
 _COMPLAINT = re.compile(
-    r"^(?:netperf|netserver|(?:establish|resolve|recv|send|create|connect|shutdown|remote)[_ ][a-z_]+): .*",
+    r"^(?:netperf|netserver"
+    r"|(?:establish|resolve|recv|send|create|connect|shutdown|remote)[_ ][a-z_]+): .*",
     re.M,
 )
 # The first line of a classic table's headings.
@@ -75,20 +76,22 @@ def results(text: str) -> list[Result]:
         raise Cut("netperf printed nothing")
     tests = []
     # Complaints may precede the first banner, and with -P 0 there is none.
-    for begin, test in parts(text, _BANNER, _SIZES_HEADING) or [(None, text)]:
-        name = begin[1] if begin and begin.re is _BANNER else ""
-        word = re.sub(r"[|/]", "-", name)  # a word of a dataset has neither
-        settings, warning = {"test": word} if word else {}, _WARNING.search(test)
+    for test in [test for _, test in parts(text, _BANNER, _SIZES_HEADING)] or [text]:
+        banner, warning = _BANNER.search(test), _WARNING.search(test)
+        name = banner[1] if banner else ""
+        settings: dict[str, Any] = {}
+        if name:
+            settings["test"] = re.sub(r"[|/]", "-", name)  # a word of a dataset has neither
         with suppress(Unreadable):  # whose reason is the result's
             fields = _keyval(test) or _table(test)
             sizes = ((ours, fields.get(theirs, "").strip()) for theirs, ours in _SIZES.items())
             settings.update((ours, int(size)) for ours, size in sizes if size.isdecimal())
         note = warning[1] if warning else ""
-        tests.append(attempt(lambda: [_reading(name, test)], settings, note))
+        tests.append(attempt(lambda: _readings(name, test), settings, note))
     return usable(tests)
 
 
-def _reading(name: str, text: str) -> Reading:
+def _readings(name: str, text: str) -> Readings:
     """What one test measured."""
     if name.startswith("UDP") or re.search(r"^PROTOCOL=UDP", text, re.M):
         raise Unsupported("it is a test of UDP, whose throughput says nothing about TCP")
@@ -102,14 +105,14 @@ def _reading(name: str, text: str) -> Reading:
     if value <= 0:
         raise Failed("netperf counted no data")
     if unit == "Trans/s":
-        return Reading("transaction_rate", value, "1/s")
+        return {"transaction_rate": value}
     if factor is None:
         raise Unsupported(f"netperf's unit {unit} is not one that can be trusted: use -f m")
     if value < _LEAST:
         raise Unsupported(f"netperf rounded {printed} {unit} too coarsely: use -f m or -f k")
     if "REQUEST/RESPONSE" in name or "Send|Recv" in fields.get("DIRECTION", ""):
-        return Reading("transaction_rate", value * factor / _exchanged_bits(fields), "1/s")
-    return Reading("goodput", value * factor, "bit/s")
+        return {"transaction_rate": value * factor / _exchanged_bits(fields)}
+    return {"goodput": value * factor}
 
 
 def _without_throughput(text: str) -> Unreadable:

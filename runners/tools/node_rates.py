@@ -21,7 +21,6 @@ from runners.records.record import (
     Command,
     Contradictory,
     FalloffError,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -48,8 +47,8 @@ _LONGEST_HALF = 4
 _LIMIT_S = 900.0
 
 _HEAD = re.compile(
-    r"^node_rates: (\d{1,9}) turns of (\d{1,9}) measurements, "
-    r"window (\d+(?:\.\d+)?(?:e[-+]\d+)?) s, (\d{1,9}) threads$",
+    r"^node_rates: (?P<turns>\d{1,9}) turns of (?P<measurements>\d{1,9}) measurements, "
+    r"window (?P<duration_s>\d+(?:\.\d+)?(?:e[-+]\d+)?) s, (?P<threads>\d{1,9}) threads$",
     re.M,
 )
 _ROW = re.compile(
@@ -87,10 +86,9 @@ def commands(point: Settings) -> list[Command]:
 
 
 def results(text: str) -> list[Result]:
-    """The seven rates, medians over the turns; `duration_s`, `array_mib` and `threads` as printed."""
+    """The seven rates, medians over the turns; `duration_s`, `array_mib`, `threads` as printed."""
     estimates, settings = of_turns(text)
-    readings = (Reading(name, median(estimates[name]), unit) for name, unit in UNITS.items())
-    return [Result(tuple(readings), settings)]
+    return [Result({name: median(rates) for name, rates in estimates.items()}, settings)]
 
 
 def half_length(lengths: Sequence[float], rates: Sequence[float]) -> tuple[float, float]:
@@ -147,34 +145,31 @@ def of_turns(text: str) -> tuple[dict[str, list[float]], Settings]:
 
     Raises Unreadable, like `results`, for an output that is cut off or contradicts itself.
     """
-    head = whole("node_rates", text, _HEAD)
-    count, measurements, window, threads = int(head[1]), int(head[2]), float(head[3]), int(head[4])
+    settings = whole("node_rates", text, _HEAD)
+    count, measurements = settings.pop("turns"), settings.pop("measurements")
     rows = _ROW.findall(text)
     turns: dict[int, dict[str, dict[_Sizes, float]]] = {}
     for turn, kind, m, n, k, seconds, repetitions in rows:
         sizes = (int(m), int(n), int(k))
         work = _WORK[kind](*sizes) * int(repetitions) if kind in _WORK else 0
-        if work <= 0 or float(seconds) < window:
+        if work <= 0 or float(seconds) < settings["duration_s"]:
             raise Contradictory(
                 f"node_rates reports {repetitions} x {kind} {m} {n} {k} in {seconds} s"
             )
         turns.setdefault(int(turn), {}).setdefault(kind, {})[sizes] = work / float(seconds)
-    measured_turns = list(turns.values())
-    measured = [
-        {(kind, *sizes) for kind in turn for sizes in turn[kind]} for turn in measured_turns
-    ]
+    measured = [sum(map(len, turn.values())) for turn in turns.values()]
     is_announced = list(turns) == list(range(1, count + 1)) and len(rows) == count * measurements
-    if not is_announced or any(len(of_turn) != measurements for of_turn in measured):
+    if not is_announced or measured != [measurements] * count:
         raise Contradictory(
             f"node_rates announces {count} turns of {measurements} measurements, other rows follow"
         )
     try:
-        estimates = [_estimate(turn) for turn in measured_turns]
-        ((length, _, _),) = measured_turns[0]["triad"]
+        estimates = list(map(_estimate, turns.values()))
+        ((length, _, _),) = turns[1]["triad"]
     except (KeyError, ValueError, ZeroDivisionError):
         needed = ", ".join(_WORK)
         raise Contradictory(f"node_rates did not measure all of {needed} in every turn") from None
-    settings = {"duration_s": window, "array_mib": length * 8 / 2**20, "threads": threads}
+    settings["array_mib"] = length * 8 / 2**20
     return {name: [estimate[name] for estimate in estimates] for name in UNITS}, settings
 
 
@@ -194,11 +189,11 @@ TOOL = Tool(
 def run_here() -> str:
     """The output of node_rates on all cores of this machine; raises FalloffError when it fails."""
     (command,) = commands(_settings(_HERE_S))
-    argv, limit = [executables.find(command.argv[0], {}), *command.argv[1:]], command.timeout_s
+    argv = [executables.find(command.argv[0], {}), *command.argv[1:]]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_LIMIT_S)
     except subprocess.TimeoutExpired:
-        raise FalloffError(f"node_rates still ran after {limit:.0f} s and was stopped") from None
+        raise FalloffError(f"node_rates still ran after {_LIMIT_S:.0f} s and was stopped") from None
     if done.returncode != 0:
         complaint = done.stderr.strip()[:200]
         raise FalloffError(f"node_rates ended with exit code {done.returncode}: {complaint}")

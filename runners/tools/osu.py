@@ -8,7 +8,6 @@ say so above their table.
 
 import re
 from dataclasses import replace
-from decimal import Decimal
 
 from runners.outputs import absent
 from runners.parsing import (
@@ -16,8 +15,7 @@ from runners.parsing import (
     DATATYPE,
     TEST,
     attempt,
-    in_unit,
-    message_sizes,
+    by_size,
     only_read,
     parts,
     refused,
@@ -26,7 +24,7 @@ from runners.parsing import (
     without_interrupted,
     without_rows,
 )
-from runners.records.record import Contradictory, Cut, Failed, Mark, Reading, Result, Unsupported
+from runners.records.record import Contradictory, Cut, Failed, Mark, Readings, Result, Unsupported
 
 _TITLE = re.compile(
     r"^[ \t]*# OSU (\S+) (.{1,80}?) Test\b(?: \(?v(?:ersion )?([\w.+-]+))?.*$", re.M | re.I
@@ -45,7 +43,8 @@ _TESTS = {
 }
 # One word or two, then what personalised exchanges are called.
 _OPERATION = re.compile(
-    r"(?:all-to-allv? personalized exchange|all[a-z]{5,10}|broadcast|gatherv?|reduce(?:_scatter)?|scan|scatterv?) latency"
+    r"(?:all-to-allv? personalized exchange|all[a-z]{5,10}|broadcast|gatherv?"
+    r"|reduce(?:_scatter)?|scan|scatterv?) latency"
 )
 # Lengths are limited, so that no damaged row makes a number beyond what float can hold.
 # Bytes are what older versions send and do not name.
@@ -77,7 +76,7 @@ def results(text: str) -> list[Result]:
     return usable(table_results, "an output of OSU without a usable table: ")
 
 
-def _result(title: re.Match, body: str) -> Result:
+def _result(title: re.Match[str], body: str) -> Result:
     test = title[2] if _TWO_SIDED.fullmatch(title[1]) else f"{title[1]} {title[2]}"
     test = test.lower().replace(" / message rate", "")
     settings = {"test": test, "version": title[3] or "unknown"}
@@ -90,12 +89,13 @@ def _result(title: re.Match, body: str) -> Result:
     result = attempt(lambda: _readings(test, settings["version"], body), settings)
     if not result.readings:
         return result
-    sizes = result.readings[0].value
+    sizes = result.readings["message_size"]
     settings["largest_bytes"] = sizes[-1]
-    return replace(result, note=table_note(body[_COLUMNS.search(body).end() :], _ROW, sizes))
+    rows = _COLUMNS.split(body, 1)[-1]
+    return replace(result, note=table_note(rows, _ROW, sizes))
 
 
-def _readings(test: str, version: str, body: str) -> list[Reading]:
+def _readings(test: str, version: str, body: str) -> Readings:
     reading = _TESTS.get(test, _COLLECTIVE if _OPERATION.fullmatch(test) else "")
     if not reading:
         raise Unsupported(
@@ -114,11 +114,9 @@ def _readings(test: str, version: str, body: str) -> list[Reading]:
         raise without_rows(body[columns.end() :], f"OSU {version}")
     if any("Fail" in (row[3] or "") for row in rows):
         raise Failed("OSU's own validation of the data failed")
-    sizes, printed = message_sizes([int(row[1]) for row in rows]), [row[2] for row in rows]
-    if reading != _BANDWIDTH:
-        return [sizes, Reading(reading, in_unit(printed, Decimal("1e-6")), "s")]
     mega = 2**20 if _BINARY.search(body, 0, columns.start()) else 10**6
-    return [sizes, Reading("message_bandwidth", in_unit(printed, Decimal(mega)), "B/s")]
+    column = [row[2] for row in rows], str(mega) if reading == _BANDWIDTH else "1e-6"
+    return by_size([int(row[1]) for row in rows], **{reading: column})
 
 
 TOOL = only_read(

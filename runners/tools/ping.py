@@ -17,7 +17,7 @@ from runners.records.record import (
     Failed,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -40,8 +40,8 @@ _SUMMARY = re.compile(
     r"^(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received,.* packet loss\b.*$", re.M
 )
 _END = re.compile(
-    rf"^(?:rtt|round-trip) min/avg/max(?:/\w+)? = ({_NUMBER})/{_NUMBER}/({_NUMBER})(?:/{_NUMBER})? ms"
-    r"(?:, .*)?$",
+    rf"^(?:rtt|round-trip) min/avg/max(?:/\w+)? = ({_NUMBER})/{_NUMBER}/({_NUMBER})"
+    rf"(?:/{_NUMBER})? ms(?:, .*)?$",
     re.M,
 )
 
@@ -66,7 +66,7 @@ def results(text: str) -> list[Result]:
     return usable([attempt(lambda: _readings(run), size) for run, size in zip(runs, sizes)])
 
 
-def _readings(run: str) -> list[Reading]:
+def _readings(run: str) -> Readings:
     summaries = _SUMMARY.findall(run)
     if not summaries:
         if not _HEAD.search(run):
@@ -100,10 +100,8 @@ def _readings(run: str) -> list[Reading]:
             raise Contradictory(
                 f"ping's {chosen.__name__} is {end} ms, that of its lines {time} ms"
             )
-    return [
-        Reading("round_trip_time", median(float(time) for _, time in first) / 1e3, "s"),
-        Reading("ping_loss", 1 - received / sent, "1"),
-    ]
+    middle = median(float(time) for _, time in first)
+    return {"round_trip_time": middle / 1e3, "ping_loss": 1 - received / sent}
 
 
 TOOL = Tool(

@@ -1,4 +1,4 @@
-"""program: any MPI program, unchanged, on paced nodes in slow motion (runners/src/pace_program.c)."""
+"""program: any MPI program, unchanged, on nodes in slow motion (runners/src/pace_program.c)."""
 
 import math
 import shlex
@@ -14,7 +14,7 @@ from runners.records.record import (
     FalloffError,
     Foreign,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -64,7 +64,7 @@ def _inputs(name: str) -> dict[str, str]:
     return texts
 
 
-def parse(transcript: Transcript) -> list[Reading]:
+def parse(transcript: Transcript) -> Readings:
     """program_time [s], as it would be at full speed: what the slowest rank took from MPI_Init to
     MPI_Finalize over the stretch of time; computing_mean and computing_most [s], processor time."""
     execution = transcript.executions[-1]
@@ -75,10 +75,7 @@ def parse(transcript: Transcript) -> list[Reading]:
     times = [rank["elapsed"] / rank["stretch"] for rank in whole]
     if not all(map(math.isfinite, times)) or max(times) <= 0:
         raise Cut("no rank came to MPI_Finalize")
-    return [
-        Reading("program_time", max(times), "s"),
-        *computed([rank["computed"] for rank in whole]),
-    ]
+    return {"program_time": max(times), **computed([rank["computed"] for rank in whole])}
 
 
 def results(text: str) -> list[Result]:

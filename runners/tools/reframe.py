@@ -8,11 +8,11 @@ which less is better, also a time for each step, iteration or message; any other
 import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from typing import Optional
+from typing import Any, Optional
 
 from runners.outputs import absent
 from runners.parsing import PROCESSES, TEST, only_read, refused, usable
-from runners.records.record import Contradictory, Cut, Mark, Quantity, Reading, Result
+from runners.records.record import Contradictory, Cut, Mark, Quantity, Result
 
 _HEAD = re.compile(
     r"^(?=[\w|%]{1,4000}\|)[\w|]*\b(?:job_completion_time|result)\b[\w|]*\|[\w|]*$", re.M
@@ -62,7 +62,8 @@ def results(text: str) -> list[Result]:
             listed.append(refused(Cut("the last row does not end: it is cut off"), test))
             continue
         if len(cells) != len(columns):
-            reason = f"a row of {len(cells)} cells under {len(columns)} columns: cut off, or of another log"
+            under = f"a row of {len(cells)} cells under {len(columns)} columns"
+            reason = f"{under}: cut off, or of another log"
             listed.append(refused(Contradictory(reason), test))
             continue
         listed += _of_row(dict(zip(columns, cells)))
@@ -79,7 +80,9 @@ def _of_row(row: dict[str, str]) -> Iterator[Result]:
     )
     moment = _moment(row.get("job_completion_time", ""))
     named = _PLATFORM.findall(row.get("info", "")) or map(row.get, _PLATFORM_COLUMNS)
-    settings = {"version": row.get("version", "").replace("reframe ", "") or "unknown"}
+    settings: dict[str, Any] = {
+        "version": row.get("version", "").replace("reframe ", "") or "unknown"
+    }
     if platform := " ".join(filter(None, named)):
         settings["platform"] = _word(platform)
     if (tasks := row.get("num_tasks", "")).isdecimal():
@@ -95,12 +98,13 @@ def _of_row(row: dict[str, str]) -> Iterator[Result]:
             continue
         time, _, divisor = unit.lower().partition("/")
         if time in _SECONDS and divisor not in _SECONDS:
-            reading = Reading("reported_time", number * _SECONDS[time], "s")
+            readings = {"reported_time": number * _SECONDS[time]}
         else:
-            reading = Reading("reported_rate", number, "1")
+            readings = {"reported_rate": number}
             settings["unit"] = re.sub(r"[^\w/%.-]+|_", " ", unit)[:20].strip()
-        start = [Reading("start", moment, "s")] if moment is not None else []
-        yield Result((reading, *start), settings)
+        if moment is not None:
+            readings["start"] = moment
+        yield Result(readings, settings)
 
 
 def _figures(row: dict[str, str]) -> Iterator[tuple[str, str, str]]:

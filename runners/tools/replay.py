@@ -14,7 +14,6 @@ from runners.records.record import (
     Foreign,
     InvalidRun,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -24,7 +23,8 @@ from runners.records.record import (
 # and no ranks.
 _END = re.compile(r"Simulation time (\d{1,9}\.\d{6,9})$", re.M)
 _RANK = re.compile(
-    r"^replay: rank (\d+) computed (\d+\.\d+) ended (\d+\.\d+) messages (\d+) of (\d+) collectives (\d+) of (\d+)$",
+    r"^replay: rank (\d+) computed (\d+\.\d+) ended \d+\.\d+ "
+    r"messages (\d+) of (\d+) collectives (\d+) of (\d+)$",
     re.M,
 )
 # Half a unit of the last printed digit is 1e-4 of it.
@@ -61,18 +61,16 @@ def results(text: str) -> list[Result]:
         raise Failed(
             f"the program takes {times[0]} s, too short to be replayed: record more steps of it"
         )
-    readings = [Reading("replay_time", float(times[0]), "s")]
     ranks = [tuple(map(float, row)) for row in _RANK.findall(text)]
-    for rank, _, _, *counts in ranks:
+    for rank, _, *counts in ranks:
         for way, ours, theirs in zip(("messages", "collectives"), counts[::2], counts[1::2]):
             if abs(ours - theirs) > MOST_OFF * max(ours, theirs):
                 raise InvalidRun(
                     f"the replay sent {ours:.0f} B of rank {rank:.0f} in {way}, "
                     f"and the recording has {theirs:.0f} B"
                 )
-    if ranks:
-        readings += computed([row[1] for row in ranks])
-    return [Result(tuple(readings))]
+    computing = computed([row[1] for row in ranks]) if ranks else {}
+    return [Result({"replay_time": float(times[0]), **computing})]
 
 
 TOOL = Tool(

@@ -3,7 +3,7 @@ under-load of sockperf 3.x).
 """
 
 import re
-from collections.abc import Mapping
+from typing import Any
 
 from runners.outputs import absent
 from runners.parsing import ENDS, REQUEST, TEST, attempt, parts, usable, without_labels
@@ -15,7 +15,7 @@ from runners.records.record import (
     Failed,
     Mark,
     Quantity,
-    Reading,
+    Readings,
     Result,
     Settings,
     Tool,
@@ -40,12 +40,13 @@ _COUNTS = re.compile(
 _LOST = re.compile(r"^sockperf: # dropped messages = (\d{1,15});", re.M)
 _TOTAL = re.compile(r"^sockperf: Total (\d{1,15}) observations;", re.M)
 _PLACE = re.compile(
-    rf"^sockperf: ---> (?:percentile (\d{{1,2}}\.\d{{3}}) =|<(MAX|MIN)> observation =) +{_NUMBER}\n",
+    r"^sockperf: ---> (?:percentile (\d{1,2}\.\d{3}) =|<(MAX|MIN)> observation =) +"
+    rf"{_NUMBER}\n",
     re.M,
 )
 _RATE = re.compile(r"^sockperf: Summary: Message Rate is ", re.M)
 _ERROR = re.compile(r"sockperf: ERROR: (.+)$", re.M)
-_PERCENTILES = {"50.000": "p50", "99.000": "p99", "99.900": "p999"}
+_PERCENTILES = {"50.000": "_p50", "99.000": "_p99", "99.900": "_p999"}
 
 
 def commands(point: Settings) -> list[Command]:
@@ -74,8 +75,14 @@ def results(text: str) -> list[Result]:
     text = without_labels(text)
     runs, above = [], 0
     for title, body in parts(text, _TITLE):
-        settings = {"version": title[1], **dict(zip(("protocol",), _PROTOCOL.findall(body)))}
-        settings.update(_stated(text[above : title.start()]))
+        settings: dict[str, Any] = {"version": title[1]}
+        if protocol := _PROTOCOL.search(body):
+            settings["protocol"] = protocol[1]
+        # The last command line above an output states its test and the size of its messages.
+        for test, options in _COMMAND.findall(text[above : title.start()])[-1:]:
+            settings["test"] = _TESTS.get(test, test)
+            if size := _SIZE.search(options):
+                settings["request_bytes"] = int(size[1])
         above = title.end()
         runs.append(attempt(lambda: _readings(body), settings))
     if not runs:
@@ -83,17 +90,7 @@ def results(text: str) -> list[Result]:
     return usable(runs, "an output of sockperf without a usable result: ")
 
 
-def _stated(above: str) -> Settings:
-    """The test and the size of its messages [B] that the last command line above an output states."""
-    settings: Settings = {}
-    for test, options in _COMMAND.findall(above)[-1:]:
-        settings["test"] = _TESTS.get(test, test)
-        if size := _SIZE.search(options):
-            settings["request_bytes"] = int(size[1])
-    return settings
-
-
-def _readings(run: str) -> list[Reading]:
+def _readings(run: str) -> Readings:
     summary, mean = _SUMMARY.findall(run), _MEAN.findall(run)
     if _RATE.search(run):
         raise Unsupported("sockperf's throughput test is not read, only ping-pong and under-load")
@@ -107,7 +104,10 @@ def _readings(run: str) -> list[Reading]:
             raise Failed(f"sockperf says: {error[1].strip()[:100]}")
         raise Cut("sockperf's summary is missing: the run was stopped or its output cut off")
     counts, lost, total = (pattern.findall(run) for pattern in (_COUNTS, _LOST, _TOTAL))
-    places = _places(run)
+    rows = [(percentile or end, float(time)) for percentile, end, time in _PLACE.findall(run)]
+    places = dict(rows)
+    if len(places) < len(rows):
+        raise Contradictory("two values for one percentile: runs of sockperf are mixed")
     if "MIN" not in places:
         raise Cut("sockperf's last line, of the least observation, is missing")
     if any(len(matches) != 1 for matches in (summary, mean, counts, lost, total)):
@@ -119,42 +119,22 @@ def _readings(run: str) -> list[Reading]:
         raise Failed("sockperf got no reply in the time that counts")
     if not observed <= received <= sent:
         raise Contradictory(f"{observed} observations of {received} replies to {sent} messages")
-    _require_order(places, float(mean[0]))
-    if int(lost[0]) > sent:
-        raise Contradictory(f"{lost[0]} of {sent} messages were dropped")
-    named = {
-        f"half_round_trip_{ours}": places[theirs]
-        for theirs, ours in _PERCENTILES.items()
-        if theirs in places
-    }
-    times = {"half_round_trip": float(mean[0]), **named, "half_round_trip_max": places["MAX"]}
-    share = 0.5 if "====> avg-rtt" in run else 1  # --full-rtt: there and back
-    return [
-        *(Reading(name, time * share / 1e6, "s") for name, time in times.items()),
-        Reading("messages_lost", int(lost[0]) / sent, "1"),
-    ]
-
-
-def _places(run: str) -> Mapping[str, float]:
-    """The observations [us] by their percentile, MIN and MAX; raises Contradictory where one stands
-    twice.
-    """
-    rows = [(percentile or end, float(time)) for percentile, end, time in _PLACE.findall(run)]
-    if len(dict(rows)) < len(rows):
-        raise Contradictory("two values for one percentile: runs of sockperf are mixed")
-    return dict(rows)
-
-
-def _require_order(places: Mapping[str, float], mean: float) -> None:
-    """Raise Unreadable unless the largest is there and no percentile is below a smaller one."""
     if "MAX" not in places:
         raise Contradictory("sockperf's largest observation is missing, smaller ones are there")
-    middle = sorted((name for name in places if name not in ("MIN", "MAX")), key=float)
+    middle = sorted(places.keys() - {"MIN", "MAX"}, key=float)
     ascending = [places[name] for name in ("MIN", *middle, "MAX")]
     if ascending != sorted(ascending):
         raise Contradictory("sockperf's percentiles do not ascend")
-    if not places["MIN"] <= mean <= places["MAX"]:
-        raise Contradictory(f"sockperf's mean of {mean} us is not between its extremes")
+    half = float(mean[0])
+    if not places["MIN"] <= half <= places["MAX"]:
+        raise Contradictory(f"sockperf's mean of {half} us is not between its extremes")
+    if int(lost[0]) > sent:
+        raise Contradictory(f"{lost[0]} of {sent} messages were dropped")
+    times = {"": half, "_max": places["MAX"]}
+    times |= {ours: places[theirs] for theirs, ours in _PERCENTILES.items() if theirs in places}
+    share = 0.5 if "====> avg-rtt" in run else 1  # --full-rtt: there and back
+    readings = {f"half_round_trip{name}": time * share / 1e6 for name, time in times.items()}
+    return {**readings, "messages_lost": int(lost[0]) / sent}
 
 
 TOOL = Tool(

@@ -6,16 +6,15 @@ only so many are held, and as many again around the nodes that are slow in these
 """
 
 import re
-from typing import Any
+from typing import Optional
 
-from runners.parsing import whole
+from runners.parsing import require_numbered, whole
 from runners.records.description_rules import COUNT, POSITIVE, WHOLE
 from runners.records.record import (
     Command,
     Contradictory,
     FalloffError,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -30,10 +29,13 @@ _START_S = 60.0
 _SLOWEST = 5.0
 
 _RATE = r"\d\.\d{6}e[+-]\d{2,3}"
+_NUMBER = r"[\d.]{1,12}(?:e[-+]\d\d)?"
 _HEAD = re.compile(
-    r"^suspects: (\d{1,6}) nodes, order (\d{1,6}), arrays of (\S{1,12}) MiB, turns of (\d{1,6}), "
-    r"messages of (\d{1,10}) bytes, windows (\S{1,12}) s, (\S{1,12}) s, (\S{1,12}) s"
-    r"(?:, (\d{1,6}) rounds and (\d{1,6}) around (\d{1,6}) nodes)?$",
+    rf"^suspects: (?P<nodes>\d{{1,6}}) nodes, order (?P<order>\d{{1,6}}), "
+    rf"arrays of (?P<array_mib>{_NUMBER}) MiB, turns of (?P<stream_at_once>\d{{1,6}}), "
+    rf"messages of (?P<message_bytes>\d{{1,10}}) bytes, windows (?P<node_s>{_NUMBER}) s, "
+    rf"(?P<latency_s>{_NUMBER}) s, (?P<bandwidth_s>{_NUMBER}) s"
+    rf"(?:, (?P<rounds>\d{{1,6}}) rounds and (?P<around>\d{{1,6}}) around \d{{1,6}} nodes)?$",
     re.M,
 )
 _NODE = re.compile(rf"^ *(\d{{1,6}}) +({_RATE}) +({_RATE})  (\S{{1,64}})$", re.M)
@@ -41,7 +43,7 @@ _PAIR = re.compile(
     rf"^ *(\d{{1,6}}) +(\d{{1,6}}) +(\d{{1,6}}) +({_RATE}) +(\d{{1,9}}) +({_RATE}) +({_RATE})$",
     re.M,
 )
-_WINDOWS = ("node_s", "latency_s", "bandwidth_s")
+_Matrix = list[list[Optional[float]]]
 
 
 def commands(point: Settings) -> list[Command]:
@@ -71,54 +73,46 @@ def results(text: str) -> list[Result]:
     where a node would meet itself, or did not meet another, are None. Raises Unreadable if the
     output is incomplete or contradicts itself.
     """
-    head = whole("suspects", text, _HEAD)
-    count, order, turn, message = (int(head[group]) for group in (1, 2, 4, 5))
+    settings = whole("suspects", text, _HEAD)
+    count, order, around = settings["nodes"], settings.pop("order"), settings.pop("around", 0)
     nodes = _NODE.findall(text)
-    if count < 2 or [int(number) for number, *_ in nodes] != list(range(1, count + 1)):
-        raise Contradictory(f"suspects announces {count} nodes and reports {len(nodes)}")
-    latency, bandwidth = _matrices(text, count, head)
-    try:
-        settings = dict(zip(_WINDOWS, map(float, head.groups()[5:8])), array_mib=float(head[3]))
-    except ValueError:
-        raise Contradictory(f"suspects' first line is damaged: {head[0][:100]!r}") from None
-    readings = (
-        Reading("dgemm_rate", [float(rate) / 1e9 for _, rate, *_ in nodes], "Gflop/s"),
-        Reading("stream_rate", [float(rate) for *_, rate, _ in nodes], "B/s"),
-        Reading("pair_latency", latency, "s"),
-        Reading("pair_bandwidth", bandwidth, "B/s"),
-        Reading("dgemm_order", order, "1"),
-        Reading("hosts", ",".join(host for *_, host in nodes), "1"),
-    )
-    settings.update(nodes=count, stream_at_once=turn, message_bytes=message)
-    if head[9]:
-        settings["rounds"] = int(head[9])
+    require_numbered("suspects", nodes, count, "nodes")
+    latency, bandwidth = _matrices(text, count, settings.get("rounds", 0), around)
+    readings = {
+        "dgemm_rate": [float(rate) / 1e9 for _, rate, *_ in nodes],
+        "stream_rate": [float(rate) for *_, rate, _ in nodes],
+        "pair_latency": latency,
+        "pair_bandwidth": bandwidth,
+        "dgemm_order": order,
+        "hosts": ",".join(host for *_, host in nodes),
+    }
     return [Result(readings, settings)]
 
 
-def _matrices(text: str, count: int, head: re.Match[str]) -> Any:
+def _matrices(text: str, count: int, announced: int, around: int) -> tuple[_Matrix, _Matrix]:
     """Latency [s] and bandwidth [B/s] over (sender, receiver); each pair has met once, in a round
     of its own, or each node in each round but those around some."""
     rows = _PAIR.findall(text)
     met = {(int(low), int(high)) for _, low, high, *_ in rows}
     wanted = {(low, high) for low in range(1, count + 1) for high in range(low + 1, count + 1)}
-    if head[9]:
-        announced, around = int(head[9]), int(head[10])
+    is_whole = rows and len(met) == len(rows) and met <= wanted
+    if announced:
         rounds = [int(row[0]) for row in rows]
         first = sum(number <= announced for number in rounds)
         # An odd node out rests in a round.
-        is_whole = 2 * first == announced * (count - count % 2)
-        is_whole = is_whole and max(rounds) <= announced + around
-        if not is_whole or len(met) != len(rows) or not met <= wanted:
+        is_whole = is_whole and 2 * first == announced * (count - count % 2)
+        if not is_whole or max(rounds) > announced + around:
             raise Contradictory(
                 f"suspects announces {announced} rounds of {count} nodes "
                 f"and reports {first} pairs in them"
             )
-    elif met != wanted or len(rows) != len(wanted):
+    elif not is_whole or met != wanted:
         raise Contradictory(
             f"suspects reports {len(met & wanted)} of the {len(wanted)} pairs of {count} nodes "
             f"in {len(rows)} rows"
         )
-    latency, bandwidth = ([[None] * count for _ in range(count)] for _ in range(2))
+    latency: _Matrix = [[None] * count for _ in range(count)]
+    bandwidth: _Matrix = [[None] * count for _ in range(count)]
     for _, low, high, seconds, _, forward, reverse in rows:
         a, b = int(low) - 1, int(high) - 1
         latency[a][b] = latency[b][a] = float(seconds)

@@ -5,7 +5,6 @@ Not named `token`, as the program is: so is a module of Python's that many other
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,7 +25,6 @@ from runners.records.record import (
     InvalidRun,
     Mark,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -46,8 +44,9 @@ _LEAST_IN_COMMON = 0.9
 
 _TIME = r"\d{1,12}\.\d{6}"
 _HEAD = re.compile(
-    rf"^token: (\d{{1,6}}) pairs, (\d{{1,12}}) bytes, (\d{{1,6}}) runs, "
-    rf"warm-up ({_TIME}) s, window ({_TIME}) s, by (TCP|MPI)$",
+    rf"^token: (?P<pairs>\d{{1,6}}) pairs, (?P<token_bytes>\d{{1,12}}) bytes, "
+    rf"(?P<runs>\d{{1,6}}) runs, warm-up (?P<warm_up_s>{_TIME}) s, "
+    rf"window (?P<window_s>{_TIME}) s, by (?P<transport>TCP|MPI)$",
     re.M,
 )
 _ROW = re.compile(
@@ -100,17 +99,17 @@ def commands(point: Settings) -> list[Command]:
             "leave `real_time` out"
         )
     if transport == "mpi":
-        argv = (
-            "token_mpi",
-            *settings,
-            *(f"{producer - 1},{consumer - 1}" for producer, consumer in pairs),
-        )
+        ranks = [f"{producer - 1},{consumer - 1}" for producer, consumer in pairs]
+        argv = ("token_mpi", *settings, *ranks)
         return [Command(argv, ranks=max(map(max, pairs)), timeout_s=limit)]
-    roles = [("consume", consumer) for _, consumer in pairs]
+    producers, consumers = zip(*pairs)
     servers = []
-    for role, node in [*roles, *(("produce", producer) for producer, _ in pairs)]:
+    for role, nodes in (("consume", consumers), ("produce", producers)):
         serve = ("token", role, str(PORT), *(["real-time"] if real_time else []))
-        servers.append(Command(serve, node=node, timeout_s=limit, background=True, listens=PORT))
+        servers += [
+            Command(serve, node=node, timeout_s=limit, background=True, listens=PORT)
+            for node in nodes
+        ]
     addresses = [
         f"{{node{producer}}}:{PORT},{{node{consumer}}}:{PORT}" for producer, consumer in pairs
     ]
@@ -141,23 +140,19 @@ def results(text: str) -> list[Result]:
     settings, rows = table(text)
     by_pair = [rows[pair :: settings["pairs"]] for pair in range(settings["pairs"])]
     scale = settings["token_bytes"] / settings["window_s"]
-    throughput = [[row.exchanges * scale for row in of_pair] for of_pair in by_pair]
-    round_trips = [[list(row.round_trips) for row in of_pair] for of_pair in by_pair]
-    exchanges = [[row.exchanges for row in of_pair] for of_pair in by_pair]
-    readings = (
-        Reading("token_throughput", throughput, "B/s"),
-        Reading("token_round_trip", round_trips, "s"),
-        Reading("token_exchanges", exchanges, "1"),
-    )
+    readings = {
+        "token_throughput": [[row.exchanges * scale for row in of_pair] for of_pair in by_pair],
+        "token_round_trip": [[list(row.round_trips) for row in of_pair] for of_pair in by_pair],
+        "token_exchanges": [[row.exchanges for row in of_pair] for of_pair in by_pair],
+    }
     return [Result(readings, settings)]
 
 
 def table(text: str) -> tuple[Settings, list[Row]]:
     """The settings of an output by their names in a point, and its rows in the order of runs, then
     pairs; raises as `results` does."""
-    head, matches = whole("token", text, _HEAD), list(_ROW.finditer(text))
-    pairs, size, runs = map(int, head.groups()[:3])
-    window = float(head[5])
+    settings, matches = whole("token", text, _HEAD), list(_ROW.finditer(text))
+    pairs, runs, window = settings["pairs"], settings["runs"], settings["window_s"]
     listed = [(int(row[3]), int(row[1])) for row in matches]
     if (
         not matches
@@ -165,41 +160,26 @@ def table(text: str) -> tuple[Settings, list[Row]]:
         or listed != list(product(range(1, runs + 1), range(1, pairs + 1)))
     ):
         raise Contradictory(f"token reports {len(matches)} rows, not {pairs} pairs in {runs} runs")
-    rows = [_row(match) for match in matches]
+    rows = []
+    for match in matches:
+        pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
+        if not exchanges:
+            raise InvalidRun(
+                f"pair {pair} in run {run} completed no exchange in its window: raise `window_s`"
+            )
+        levels = tuple(float(level) / 1e6 for level in match[7].split())
+        rows.append(Row(run, float(match[4]), exchanges, levels, float(match[8]) / 1e6))
     for first in range(0, len(rows), pairs):
-        _require_common(rows[first : first + pairs], window)
-    settings = {
-        "pairs": pairs,
-        "token_bytes": size,
-        "runs": runs,
-        "warm_up_s": float(head[4]),
-        "window_s": window,
-        "transport": head[6].lower(),
-    }
-    return settings, rows
-
-
-def _row(match: re.Match[str]) -> Row:
-    pair, run, exchanges = int(match[1]), int(match[3]), int(match[5])
-    if not exchanges:
-        raise InvalidRun(
-            f"pair {pair} in run {run} completed no exchange in its window: raise `window_s`"
-        )
-    levels, mean = tuple(float(level) / 1e6 for level in match[7].split()), float(match[8]) / 1e6
-    return Row(run, float(match[4]), exchanges, levels, mean)
-
-
-def _require_common(rows: Sequence[Row], window: float) -> None:
-    """Insist that the windows of one run are the same time, but for what clocks and schedulers are
-    off.
-    """
-    begins = [row.begin for row in rows]
-    common = window - (max(begins) - min(begins))
-    if common < _LEAST_IN_COMMON * window:
-        run, shared = rows[0].run, f"{max(common, 0.0):.3f} of {window:g} s in common"
-        raise InvalidRun(
-            f"the pairs' windows in run {run} had {shared}: do the nodes' clocks agree?"
-        )
+        begins = [row.begin for row in rows[first : first + pairs]]
+        common = window - (max(begins) - min(begins))
+        # Clocks and schedulers are off.
+        if common < _LEAST_IN_COMMON * window:
+            shared = f"{max(common, 0.0):.3f} of {window:g} s in common"
+            raise InvalidRun(
+                f"the pairs' windows in run {rows[first].run} had {shared}: "
+                "do the nodes' clocks agree?"
+            )
+    return {**settings, "transport": settings["transport"].lower()}, rows
 
 
 TOOL = Tool(

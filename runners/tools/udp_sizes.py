@@ -15,7 +15,6 @@ from runners.records.record import (
     Failed,
     FalloffError,
     Quantity,
-    Reading,
     Result,
     Settings,
     Tool,
@@ -44,12 +43,12 @@ def commands(point: Settings) -> list[Command]:
     if payload + HEADERS > point.get("mtu", math.inf) + ETHERNET_HEADER:
         raise FalloffError(f"{what} does not fit an MTU of {point['mtu']} B: lower it")
     limit = iperf3.limit_s(point)
-    client = ("iperf3", "--client", f"{{node{point['receiver']}}}", "--json", "--udp")
-    client += ("--port", str(iperf3.PORT), "--length", str(payload))
-    client += ("--bitrate", str(point.get("bitrate_bit_s", 0)))
-    client += ("--time", str(point["duration_s"]), "--omit", str(point.get("omit_s", 0)))
+    client = ["iperf3", "--client", f"{{node{point['receiver']}}}", "--json", "--udp"]
+    client += ["--port", str(iperf3.PORT), "--length", str(payload)]
+    client += ["--bitrate", str(point.get("bitrate_bit_s", 0))]
+    client += ["--time", str(point["duration_s"]), "--omit", str(point.get("omit_s", 0))]
     server = iperf3.server(point["receiver"], limit)
-    return [server, Command(client, node=point["sender"], timeout_s=limit)]
+    return [server, Command(tuple(client), node=point["sender"], timeout_s=limit)]
 
 
 def results(text: str) -> list[Result]:
@@ -69,11 +68,12 @@ def results(text: str) -> list[Result]:
         raise Unsupported("iperf3's report is not of UDP datagrams")
 
     def positive(*names: str) -> float:
-        value = iperf3.part(report, *names[:-1]).get(names[-1])
-        if iperf3.is_number(value) and value > 0:
+        table = iperf3.part(report, *names[:-1])
+        value = iperf3.number(table, names[-1])
+        if value > 0:
             return value
         lacking = f"iperf3's report has no {'.'.join(names)} above 0"
-        if value is None:
+        if names[-1] not in table:
             raise Cut(f"{lacking}: the test did not end, or iperf3 is too old")
         raise Failed(f"{lacking}: nothing arrived")
 
@@ -85,11 +85,11 @@ def results(text: str) -> list[Result]:
         raise Contradictory(
             f"iperf3's receiver counted {received:.0f} datagrams of {sent:.0f} sent"
         )
-    readings = (
-        Reading("packets_sent_per_s", sent / sending, "1/s"),
-        Reading("packets_received_per_s", received / receiving, "1/s"),
-        Reading("datagram_loss", max(1 - received / sent, 0.0), "1"),
-    )
+    readings = {
+        "packets_sent_per_s": sent / sending,
+        "packets_received_per_s": received / receiving,
+        "datagram_loss": max(1 - received / sent, 0.0),
+    }
     return [Result(readings, {**made, "frame_bytes": payload + HEADERS})]
 
 

@@ -6,7 +6,7 @@ import runners
 from analysis.descriptions.campaigns import checked, for_preset
 from analysis.descriptions.resolution import resolve
 from analysis.descriptions.testbeds import Testbed
-from runners.records.record import Command, Reading, Result, Tool, Unreadable
+from runners.records.record import Command, Result, Tool, Unreadable
 
 CAMPAIGN = {
     "name": "small",
@@ -48,13 +48,13 @@ def _commands(point):
 
 def _results(text):
     try:
-        return [Result((Reading("hpl_rate", float(text), "Gflop/s"),))]
+        return [Result({"hpl_rate": float(text)})]
     except ValueError:
         raise Unreadable(f"{text.strip()!r} is not a number") from None
 
 
 def _parse(transcript):
-    return list(_results(transcript.executions[-1].stdout)[0].readings)
+    return _results(transcript.executions[-1].stdout)[0].readings
 
 
 ECHO = Tool("echo", _commands, _results, parse_trial=_parse)

@@ -68,7 +68,7 @@ def listed(tool: str, output: str) -> list[dict]:
             **({"refused": result.refused, "kind": result.kind} if result.refused else {}),
         }
         | ({"note": result.note} if result.note else {})
-        | {reading.name: reading.value for reading in result.readings}
+        | result.readings
         for result in tool_named(tool).results(output)
     ]
 
@@ -110,7 +110,7 @@ def rows(result) -> list[frozenset]:
     """A result as rows: of lists that belong together one for each place, of single numbers one for
     all.
     """
-    found = {one.name: one.value for one in result.readings if one.name not in OF_WHAT_IS_THERE}
+    found = {name: value for name, value in result.readings.items() if name not in OF_WHAT_IS_THERE}
     lists = {name: value for name, value in found.items() if isinstance(value, list)}
     single = frozenset((name, shown(value)) for name, value in found.items() if name not in lists)
     listed_ = [single] if single else []
