@@ -1,5 +1,5 @@
-"""Rules for the values of settings. The types of descriptions (`analysis.descriptions`) are made
-from them.
+"""Rules for values. The types of descriptions (`analysis.descriptions`) are made from them, and what
+was kept on disk is held against them (`typed_json`).
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Rule:
     """What a value must be: in words; one of these types; a number finite and within bounds, a text
-    one of `values`, or else not empty."""
+    one of `values`, or else not empty. What is `or_unknown` may be NaN or empty."""
 
     words: str
     kinds: tuple[type, ...]
@@ -20,13 +20,16 @@ class Rule:
     above: float = -math.inf
     below: float = math.inf
     values: tuple[str, ...] = ()
+    or_unknown: bool = False
 
     def allows(self, value: Any) -> bool:
         """Whether a value follows the rule."""
         if type(value) not in self.kinds:
             return False
         if isinstance(value, str):
-            return value in self.values if self.values else bool(value)
+            return value in self.values if self.values else bool(value) or self.or_unknown
+        if value != value:  # NaN
+            return self.or_unknown
         return self.least <= value <= self.most and self.above < value < self.below
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from runners.records import archive, lock, typed_json
+from runners.records.description_rules import Rule
 from runners.records.plan import Plan, plan_from_json, plan_to_json
 from runners.records.record import FalloffError, Transcript, is_name
 
@@ -233,13 +234,15 @@ class _Provenance:
     sessions: tuple[Mapping[str, Any], ...]
 
 
-# The fields of a journal line besides `event` and `at`, with their types.
-_NOTES: Mapping[str, Mapping[str, type]] = {
-    "session": {"digest": str, "testbed": str},
-    "trial": {"id": str, "status": str, "seconds": float},
-    "lost": {"id": str},
-    "paused": {"by": str},
-    "ended": {"by": str},
+_SECONDS = Rule("a number of seconds", (int, float), least=0, below=_LATEST)
+_TEXT = Rule("a text", (str,), or_unknown=True)
+# The fields of a journal line besides `event` and `at`.
+_NOTES: Mapping[str, Mapping[str, Rule]] = {
+    "session": {"digest": _TEXT, "testbed": _TEXT},
+    "trial": {"id": _TEXT, "status": _TEXT, "seconds": _SECONDS},
+    "lost": {"id": _TEXT},
+    "paused": {"by": _TEXT},
+    "ended": {"by": _TEXT},
 }
 
 
@@ -257,11 +260,9 @@ def _note(line: bytes) -> Union[dict[str, Any], str]:
     event = note.get("event") if isinstance(note, dict) else None
     if not isinstance(event, str) or event not in _NOTES:
         return "it has none of the events " + ", ".join(_NOTES)
-    for name, kind in {"at": float, **_NOTES[event]}.items():
-        value = note.get(name)
-        fits = isinstance(value, str) if kind is str else type(value) in (int, float)
-        if not fits or (kind is float and not 0 <= value < _LATEST):
-            return f"its {name!r} is missing or no {'text' if kind is str else 'number of seconds'}"
+    for name, rule in {"at": _SECONDS, **_NOTES[event]}.items():
+        if not rule.allows(note.get(name)):
+            return f"its {name!r} is missing or not {rule.words}"
     return note
 
 
