@@ -31,6 +31,7 @@ from analysis.descriptions.toml_tables import (
     Name,
     NotNegative,
     Positive,
+    Ruled,
     Setting,
     Settings,
     Share,
@@ -42,7 +43,6 @@ from analysis.descriptions.toml_tables import (
     must_be,
     parse,
     refuse,
-    ruled,
 )
 from runners.records.description_rules import Rule, one_of
 from runners.records.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
@@ -88,7 +88,7 @@ Looks = Annotated[
     AfterValidator(_ascending),
     must_be(f"looks that ascend from {LEAST_BLOCKS}"),
 ]
-Level = ruled(Rule("a level above 0 and below 0.5", (float,), above=0, below=0.5))
+Level = Annotated[float, Ruled(Rule("a level above 0 and below 0.5", (float,), above=0, below=0.5))]
 
 
 class PlannedStatement(TomlTable):
@@ -100,7 +100,7 @@ class PlannedStatement(TomlTable):
     """the fewer nodes"""
     to: Count
     """the more nodes"""
-    expected: ruled(one_of(["falls off", "flat", "rises"])) = "falls off"
+    expected: Annotated[str, Ruled(one_of(["falls off", "flat", "rises"]))] = "falls off"
 
     @model_validator(mode="after")
     def _grows(self) -> Self:

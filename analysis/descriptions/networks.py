@@ -23,7 +23,7 @@ from analysis.descriptions.toml_tables import (
 
 Rate = Annotated[Positive, must_be("bit/s as a number, such as 1e9")]
 # A host's name has no underscore.
-Place = text(r"[A-Za-z0-9][A-Za-z0-9-]*", "a name of letters, digits and -")
+Place = Annotated[str, text(r"[A-Za-z0-9][A-Za-z0-9-]*", "a name of letters, digits and -")]
 Node = Count
 End = Annotated[Node | Place, must_be("a node or a device")]
 
@@ -88,7 +88,7 @@ def network_paths() -> dict[str, Path]:
 
 def between(of_testbed: Mapping[str, TomlTable]) -> dict[str, dict[str, Any]]:
     """All described interconnects and paths as plain tables, and those of a testbed's `networks`."""
-    described = plain(interconnects() | network_paths())
+    described = plain({**interconnects(), **network_paths()})
     for name, network in of_testbed.items():
         described[name] = {
             "name": name,

@@ -15,11 +15,11 @@ from analysis.descriptions.toml_tables import (
     NotNegative,
     Positive,
     Real,
+    Ruled,
     TomlTable,
     Word,
     YesOrNo,
     must_be,
-    ruled,
     text,
 )
 from runners.records.description_rules import Rule, one_of
@@ -29,10 +29,14 @@ UNKNOWN = "unknown"
 # Texts become parts of command lines on other machines, some in lists separated by commas or
 # blanks. Open MPI passes them to a shell on every node, so they must not contain letters with a
 # meaning there.
-Argument = text(r"[A-Za-z0-9_./,:=+@%^-]+", "words of letters, digits and _./,:=+@%^-")
-FilePath = text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks")
-Host = text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name of letters, digits and _.@+-")
-Program = text(r"[A-Za-z0-9_/.][A-Za-z0-9_/.+-]*", "the name of a program, or its path")
+Argument = Annotated[
+    str, text(r"[A-Za-z0-9_./,:=+@%^-]+", "words of letters, digits and _./,:=+@%^-")
+]
+FilePath = Annotated[str, text(r"[A-Za-z0-9_~/.][A-Za-z0-9_~/.,+@=-]*", "a path without blanks")]
+Host = Annotated[str, text(r"[A-Za-z0-9_][A-Za-z0-9_.@+-]*", "a name of letters, digits and _.@+-")]
+Program = Annotated[
+    str, text(r"[A-Za-z0-9_/.][A-Za-z0-9_/.+-]*", "the name of a program, or its path")
+]
 Arguments = Annotated[
     list[Argument], must_be("a list for mpirun of words of letters, digits and _./,:=+@%^-")
 ]
@@ -46,7 +50,7 @@ Buffer = Annotated[
 Unknown = Literal["unknown"]
 PositiveOrUnknown = Annotated[Positive | Unknown, must_be('a number above 0, or "unknown"')]
 CountOrUnknown = Annotated[Count | Unknown, must_be('a whole number from 1, or "unknown"')]
-PartOf1 = ruled(Rule("a share above 0, at most 1", (int, float), above=0, most=1))
+PartOf1 = Annotated[float, Ruled(Rule("a share above 0, at most 1", (int, float), above=0, most=1))]
 
 
 def _is_subnet(value: str) -> str:
@@ -80,7 +84,7 @@ class Peak(TomlTable):
     cores: CountOrUnknown | None = None
     flop_per_cycle: PositiveOrUnknown | None = None
     clock_hz: PositiveOrUnknown | None = None
-    clock: ruled(one_of(["base", "AVX", "turbo", UNKNOWN])) | None = None
+    clock: Annotated[str, Ruled(one_of(["base", "AVX", "turbo", UNKNOWN]))] | None = None
 
     @model_validator(mode="after")
     def _is_sourced(self) -> Self:
@@ -93,7 +97,7 @@ class Peak(TomlTable):
         one of these is unknown."""
         if self.value not in (None, UNKNOWN):
             return {"value": self.value, "unit": self.unit, "source": self.source}
-        parts = (self.cores, self.flop_per_cycle, self.clock_hz, self.clock)
+        parts: list[Any] = [self.cores, self.flop_per_cycle, self.clock_hz, self.clock]
         if None in parts or UNKNOWN in parts:
             return None
         cores, per_cycle, clock_hz, clock = parts
@@ -124,7 +128,9 @@ class ClusterNetwork(TomlTable):
     source: Line | None = None
     subnet: Subnet | None = None
     interface: Host | None = None
-    rdma: text(r"[A-Za-z0-9_]+:[0-9]+", "a device and its port, as mlx5_0:1") | None = None
+    rdma: (
+        Annotated[str, text(r"[A-Za-z0-9_]+:[0-9]+", "a device and its port, as mlx5_0:1")] | None
+    ) = None
     rate_bit_s: Rate | None = None
     mtu: Count | None = None
     switch: Line | None = None
@@ -291,5 +297,5 @@ class Slurm(TomlTable):
     time_limit_s: Positive | None = None
     account: Host | None = None
     options: Annotated[
-        list[text("--[!-~]+", "an option")], must_be("a list of options of sbatch")
+        list[Annotated[str, text("--[!-~]+", "an option")]], must_be("a list of options of sbatch")
     ] = []

@@ -36,7 +36,7 @@ from analysis.descriptions.toml_tables import (
     Name,
     Nodes,
     Positive,
-    Ranks,
+    Ruled,
     Settings,
     Share,
     TomlTable,
@@ -48,7 +48,6 @@ from analysis.descriptions.toml_tables import (
     must_be,
     parse,
     refuse,
-    ruled,
     text,
 )
 from runners.records.description_rules import one_of
@@ -77,22 +76,7 @@ class Testbed(TomlTable):
     """for every campaign, instead of its own"""
     tools: dict[Word, FilePath] = {}
     """paths of tools; by default PATH and build/tools/bin are searched"""
-    networks: dict[Word, NetworkTable] = {}
-
-    @property
-    def slows_time(self) -> bool:
-        """Whether it is a scale model."""
-        return False
-
-    @property
-    def has_paths(self) -> bool:
-        """Whether paths can join its nodes."""
-        return False
-
-    @property
-    def links_a_node(self) -> int:
-        """The links of each node."""
-        return 1
+    networks: dict[Word, Any] = {}
 
 
 class EmulatedTestbed(Testbed):
@@ -100,6 +84,7 @@ class EmulatedTestbed(Testbed):
 
     kind: Literal["emulated"]
     nodes: Nodes
+    networks: dict[Word, NetworkTable] = {}
     rails: Count = 1
     """links of each node, each to a switch of its own"""
     tcp: Tcp
@@ -113,18 +98,6 @@ class EmulatedTestbed(Testbed):
     """parameters of Open MPI"""
     slow: Slow = Slow()
     cpu: Cpu | None = None
-
-    @property
-    def slows_time(self) -> bool:
-        return self.node.dilation is not None
-
-    @property
-    def has_paths(self) -> bool:
-        return True
-
-    @property
-    def links_a_node(self) -> int:
-        return self.rails
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -162,9 +135,10 @@ class SimulatedTestbed(Testbed):
 
     kind: Literal["simulated"]
     nodes: Nodes
+    networks: dict[Word, NetworkTable] = {}
     designs: Name | None = None
     """a file in data/designs, whose networks it has and no others"""
-    ranks_per_node: Ranks = 1
+    ranks_per_node: Nodes = 1
     """HPL's, in every campaign whose matrices `matrix_bytes` sizes"""
     matrix_bytes: Positive | None = None
     """that HPL's matrix takes on each node; without it a campaign's own orders and grids hold"""
@@ -177,15 +151,15 @@ class Cluster(Testbed):
     """The reader's own cluster."""
 
     kind: Literal["cluster"]
-    launcher: ruled(one_of(["ssh", "slurm"]))
+    launcher: Annotated[str, Ruled(one_of(["ssh", "slurm"]))]
     hosts: Annotated[list[Host], must_be("a list of host names")] = []
     """as ssh and mpirun know them, node 1 first"""
     python: Program = "python3"
     modules: Annotated[list[Program], must_be("a list of names of environment modules")] = []
-    scratch: text(r"/[A-Za-z0-9_/.-]*", "the absolute path of a folder for temporary files") = (
-        "/tmp"
-    )
-    ranks_per_node: Ranks = 1
+    scratch: Annotated[
+        str, text(r"/[A-Za-z0-9_/.-]*", "the absolute path of a folder for temporary files")
+    ] = "/tmp"
+    ranks_per_node: Nodes = 1
     threads: Count = 1
     """of each process"""
     binding: Arguments = []

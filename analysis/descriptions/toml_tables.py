@@ -4,16 +4,16 @@ of one, each in words."""
 import json
 import math
 import tomllib
-import types
 import typing
 from collections.abc import Callable, Mapping
-from functools import reduce
-from operator import or_
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, Union
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
+from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
 
 from runners import executables
 from runners.records.description_rules import (
@@ -32,6 +32,7 @@ from runners.records.journal import write_whole
 from runners.records.record import FalloffError, faulty, unknown, unknown_key
 
 _OURS = "ours"  # the type of an error whose message is ours
+_IN_JSON = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _KEY = "[key]"  # of a place: a key is meant, and not its value
 MEMBERS = ("(statement)", "(level)")  # of a place: the kind of an item, which no file names
 
@@ -69,39 +70,60 @@ def must_be(meaning: str) -> WrapValidator:
         try:
             return handler(value)
         except ValidationError:
-            raise PydanticCustomError(_OURS, "must be {meaning}", {"meaning": meaning}) from None
+            raise _wrong(meaning) from None
 
     return WrapValidator(check)
 
 
-def text(pattern: str, meaning: str) -> Any:
-    """The type of a text that matches the whole pattern."""
-    return Annotated[str, Field(pattern=f"^(?:{pattern})$"), must_be(meaning)]
+def _wrong(meaning: str) -> PydanticCustomError:
+    return PydanticCustomError(_OURS, "must be {meaning}", {"meaning": meaning})
 
 
-def ruled(rule: Rule) -> Any:
-    """The type of the values that a rule allows."""
-    bounds = {"ge": rule.least, "le": rule.most, "gt": rule.above, "lt": rule.below}
-    bounds = {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
-    kinds = {
-        bool: bool,
-        int: Annotated[int, Field(**bounds)],
-        float: Annotated[float, Field(allow_inf_nan=False, **bounds)],
-        str: Literal[rule.values] if rule.values else Annotated[str, Field(min_length=1)],
-    }
-    return Annotated[reduce(or_, map(kinds.__getitem__, rule.kinds)), must_be(rule.words)]
+@dataclass(frozen=True)
+class Ruled:
+    """Marks a type of values that a rule allows."""
+
+    rule: Rule
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return no_info_plain_validator_function(self._checked)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        rule, kinds = self.rule, [_IN_JSON[kind] for kind in self.rule.kinds]
+        parts: dict[str, Any] = {
+            "type": kinds,
+            "minimum": rule.least,
+            "maximum": rule.most,
+            "exclusiveMinimum": rule.above,
+            "exclusiveMaximum": rule.below,
+            "enum": [*rule.values],
+            "pattern": rule.pattern and f"^(?:{rule.pattern})$",
+            "minLength": int(str in rule.kinds),
+        }
+        unstated: list[Any] = [math.inf, -math.inf, [], ""]
+        return {key: part for key, part in parts.items() if part not in unstated}
+
+    def _checked(self, value: Any) -> Any:
+        if self.rule.allows(value):
+            return value
+        raise _wrong(self.rule.words)
 
 
-Name = ruled(NAME)
-Count = ruled(COUNT)
-Whole = ruled(WHOLE)
-Blocks = ruled(BLOCKS)
-Nodes = Ranks = ruled(up_to(65536))
-YesOrNo = ruled(YES_OR_NO)
-Positive = ruled(POSITIVE)
-NotNegative = ruled(NOT_NEGATIVE)
-Share = ruled(Rule("a share between 0 and 1", (int, float), above=0, below=1))
-Real = ruled(REAL)
+def text(pattern: str, meaning: str) -> Ruled:
+    """Marks the type of a text that matches the whole pattern."""
+    return Ruled(Rule(meaning, (str,), pattern=pattern))
+
+
+Name = Annotated[str, Ruled(NAME)]
+Count = Annotated[int, Ruled(COUNT)]
+Whole = Annotated[int, Ruled(WHOLE)]
+Blocks = Annotated[int, Ruled(BLOCKS)]
+Nodes = Annotated[int, Ruled(up_to(65536))]
+YesOrNo = Annotated[bool, Ruled(YES_OR_NO)]
+Positive = Annotated[float, Ruled(POSITIVE)]
+NotNegative = Annotated[float, Ruled(NOT_NEGATIVE)]
+Share = Annotated[float, Ruled(Rule("a share between 0 and 1", (int, float), above=0, below=1))]
+Real = Annotated[float, Ruled(REAL)]
 # Any number, also an infinite one, which is none in JSON.
 Limit = Annotated[int | float, must_be("a number"), WithJsonSchema({"type": ["number", "null"]})]
 Setting = Annotated[
@@ -109,13 +131,13 @@ Setting = Annotated[
     must_be("a number, a text, true or false"),
 ]
 Settings = dict[str, Setting]
-Word = text(r"[A-Za-z0-9_]+", "a name of letters, digits and _")
-Line = text(r"[ -~]+", "a line of text")
+Word = Annotated[str, text(r"[A-Za-z0-9_]+", "a name of letters, digits and _")]
+Line = Annotated[str, text(r"[ -~]+", "a line of text")]
 
 
 def fault(place: tuple[str | int, ...], value: Any, words: str) -> InitErrorDetails:
     """A fault at a place below the value that a validator is given, for `refuse`."""
-    return {"type": PydanticCustomError(_OURS, words), "loc": place, "input": value}  # type: ignore[typeddict-item]
+    return {"type": PydanticCustomError(_OURS, words), "loc": place, "input": value}
 
 
 def refuse(faults: list[InitErrorDetails]) -> None:
@@ -206,39 +228,22 @@ def _dotted(parts: list[str | int]) -> str:
 def _keys(kind: Any, parts: list[str | int]) -> list[str]:
     """The keys of the table at a place below a class."""
     tables = _tables(kind)
-    if not parts:
-        return [
-            field.alias or name for table in tables for name, field in table.model_fields.items()
-        ]
-    keys = []
-    for table in tables:
-        named = {field.alias or name: field for name, field in table.model_fields.items()}
-        if parts[0] in named:
-            keys += _keys(named[parts[0]].annotation, parts[1:])
-    # A list or a table of tables: the part is an index or any key.
-    return keys or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
+    for part in parts:  # an index, or any key of a table of tables, leads to the same class
+        types = [field.annotation for key, field in _fields(tables) if key == part]
+        tables = [table for inside in types for table in _tables(inside)] if types else tables
+    return [key for key, _ in _fields(tables)]
+
+
+def _fields(tables: list[type[TomlTable]]) -> list[tuple[str, FieldInfo]]:
+    every = [pair for table in tables for pair in table.model_fields.items()]
+    return [(field.alias or name, field) for name, field in every]
 
 
 def _tables(kind: Any) -> list[type[TomlTable]]:
-    """The classes of which a value of this type may be, not those within lists and dicts."""
+    """The classes that are somewhere in a type."""
     if isinstance(kind, type) and issubclass(kind, TomlTable):
         return [kind]
-    if typing.get_origin(kind) is Annotated or _is_union(kind):
-        return [table for member in typing.get_args(kind) for table in _tables(member)]
-    return []
-
-
-def _inside(kind: Any) -> Any:
-    """The type of what is in a list or dict of this type, None if it is neither."""
-    if typing.get_origin(kind) in (list, dict):
-        return typing.get_args(kind)[-1]
-    if typing.get_origin(kind) is Annotated or _is_union(kind):
-        return next(filter(None, map(_inside, typing.get_args(kind))), None)
-    return None
-
-
-def _is_union(kind: Any) -> bool:
-    return typing.get_origin(kind) in (Union, types.UnionType)
+    return [table for inside in typing.get_args(kind) for table in _tables(inside)]
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:

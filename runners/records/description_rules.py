@@ -3,6 +3,7 @@ was kept on disk is held against them (`typed_json`).
 """
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Rule:
     """What a value must be: in words; one of these types; a number finite and within bounds, a text
-    one of `values`, or else not empty. What is `or_unknown` may be NaN or empty."""
+    one of `values`, whole as the regular expression `pattern`, or else not empty. What is `or_unknown` may be NaN or empty."""
 
     words: str
     kinds: tuple[type, ...]
@@ -20,6 +21,7 @@ class Rule:
     above: float = -math.inf
     below: float = math.inf
     values: tuple[str, ...] = ()
+    pattern: str = ""
     or_unknown: bool = False
 
     def allows(self, value: Any) -> bool:
@@ -27,7 +29,9 @@ class Rule:
         if type(value) not in self.kinds:
             return False
         if isinstance(value, str):
-            return value in self.values if self.values else bool(value) or self.or_unknown
+            if self.values:
+                return value in self.values
+            return bool(re.fullmatch(self.pattern or "(?s:.+)", value)) or self.or_unknown
         if value != value:  # NaN
             return self.or_unknown
         return self.least <= value <= self.most and self.above < value < self.below
