@@ -15,7 +15,7 @@ from analysis.descriptions.toml_tables import (
     Word,
     YesOrNo,
     must_be,
-    parse_all,
+    parse,
     plain,
     read_toml,
     text,
@@ -78,16 +78,17 @@ class Path(Interconnect):
 def interconnects() -> dict[str, Interconnect]:
     """The described interconnects by name; raises FalloffError naming every fault of the file."""
     file = paths.INTERCONNECTS
-    return parse_all(Interconnect, read_toml(file, "interconnects"), str(file))
+    return parse(dict[str, Interconnect], read_toml(file, "interconnects"), str(file))
 
 
 def network_paths() -> dict[str, Path]:
     """The described paths by name; raises FalloffError naming every fault of the file."""
-    return parse_all(Path, read_toml(paths.PATHS, "paths"), str(paths.PATHS))
+    return parse(dict[str, Path], read_toml(paths.PATHS, "paths"), str(paths.PATHS))
 
 
 def between(of_testbed: Mapping[str, TomlTable]) -> dict[str, dict[str, Any]]:
-    """All described interconnects and paths as plain tables, and those of a testbed's `networks`."""
+    """All described interconnects and paths as plain tables, and those of a testbed's
+    `networks`."""
     described = plain({**interconnects(), **network_paths()})
     for name, network in of_testbed.items():
         described[name] = {

@@ -168,7 +168,7 @@ class Node(TomlTable):
 
     flop_s: Positive | None = None
     stretched: YesOrNo = False
-    """whether any MPI program computes `dilation` times as long as this machine's processor takes"""
+    """whether any MPI program computes `dilation` times as long as on this machine's processor"""
     machine_message_s: Positive | None = None
     """what a message takes here, without any delay [s]"""
     dilation: Positive | None = None
@@ -201,8 +201,8 @@ class Switch(TomlTable):
     """The switch of points with `buffer_bytes`."""
 
     delay_s: NotNegative = 0
-    """from the end of a frame on one link to its end on the next, besides its time on the wire and in the queue [s],
-    slowed as described"""
+    """from the end of a frame on one link to its end on the next, besides its time on the wire and
+    in the queue [s], slowed as described"""
 
 
 class ShaperTable(TomlTable):

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    WrapValidator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
@@ -60,7 +68,7 @@ class TomlTable(BaseModel):
         return copy
 
 
-Kind = TypeVar("Kind", bound=TomlTable)
+Kind = TypeVar("Kind")
 
 
 def must_be(meaning: str) -> WrapValidator:
@@ -147,25 +155,12 @@ def refuse(faults: list[InitErrorDetails]) -> None:
 
 
 def parse(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) -> Kind:
-    """A table as a class; raises FalloffError naming every fault. `what` is the description, and
-    `context` what its validators need to know."""
+    """A table as a class, or tables by name as a dict of classes; raises FalloffError naming every
+    fault. `what` is the description, and `context` what its validators need to know."""
     try:
-        return kind.model_validate(table, context=context)
+        return TypeAdapter(kind).validate_python(table, context=context)
     except ValidationError as error:
         raise faulty(what, _sentences(kind, error)) from None
-
-
-def parse_all(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
-    """Tables as classes, by name; raises FalloffError naming every fault in all of them."""
-    described, wrong = {}, list[str]()
-    for name, table in tables.items():
-        try:
-            described[name] = kind.model_validate(table)
-        except ValidationError as error:
-            wrong += _sentences(kind, error, name)
-    if wrong:
-        raise faulty(what, wrong)
-    return described
 
 
 def plain(tables: Mapping[str, TomlTable]) -> dict[str, dict[str, Any]]:
@@ -182,21 +177,20 @@ def faults(kind: type[TomlTable], table: Any, **context: Any) -> list[str]:
     return []
 
 
-def _sentences(kind: type[TomlTable], error: ValidationError, *within: str) -> list[str]:
-    return list(dict.fromkeys(_sentence(kind, dict(fault), within) for fault in error.errors()))
+def _sentences(kind: Any, error: ValidationError) -> list[str]:
+    return list(dict.fromkeys(_sentence(kind, dict(fault)) for fault in error.errors()))
 
 
-def _sentence(kind: type[TomlTable], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
-    """A fault of pydantic's in our words: its place, what is there, and what should be. The table
-    itself is `within` others."""
+def _sentence(kind: Any, error: Mapping[str, Any]) -> str:
+    """A fault of pydantic's in our words: its place, what is there, and what should be."""
     parts = [part for part in error["loc"] if part not in (*MEMBERS, _KEY)]
-    place, key = _dotted([*within, *parts[:-1]]), str(parts[-1]) if parts else ""
-    whole = _dotted([*within, *parts])
+    place, whole = _dotted(parts[:-1]), _dotted(parts)
     match error["type"]:
         case "missing":
             return f"{whole} is missing"
         case "extra_forbidden":
-            return unknown_key(f"{place}." if place else "", key, _keys(kind, parts[:-1]))
+            within = f"{place}." if place else ""
+            return unknown_key(within, str(parts[-1]), _keys(kind, parts[:-1]))
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{whole} = {_shown(error['input'])} must be a table"
         case "list_type":
@@ -204,9 +198,8 @@ def _sentence(kind: type[TomlTable], error: Mapping[str, Any], within: tuple[str
             return f"{whole} = {_shown(error['input'])} must be a list{of_tables}"
         case "value_error":
             return f"{whole}{': ' if whole else ''}{error['ctx']['error']}"
-    if _KEY in error["loc"]:
-        return f"{whole} {error['msg']}"
-    if error["input"] is None:  # TOML has no such value: the key is not there
+    # TOML has no None: the key is not there.
+    if _KEY in error["loc"] or error["input"] is None:
         return f"{whole} {error['msg']}"
     words = error["msg"].replace("Input should be", "must be")
     return f"{whole} = {_shown(error['input'])} {words}"

@@ -1,6 +1,5 @@
-"""Rules for values. The types of descriptions (`analysis.descriptions`) are made from them, and what
-was kept on disk is held against them (`typed_json`).
-"""
+"""Rules for values: the types of descriptions (`analysis.descriptions`) are made from them, and
+what was kept on disk is held against them (`typed_json`)."""
 
 import math
 import re
@@ -12,7 +11,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Rule:
     """What a value must be: in words; one of these types; a number finite and within bounds, a text
-    one of `values`, whole as the regular expression `pattern`, or else not empty. What is `or_unknown` may be NaN or empty."""
+    one of `values`, as the whole regular expression `pattern`, or else not empty. With `or_unknown`
+    it may also be NaN or empty."""
 
     words: str
     kinds: tuple[type, ...]

@@ -46,8 +46,8 @@ class Folder:
         file = self.path / "trials.json"
         if file.exists() and self.plan().digest != plan.digest:
             raise FalloffError(
-                f"{self.path} holds trials of another version of campaign {plan.name!r}; nothing was "
-                "changed. Choose another folder, or move this one away"
+                f"{self.path} holds trials of another version of campaign {plan.name!r}; nothing "
+                "was changed. Choose another folder, or move this one away"
             )
         self._transcripts.mkdir(parents=True, exist_ok=True)
         write_whole(file, plan_to_json(plan))
@@ -161,9 +161,8 @@ class Folder:
             if content != file.read_bytes():
                 write_whole(aside, file.read_bytes())
                 write_whole(file, content)
-                messages.append(
-                    f"{file} was damaged: it is kept as {aside.name}, and the run goes on from its intact part"
-                )
+                what = f"{file} was damaged: it is kept as {aside.name}"
+                messages.append(f"{what}, and the run goes on from its intact part")
         return messages
 
     def _lines(self) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
@@ -199,10 +198,11 @@ class Folder:
     def end(self) -> dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty if it was
         interrupted."""
-        last = [note for note in self.notes() if note["event"] in ("session", "ended", "paused")][
-            -1:
-        ]
-        return last[0] if last and last[0]["event"] != "session" else {}
+        end: dict[str, Any] = {}
+        for note in self.notes():
+            if note["event"] in ("session", "ended", "paused"):
+                end = note if note["event"] != "session" else {}
+        return end
 
     def stopped_by(self) -> str:
         """The rule that ended the campaign; `interrupted` if none did."""

@@ -90,12 +90,9 @@ def measuring(
                 is_held = True
             except LockBusy as taken:
                 if not had_to_wait:
-                    way_out = (
-                        "" if taken.is_ours else "; FALLOFF_LOCKS=FOLDER of your own ignores it"
-                    )
-                    wait(
-                        f"{taken} is measuring here: waiting for it to end (Ctrl-C gives up{way_out})"
-                    )
+                    others = "; FALLOFF_LOCKS=FOLDER of your own ignores it"
+                    way_out = f"Ctrl-C gives up{'' if taken.is_ours else others}"
+                    wait(f"{taken} is measuring here: waiting for it to end ({way_out})")
                 had_to_wait = True
                 time.sleep(_PATIENCE_S)
         yield had_to_wait
