@@ -81,7 +81,9 @@ def between(interval: Interval, decimals: int) -> str:
 
 def _range(interval: Interval, write: Callable[[float], str]) -> str:
     """An interval with its ends as `write` has them."""
-    return TO.join(map(write, interval)) if interval and is_known(*interval) else UNKNOWN
+    if interval is None or not is_known(interval[0], interval[1]):
+        return UNKNOWN
+    return TO.join(map(write, interval))
 
 
 def estimate(
