@@ -203,8 +203,8 @@ def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """
     rows = []
     for key, group in table.groupby([*by], dropna=False, sort=False):
-        kind = "cost" if group.unit.iloc[0] == "s" else "rate"
-        rows.append((*key, *map(float, average(group.value.values, kind)), len(group)))
+        ends = average(group.value.values, "cost" if group.unit.iloc[0] == "s" else "rate")
+        rows.append((*key, *map(float, ends), len(group)))
     averages = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "runs"])
     if "network" in by:
         averages.loc[averages.network == "", ["low", "high"]] = np.nan

@@ -72,14 +72,14 @@ def assemble(folder: Path) -> xr.Dataset:
         raise FalloffError(f"{folder} holds no finished trial yet")
     rows = [_row(*judged) for transcript in transcripts for judged in _judged(transcript)]
     dataset = laid_out(rows, plan.testbed["nodes"])
-    ends = dataset.start + dataset.wall_time.fillna(0)
+    ends = dataset.start.values + dataset.wall_time.fillna(0).values
     dataset.attrs = {
         "campaign": plan.name,
         "title": plan.title,
         "campaign_hash": plan.digest,
         "transcripts_sha256": manifest.together(texts),
         "started": _iso(dataset.start.min().item()),
-        "ended": _iso(ends.max().item()),
+        "ended": _iso(np.fmax.reduce(ends)),
         "stopped_by": source.stopped_by(),
         "sessions": json.dumps(_sessions(transcripts, source.sessions())),
         "design": json.dumps(plan.design),
@@ -213,7 +213,7 @@ def _optional() -> dict[str, dict]:
     }
 
 
-def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
+def _empty(wanted: Mapping, sizes: Mapping[Any, int]) -> tuple:
     """A variable that no trial has, as (dims, values, attributes), which takes no memory."""
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
     dims, absent = wanted["dims"], "" if wanted["type"] == "text" else np.nan
@@ -222,25 +222,19 @@ def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
 
 def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
     """What `save` was given."""
-    sizes = {str(dim): size for dim, size in dataset.sizes.items()}
-    # At once: xarray compares all coordinates for each variable that is added alone.
-    lacking = {
-        name: _empty(wanted, sizes)
-        for name, wanted in _optional().items()
-        if name not in dataset.variables and {*wanted["dims"]} <= {*sizes}
-    }
-    # What is written as letters is read as objects.
-    texts = {
-        n: array.astype(str) for n, array in dataset.variables.items() if array.dtype == object
-    }
-    coordinates = schema()["coordinates"].keys() & {*dataset.coords, *lacking}
-    whole = dataset.assign({**lacking, **texts}).set_coords([*coordinates])
-    whole.attrs.pop("Conventions", None)
-    whole.attrs.update(_present(whole.attrs))
-    for array in whole.variables.values():
+    arrays = {str(name): array for name, array in dataset.variables.items()}
+    for name, wanted in _optional().items():
+        if name not in arrays and {*wanted["dims"]} <= {*dataset.sizes}:
+            arrays[name] = xr.Variable(*_empty(wanted, dataset.sizes))
+    for name, array in arrays.items():
+        if array.dtype == object:  # what is written as letters
+            array = arrays[name] = xr.Variable(array.dims, array.values.astype(str), array.attrs)
         if unit := array.attrs.pop(_SHOWN, None):
             array.attrs["units"] = unit
-    return whole
+    # At once: xarray compares all coordinates for each variable that is added alone.
+    whole = xr.Dataset(arrays).set_coords([*schema()["coordinates"].keys() & {*arrays}])
+    attributes = {name: value for name, value in dataset.attrs.items() if name != "Conventions"}
+    return whole.assign_attrs({**attributes, **_present(attributes)})
 
 
 def load(file: Path) -> xr.Dataset:
@@ -250,13 +244,8 @@ def load(file: Path) -> xr.Dataset:
             return check(dataset.load())
     except FileNotFoundError:
         raise FalloffError(f"there is no dataset {file}") from None
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-        AttributeError,
-        KeyError,
-    ) as error:  # netCDF's own among them
+    # netCDF's own are among them.
+    except (OSError, ValueError, RuntimeError, AttributeError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise FalloffError(f"{file} is damaged, or no netCDF-4 dataset: {reason}") from None
 
@@ -290,10 +279,9 @@ def _of_result(transcript: Transcript, number: int, result: Result) -> tuple[Tra
 def _row(transcript: Transcript, outcome: Outcome) -> dict:
     """All values that one trial contributes, by schema name."""
     trial = transcript.trial
-    start = min((execution.start for execution in transcript.executions), default=np.nan)
-    end = max(
-        (execution.start + execution.wall_s for execution in transcript.executions), default=np.nan
-    )
+    runs = transcript.executions
+    start = min((run.start for run in runs), default=np.nan)
+    end = max((run.start + run.wall_s for run in runs), default=np.nan)
     return {
         **trial.point,
         **transcript.counters,
@@ -395,7 +383,8 @@ def _caveat(testbed: Mapping, factors: Mapping) -> str:
     paced = {"flop_s", "stretched"} & testbed.get("node", {}).keys()
     own_pace = paced or "share" in testbed.get("cpu", {})
     if testbed.get("kind") == "emulated" and not own_pace and "interconnect" in factors:
-        return "The nodes were not paced: they shared the machine's cores, so that part of a fall may be the machine's."
+        why = "they shared the machine's cores, so that part of a fall may be the machine's"
+        return f"The nodes were not paced: {why}."
     return ""
 
 

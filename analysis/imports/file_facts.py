@@ -291,7 +291,7 @@ def _counted_by_processes(outputs: Sequence[OutputFile], of_files: list[Facts]) 
     if 0 in processes or len(set(processes)) < 2:
         return of_files
     for column in zip(*numbers):
-        shares = {0} if 0 in column else {total / n for total, n in zip(processes, column)}
+        shares = {0.0} if 0 in column else {total / n for total, n in zip(processes, column)}
         if len(shares) == 1 and max(shares) >= 1 and max(shares).is_integer():
             counted = list(of_files)
             for place, nodes in zip(open_, column):
