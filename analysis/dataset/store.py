@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -358,23 +360,19 @@ def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping)
 def _sessions(transcripts: list[Transcript], sessions: Mapping[str, int]) -> dict[int, list[int]]:
     """For each block, the sessions in which its points ran, without those that the journal does not
     record."""
-    by_block: dict[int, set[int]] = {}
-    for transcript in transcripts:
-        trial = transcript.trial
-        if trial.role == "point" and trial.id in sessions:
-            by_block.setdefault(trial.block, set()).add(sessions[trial.id])
-    return {block: sorted(by_block[block]) for block in sorted(by_block)}
+    trials = [transcript.trial for transcript in transcripts if transcript.trial.id in sessions]
+    ran = sorted({(trial.block, sessions[trial.id]) for trial in trials if trial.role == "point"})
+    return {block: [number for _, number in pairs] for block, pairs in groupby(ran, itemgetter(0))}
 
 
 def _shared_settings(transcripts: list[Transcript]) -> dict:
     """The settings that have the same value in all points of the design."""
-    points = [
-        transcript.trial.point for transcript in transcripts if transcript.trial.role == "point"
-    ]
-    shared = dict(points[0]) if points else {}
-    for point in points:
-        shared = {key: value for key, value in shared.items() if point.get(key) == value}
-    return shared
+    trials = [transcript.trial for transcript in transcripts if transcript.trial.role == "point"]
+    return {
+        key: value
+        for key, value in (trials[0].point.items() if trials else ())
+        if all(trial.point.get(key) == value for trial in trials)
+    }
 
 
 def _caveat(testbed: Mapping, factors: Mapping) -> str:

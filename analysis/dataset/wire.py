@@ -7,8 +7,9 @@ import numpy as np
 
 PREAMBLE, GAP, ETHERNET_HEADER, CHECK_SEQUENCE = 8, 12, 14, 4  # bytes of each frame (IEEE 802.3)
 OUTSIDE_MTU = PREAMBLE + GAP + ETHERNET_HEADER + CHECK_SEQUENCE
-# Bytes inside the MTU: IPv4's and TCP's headers, and timestamps (RFC 791, 9293, 7323 with padding).
-INSIDE_MTU = 20 + 20 + 12
+# Bytes inside the MTU (RFC 791, 9293, 7323 with padding).
+IPV4_HEADER, TCP_HEADER, TIMESTAMPS = 20, 20, 12
+INSIDE_MTU = IPV4_HEADER + TCP_HEADER + TIMESTAMPS
 
 
 def tcp_payload(mtu: Any) -> Any:

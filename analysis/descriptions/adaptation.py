@@ -37,7 +37,7 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
         factors["nodes"] = [testbed.nodes]
     if not (isinstance(testbed, EmulatedTestbed) and testbed.node.dilation):
         settings = _without_dilation(settings)
-        survey = [tool.without("dilation") for tool in survey]
+        survey = [tool.of_settings(_without_dilation(tool.settings)) for tool in survey]
         warm_up = [_without_dilation(run) for run in warm_up]
         levels = {
             names: {level: _without_dilation(entailed) for level, entailed in table.items()}

@@ -145,20 +145,16 @@ class Folder:
         rest; returns a line for each."""
         if not self.damage():
             return []
-        messages, moment = [], time.strftime("%Y%m%d-%H%M%S")
-        for file in (self._journal, self._provenance):
-            if not file.exists():
-                continue
-            aside = file.with_name(f"{file.name}.damaged-{moment}")
-            if file == self._journal:
-                whole = [line for line, note in self._lines() if isinstance(note, dict)]
-                content = b"".join(line.rstrip(b"\r\n") + b"\n" for line in whole)
-            else:
-                sessions: list[Any] = []
-                with suppress(FalloffError):
-                    sessions = self.provenance()["sessions"]
-                content = json.dumps({"sessions": sessions}).encode()
-            if content != file.read_bytes():
+        messages, moment, sessions = [], time.strftime("%Y%m%d-%H%M%S"), list[Any]()
+        with suppress(FalloffError):
+            sessions = self.provenance()["sessions"]
+        lines = [line.rstrip(b"\r\n") for line, note in self._lines() if isinstance(note, dict)]
+        for file, content in (
+            (self._journal, b"".join(line + b"\n" for line in lines)),
+            (self._provenance, json.dumps({"sessions": sessions}).encode()),
+        ):
+            if file.exists() and content != file.read_bytes():
+                aside = file.with_name(f"{file.name}.damaged-{moment}")
                 write_whole(aside, file.read_bytes())
                 write_whole(file, content)
                 what = f"{file} was damaged: it is kept as {aside.name}"
@@ -167,7 +163,7 @@ class Folder:
 
     def _lines(self) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
         """Each line of the journal with its parsed note, or with what is wrong with it."""
-        return _notes(self._journal.read_bytes() if self._journal.is_file() else b"")
+        return _notes(self._journal.read_bytes()) if self._journal.is_file() else []
 
     def results(self) -> Counter:
         """The number of results in the journal for each trial, less those whose transcript a later
@@ -178,10 +174,9 @@ class Folder:
         """
         count: Counter = Counter()
         for note in self.notes():
-            if note["event"] == "trial" and note["status"] not in TRIED_AGAIN:
-                count[note["id"]] += 1
-            elif note["event"] == "lost":
-                count[note["id"]] -= 1
+            is_result = note["event"] == "trial" and note["status"] not in TRIED_AGAIN
+            if is_result or note["event"] == "lost":
+                count[note["id"]] += 1 if is_result else -1
         return count
 
     def sessions(self) -> dict[str, int]:
@@ -321,15 +316,11 @@ def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
         transcript = typed_json.record(Transcript, typed_json.parsed(text))
         if not is_name(transcript.trial.id):
             raise ValueError(f"its trial is called {transcript.trial.id[:40]!r}, which is no name")
-        if any(
-            abs(execution.start) + abs(execution.wall_s) >= _LATEST
-            for execution in transcript.executions
-        ):
+        if any(abs(run.start) + abs(run.wall_s) >= _LATEST for run in transcript.executions):
             raise ValueError("an execution's start is no time")
-        for place, values in (("counters", transcript.counters), ("point", transcript.trial.point)):
-            for key, value in values.items():
-                if not _is_plain(value):
-                    raise ValueError(f"{place}.{key} is neither text, number, nor a list of these")
+        for key, value in [*transcript.counters.items(), *transcript.trial.point.items()]:
+            if not _is_plain(value):
+                raise ValueError(f"{key} is neither text, number, nor a list of these")
         return transcript
     except ValueError as error:
         raise FalloffError(

@@ -94,9 +94,8 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     tables = [testbed.get(name, {}) for name in ("node", "network", "networks", "rates", "rpeak")]
     if not all(isinstance(table, dict) for table in tables):
         raise ValueError("of its testbed, node, network, networks, rates or rpeak is no table")
-    design = typed_json.record(
-        _Design, {name: value for name, value in plan.design.items() if name in _OF_DESIGN}
-    )
+    stated = _Design.__dataclass_fields__.keys() & plan.design.keys()
+    design = typed_json.record(_Design, {name: plan.design[name] for name in stated})
     levels = [level for levels in design.factors.values() for level in levels]
     if any(isinstance(level, (list, dict)) or level is None for level in levels):
         raise ValueError("a level of its design is neither a text nor a number")
@@ -136,9 +135,6 @@ def _are_statements(primary: Any) -> bool:
         and type(statement.get("from")) is type(statement.get("to")) is int
         for statement in primary
     )
-
-
-_OF_DESIGN = tuple(_Design.__dataclass_fields__)
 
 
 Kind = tuple[str, tuple[Any, ...]]
