@@ -214,19 +214,21 @@ class Folder:
         lost or damaged."""
         try:
             record = typed_json.parsed(self._provenance.read_bytes())
-            for session in typed_json.record(_Provenance, record).sessions:
-                tables = [session.get(name, {}) for name in ("host", "testbed", "slurm")]
-                if not all(isinstance(table, dict) for table in tables):
-                    raise ValueError("of a session, host, testbed or slurm is no table")
+            for session in typed_json.typed(_Provenance, record).sessions:
+                for name in ("host", "testbed", "slurm"):
+                    typed_json.typed(_Table, session.get(name, {}), name)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise FalloffError(f"{self._provenance} is damaged ({reason}); restore it") from None
         return record
 
 
+_Table = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class _Provenance:
-    sessions: tuple[Mapping[str, Any], ...]
+    sessions: tuple[_Table, ...]
 
 
 _SECONDS = Rule("a number of seconds", (int, float), least=0, below=_LATEST)
@@ -313,7 +315,7 @@ def _naming(file: Path) -> Iterator[None]:
 def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     """A trial's transcript from its text; raises FalloffError if it is damaged."""
     try:
-        transcript = typed_json.record(Transcript, typed_json.parsed(text))
+        transcript = typed_json.typed(Transcript, typed_json.parsed(text))
         if not is_name(transcript.trial.id):
             raise ValueError(f"its trial is called {transcript.trial.id[:40]!r}, which is no name")
         if any(abs(run.start) + abs(run.wall_s) >= _LATEST for run in transcript.executions):

@@ -5,11 +5,9 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from runners.records.description_rules import Rule
-
-Record = TypeVar("Record")
 
 # Larger whole numbers fit into no array. It is unknown when an imported file was written.
 _LARGEST = 2**63 - 1
@@ -35,14 +33,9 @@ def parsed(text: Union[str, bytes]) -> Any:
     return value
 
 
-def record(kind: type[Record], value: Any) -> Record:
-    """A value from JSON as a record of this frozen dataclass; raises ValueError naming what does
-    not fit."""
-    return _typed(kind, value, "")
-
-
-def _typed(kind: Any, value: Any, place: str) -> Any:
-    """A value of a type, from JSON at a place."""
+def typed(kind: Any, value: Any, place: str = "") -> Any:
+    """A value from JSON, at a place, as a value of this type or a record of this frozen dataclass;
+    raises ValueError naming what does not fit."""
     if kind is Any:
         return value
     if rule := _RULES.get(kind):
@@ -51,21 +44,21 @@ def _typed(kind: Any, value: Any, place: str) -> Any:
         raise _misfit(value, place, rule.words)
     origin, inside = get_origin(kind), get_args(kind)
     if origin is Union:  # Optional
-        return None if value is None else _typed(inside[0], value, place)
+        return None if value is None else typed(inside[0], value, place)
     if origin is tuple:
         if isinstance(value, list):
-            return tuple([_typed(inside[0], item, place) for item in value])
+            return tuple([typed(inside[0], item, place) for item in value])
         raise _misfit(value, place, "a list")
     if not isinstance(value, dict):
         raise _misfit(value, place, "a table")
     if origin is Mapping:
-        return {key: _typed(inside[1], item, f"{place}.{key}") for key, item in value.items()}
+        return {key: typed(inside[1], item, f"{place}.{key}") for key, item in value.items()}
     types, needed = _fields(kind)
     faults = [f"{key[:40]!r} is unknown" for key in value if key not in types]
     faults += [f"{name!r} is missing" for name in needed if name not in value]
     if faults:
         raise ValueError(f"{faults[0]}{place and f' in {place}'}")
-    return kind(**{name: _typed(types[name], item, name) for name, item in value.items()})
+    return kind(**{name: typed(types[name], item, name) for name, item in value.items()})
 
 
 @cache  # a plan has 100,000 trials
