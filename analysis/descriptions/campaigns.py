@@ -37,8 +37,8 @@ from analysis.descriptions.toml_tables import (
     Share,
     TomlTable,
     Whole,
+    described,
     extended,
-    extending,
     fault,
     must_be,
     parse,
@@ -325,8 +325,7 @@ def _misfits(
 def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] = ()) -> Campaign:
     """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the
     known tools; without them any name is accepted."""
-    what = f"campaign {file or table.get('name', '?')}{extending(table)}"
-    return parse(Campaign, table, what, runners=runners)
+    return parse(Campaign, table, described("campaign", table, file), runners=runners)
 
 
 def read(name: str) -> Campaign:

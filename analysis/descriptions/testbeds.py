@@ -41,8 +41,8 @@ from analysis.descriptions.toml_tables import (
     Share,
     TomlTable,
     Word,
+    described,
     extended,
-    extending,
     fault,
     faults,
     must_be,
@@ -215,8 +215,7 @@ KINDS: dict[str, type[Testbed]] = {
 def checked(table: Mapping[str, Any], file: str = "") -> Testbed:
     """A testbed from a parsed file, without what follows from it; raises FalloffError naming every
     fault."""
-    what = f"testbed {file or table.get('name', '?')}{extending(table)}"
-    kind = str(table.get("kind", ""))
+    what, kind = described("testbed", table, file), str(table.get("kind", ""))
     if kind in KINDS:
         return parse(KINDS[kind], table, what)
     near = nearest(kind, KINDS)

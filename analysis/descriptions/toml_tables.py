@@ -263,11 +263,11 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
         raise FalloffError(f"cannot read {file}: {error}") from None
 
 
-def extending(table: Mapping[str, Any]) -> str:
-    """What a fault's line says beside a file's name: the file that it extends, where the fault may
-    be.
-    """
-    return f" (extends {table['extends']})" if "extends" in table else ""
+def described(kind: str, table: Mapping[str, Any], file: str = "") -> str:
+    """What a fault's line calls a description: also the file that it extends, where the fault may
+    be."""
+    base = f" (extends {table['extends']})" if "extends" in table else ""
+    return f"{kind} {file or table.get('name', '?')}{base}"
 
 
 Joined = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]

@@ -118,18 +118,16 @@ def _of_machine(name: str, line: str) -> Iterator[None]:
     """Hold a lock of this machine; raises LockBusy, or FalloffError if FALLOFF_LOCKS is not a
     usable folder."""
     folder = os.environ.get("FALLOFF_LOCKS")
+    # 0o666, so that the next user can leave a line, too.
+    lock = held(Path(folder) / name, line, 0o666) if folder else _bound(f"\0{name}", line)
     with ExitStack() as stack:
-        if folder:
-            try:
-                # 0o666, so that the next user can leave a line, too.
-                stack.enter_context(held(Path(folder) / name, line, 0o666))
-            except OSError as error:
-                raise FalloffError(
-                    f"{error.filename or folder}: {error.strerror}; "
-                    "name a folder of your own by FALLOFF_LOCKS, or unset it"
-                ) from None
-        else:
-            stack.enter_context(_bound(f"\0{name}", line))
+        try:
+            stack.enter_context(lock)
+        except OSError as error:
+            raise FalloffError(
+                f"{error.filename or name}: {error.strerror}; "
+                "name a folder of your own by FALLOFF_LOCKS, or unset it"
+            ) from None
         yield
 
 

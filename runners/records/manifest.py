@@ -8,6 +8,7 @@ every
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from runners.records import archive
@@ -46,7 +47,7 @@ def write(folder: Path) -> None:
 
 def forget(folder: Path) -> None:
     """Remove the record, because the folder is about to change."""
-    if (folder / NAME).exists():
+    with suppress(FileNotFoundError):
         (folder / NAME).unlink()
 
 
