@@ -154,7 +154,12 @@ def _encoding(array: xr.Variable) -> dict[str, Any]:
 def opened(file: Path) -> Iterator[xr.Dataset]:
     """Open a netCDF-4 file unchecked for the duration of the block; raises OSError or ValueError if
     it is not one, or unpacks to more than any dataset of its size."""
-    with _NETCDF, xr.open_dataset(file, engine="netcdf4", decode_times=False) as dataset:
+    with (
+        _NETCDF,
+        xr.open_dataset(
+            file, engine="netcdf4", decode_times=False, create_default_indexes=False
+        ) as dataset,
+    ):
         if dataset.nbytes > archive.unpacked_at_most(Path(file).stat().st_size):
             raise ValueError(f"it unpacks to {dataset.nbytes / 1e6:.0f} MB")
         yield _as_shown(dataset)
