@@ -4,10 +4,9 @@ What plans and runs campaigns is imported where it is needed: most notebooks onl
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import xarray as xr
 
@@ -58,9 +57,9 @@ class Parameters:
         papermill itself only warns of an unknown parameter and checks no types. `besides` are the
         notebook's own parameters, which their user checks.
         """
-        types = {field.name: field.type for field in fields(cls)}
+        types = get_type_hints(cls)
         # Plain data with a public name comes from the parameters cell.
-        given = {"data": "", "campaign": ""} | {
+        given: dict[str, Any] = {"data": "", "campaign": ""} | {
             name: value
             for name, value in names.items()
             if name not in ("In", "Out", *besides)
@@ -150,7 +149,7 @@ def beside(parameters: Parameters, campaign: str) -> xr.Dataset | None:
         return data.get(campaign)
     if parameters.data:
         dataset = in_folder(paths.ROOT / parameters.data, campaign, is_needed=False)
-    elif parameters.preset == "full" or _is_stored(campaign, campaigns.read(campaign).testbed):
+    elif parameters.preset == "full" or _is_stored(campaign):
         dataset = _dataset(replace(parameters, testbed="", blocks=0), campaign)
     else:
         dataset = None
@@ -198,8 +197,13 @@ def _dataset(parameters: Parameters, campaign: str) -> xr.Dataset:
     return run
 
 
-def _is_stored(campaign: str, testbed: str) -> bool:
-    return (paths.REFERENCE / f"{campaign}-{testbed}").exists()
+def _is_stored(campaign: str, testbed: str = "") -> bool:
+    """Whether there is a reference of a campaign, by default on its own testbed."""
+    return (paths.REFERENCE / _name(campaign, testbed)).exists()
+
+
+def _name(campaign: str, testbed: str = "") -> str:
+    return f"{campaign}-{testbed or campaigns.read(campaign).testbed}"
 
 
 def require_reading(run: xr.Dataset) -> None:
@@ -211,7 +215,7 @@ def require_reading(run: xr.Dataset) -> None:
 def stored(campaign: str, testbed: str = "") -> xr.Dataset:
     """The shipped reference campaign, by default on its own testbed; raises FalloffError if there
     is none of that name."""
-    return store.read(_reference(f"{campaign}-{testbed or campaigns.read(campaign).testbed}"))
+    return store.read(_reference(_name(campaign, testbed)))
 
 
 def named(campaigns: Collection[str]) -> list[xr.Dataset]:
@@ -263,39 +267,24 @@ def described_campaigns() -> list[str]:
     return [file.stem for file in executables.described(paths.CAMPAIGNS, "*.toml")]
 
 
-class _Datasets(Mapping[str, xr.Dataset]):
-    """Datasets by campaign, each read on first access: the references, or the campaigns in a
-    folder.
-    """
-
-    def __init__(self, data: str = "") -> None:
-        self._data, self._read = data, cache(self._find)
+class _References(Mapping[str, xr.Dataset]):
+    """The references by campaign, each read on access."""
 
     def __getitem__(self, campaign: str) -> xr.Dataset:
-        dataset = self._read(campaign)
-        if dataset is None:
-            raise KeyError(campaign)
-        return dataset
+        if campaign in described_campaigns() and _is_stored(campaign):
+            return stored(campaign)
+        raise KeyError(campaign)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in described_campaigns() if self._read(name) is not None)
+        return filter(_is_stored, described_campaigns())
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _find(self, campaign: str) -> xr.Dataset | None:
-        if self._data:
-            return in_folder(paths.ROOT / self._data, campaign, is_needed=False)
-        if campaign not in described_campaigns():
-            return None
-        reference = paths.REFERENCE / f"{campaign}-{campaigns.read(campaign).testbed}"
-        return store.read(reference) if reference.exists() else None
 
-
-def stored_datasets(data: str = "") -> Mapping[str, xr.Dataset]:
-    """The datasets of all shipped reference campaigns by name, or of those in the folder `data`,
-    relative to the repository; each is read on first access."""
-    return _Datasets(data)
+def stored_datasets() -> Mapping[str, xr.Dataset]:
+    """The datasets of all shipped reference campaigns by name; each is read on access."""
+    return _References()
 
 
 def replayed(program: str, testbed: str = "smith") -> xr.Dataset:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import numpy as np
 
@@ -47,14 +48,16 @@ def plan_campaign(campaign: str, testbed: str = "", preset: str = "quick", block
     """
     described = campaigns.read(campaign)
     machine = testbeds.read(testbed or described.testbed)
-    machine = what_if.with_networks(machine, described.factors.get("interconnect", ()))
+    asked: list[Any] = described.factors.get("interconnect", [])
+    machine = what_if.with_networks(machine, asked)
     description = with_digest(for_testbed(for_preset(described, preset), machine))
     plan = resolved(description, machine)
     return with_blocks(plan, description, blocks) if blocks else plan
 
 
 def resolved(description: campaigns.Campaign, machine: testbeds.Testbed) -> Plan:
-    """A campaign as it is planned on a testbed; raises FalloffError for a factor that nothing sets."""
+    """A campaign as it is planned on a testbed; raises FalloffError for a factor that nothing
+    sets."""
     plan = resolve(description, machine, networks.between(machine.networks))
     settings = schema.settings()
     if strange := [factor for factor in plan.design["factors"] if factor not in settings]:
@@ -90,7 +93,7 @@ def plan_replay(
     if not isinstance(machine, testbeds.SimulatedTestbed):
         remedy = "only a simulation can replay: name smith"
         raise FalloffError(f"testbed {testbed} is not simulated, and {remedy}")
-    usual = [name for name in described.design.primary if name in machine.network]
+    usual = [str(name) for name in described.design.primary if name in machine.network]
     usual = usual or [name for name in machine.network if name != what_if.IDEAL]
     machine = what_if.with_ideal(machine)
     levels = list(dict.fromkeys([*asked.names(machine, usual), what_if.IDEAL]))
@@ -121,7 +124,7 @@ def text(plan: Plan) -> str:
         why = "repeats itself" if plan.repeats_itself else "judges no fall over nodes"
         raise FalloffError(f"campaign {plan.name} on {testbed} {why}: there is nothing to plan")
     falls = [_simulated_fall(statement, plan) for statement in rules.primary]
-    lines = [f"{plan.name} on {testbed}: margin {100 * rules.margin:g} %"]
+    lines = [f"{plan.name} on {testbed}: margin {100 * (rules.margin or 0):g} %"]
     for statement, fall in zip(rules.primary, falls):
         origin = "not simulated" if fall is None else "as simulated"
         lines.append(f"{statement}: fall of {100 * (fall or 0):.1f} % assumed, {origin}")
@@ -185,12 +188,15 @@ def _planned(plan: Plan) -> tuple[float, float]:
     """The time of the preamble and of a block [s], by the rates of the testbed; NaN if these do not
     say.
     """
-    seconds = {
+    seconds: dict[str, Any] = {
         trial.id: planned_s(trial, plan, tool_named(trial.runner)) for trial in plan.trials()
     }
-    if None in seconds.values():
-        return np.nan, np.nan
-    return tuple(length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0]))
+    return (np.nan, np.nan) if None in seconds.values() else _lengths(plan, seconds)
+
+
+def _lengths(plan: Plan, seconds: Mapping[str, float]) -> tuple[float, float]:
+    """The `length` of the preamble and of a block."""
+    return length(plan, plan.preamble, seconds), length(plan, plan.blocks[0], seconds)
 
 
 def length(plan: Plan, trials: Sequence[Trial], seconds: Mapping[str, float]) -> float:
@@ -210,9 +216,7 @@ def _measured(plan: Plan, folder: Path) -> tuple[float, float, float | None]:
         if note.get("status") == "ok":
             took.setdefault(kinds[note["id"]], []).append(note["seconds"])
     seconds = {trial.id: mean(took[kind_of(trial)]) for trial in plan.trials()}
-    before_s, block_s = (
-        length(plan, trials, seconds) for trials in (plan.preamble, plan.blocks[0])
-    )
+    before_s, block_s = _lengths(plan, seconds)
     apart = contrasts.primary_differences(derive.points(store.read(folder))).values
     whole = apart[:, np.isfinite(apart).all(axis=0)]
     has_scatter = whole.shape[1] >= LEAST_BLOCKS

@@ -127,8 +127,9 @@ def obstacles(plan: Plan) -> list[str]:
         memory = provenance.memory_bytes()
         if memory is not None and needed > memory:
             reasons.append(
-                f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all emulated nodes share the "
-                f"{memory / 1e9:.0f} GB of this machine; `--testbed smith` simulates it"
+                f"campaign {plan.name}: its largest matrix takes {needed / 1e9:.0f} GB, and all "
+                f"emulated nodes share the {memory / 1e9:.0f} GB of this machine; "
+                "`--testbed smith` simulates it"
             )
         if any(command.ranks for command in engine.commands_of(plan)):  # MPI programs
             paced = "flop_s" in plan.testbed.get("node", {})
@@ -202,7 +203,7 @@ def simulate_twin(
 
     machine, plans = testbeds.read(name), []
     for campaign in twin_prediction.simulations(machine, points, asked):
-        changed = what_if.with_networks(machine, campaign.factors["interconnect"])
+        changed = what_if.with_networks(machine, list(map(str, campaign.factors["interconnect"])))
         # These campaigns say themselves how HPL runs.
         fitted = for_testbed(campaign, changed.unset("matrix_bytes"))
         plans.append(planning.resolved(fitted, changed))

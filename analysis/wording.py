@@ -4,7 +4,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import TypeGuard
 
+Interval = tuple[float, float] | None
 UNKNOWN = "—"
 HARD_SPACE = "\u00a0"
 TO = f"{HARD_SPACE}to{HARD_SPACE}"
@@ -16,12 +18,14 @@ _READABLE = {
     "B/s": ((1e10, 1e-9, "GB/s"), (0, 1e-6, "MB/s")),
     "s": ((1e-2, 1e3, "ms"), (0, 1e6, "µs")),
 }
+_NO_PROSE = re.compile(r"(```.*?```|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)|\{[^}]*\}|https?://\S+)", re.S)
+_MARKS = re.compile(r"\s*\[@[^\]]*\]|\*\*|`")  # of citations, emphasis and code
 BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1}
 
 
-def is_known(*values: float | None) -> bool:
+def is_known(value: float | None, *more: float | None) -> TypeGuard[float]:
     """Whether every argument is a finite number."""
-    return all(value is not None and math.isfinite(value) for value in values)
+    return all(number is not None and math.isfinite(number) for number in (value, *more))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -54,7 +58,7 @@ def percent(fraction: float | None, decimals: int = 1) -> str:
 
 
 def level_in_words(confidence: float) -> str:
-    """The level of an interval in percent, to two digits of what it leaves out: "96 %", "98.6 %"."""
+    """The level of an interval in percent, to two digits of what it leaves out, as "98.6 %"."""
     return f"{100 - float(f'{100 * (1 - confidence):.2g}'):g} %"
 
 
@@ -64,26 +68,33 @@ def levels_in_words(confidences: Iterable[float]) -> str:
     return " to ".join(dict.fromkeys(map(level_in_words, ends)))
 
 
-def percent_range(interval: tuple[float, float] | None, decimals: int = 1) -> str:
+def percent_range(interval: Interval, decimals: int = 1) -> str:
     """An interval of fractions as percentages."""
-    if interval is None or not is_known(*interval):
-        return UNKNOWN
-    low, high = interval
-    return f"{between((100 * low, 100 * high), decimals)}{HARD_SPACE}%"
+    text = _range(interval, lambda end: fixed(100 * end, decimals))
+    return text if text == UNKNOWN else f"{text}{HARD_SPACE}%"
 
 
-def between(interval: tuple[float, float] | None, decimals: int) -> str:
+def between(interval: Interval, decimals: int) -> str:
     """An interval with this many decimals."""
-    if interval is None or not is_known(*interval):
+    return _range(interval, lambda end: fixed(end, decimals))
+
+
+def _range(interval: Interval, write: Callable[[float], str]) -> str:
+    """An interval with its ends as `write` has them."""
+    if interval is None or not is_known(interval[0], interval[1]):
         return UNKNOWN
-    return TO.join(fixed(end, decimals) for end in interval)
+    return TO.join(map(write, interval))
 
 
-def estimate(value, low, high, write: Callable[[float | None], str] = number) -> str:
+def estimate(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    write: Callable[[float | None], str] = number,
+) -> str:
     """A number with its interval in parentheses, each formatted by `write`; without the interval if
     it is unknown."""
-    interval = f" ({write(low)}{TO}{write(high)})" if is_known(low, high) else ""
-    return write(value) + interval
+    return write(value) + (f" ({write(low)}{TO}{write(high)})" if is_known(low, high) else "")
 
 
 def byte_size(size: float | None) -> str:
@@ -93,14 +104,13 @@ def byte_size(size: float | None) -> str:
         return UNKNOWN
     unit = next((name for name, least in BYTE_UNITS.items() if size >= least), "B")
     text = number(size / BYTE_UNITS[unit])
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{HARD_SPACE}{unit}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{text}{HARD_SPACE}{unit}"
 
 
-def byte_range(interval: tuple[float, float] | None) -> str:
+def byte_range(interval: Interval) -> str:
     """An interval of bytes, each end in its own unit."""
-    if interval is None or not is_known(*interval):
-        return UNKNOWN
-    return TO.join(map(byte_size, interval))
+    return _range(interval, byte_size)
 
 
 def readable(value: float, unit: str) -> tuple[float, str]:
@@ -154,18 +164,14 @@ def day(moment: str) -> str:
 
 def moment(instant: str) -> str:
     """An ISO 8601 moment to the minute; a dash when there is none."""
-    return (
-        f"{datetime.fromisoformat(instant):%Y-%m-%d %H:%M}".replace(" ", HARD_SPACE)
-        if instant
-        else UNKNOWN
-    )
+    return f"{datetime.fromisoformat(instant):%Y-%m-%d{HARD_SPACE}%H:%M}" if instant else UNKNOWN
 
 
 def with_decimal_comma(markdown: str) -> str:
     """Markdown whose numbers have a comma for a point; code, formulas, links, attributes, versions
     and what was quoted stay.
     """
-    parts = re.split(r"(```.*?```|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)|\{[^}]*\}|https?://\S+)", markdown, flags=re.S)  # fmt: skip
+    parts = _NO_PROSE.split(markdown)
     for place in range(0, len(parts), 2):
         parts[place] = re.sub(r"(?<![\w.-])(\d+)\.(\d+)(?!\w|\.\d)", r"\1,\2", parts[place])
     return "".join(parts)
@@ -173,12 +179,12 @@ def with_decimal_comma(markdown: str) -> str:
 
 def plain(markdown: str) -> str:
     """Markdown as a line of plain text: without emphasis, citations and hard spaces."""
-    return " ".join(re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).split())
+    return " ".join(_MARKS.sub("", markdown).split())
 
 
 def within_words(sentences: Iterable[str], most: int) -> list[str]:
     """The first sentence, and each other one with which there are no more than `most` words."""
-    chosen, words = [], 0
+    chosen, words = list[str](), 0
     for sentence in sentences:
         count = len(sentence.removeprefix("- ").split())
         if words + count <= most or not chosen:
@@ -189,5 +195,4 @@ def within_words(sentences: Iterable[str], most: int) -> list[str]:
 
 def first_sentence(markdown: str) -> str:
     """The first sentence of a text, without emphasis and citations."""
-    bare = re.sub(r"\s*\[@[^\]]*\]|\*\*|`", "", markdown).strip()
-    return re.split(r"(?<=[.!?])\s+(?=[^\sa-z(])", bare)[0]
+    return re.split(r"(?<=[.!?])\s+(?=[^\sa-z(])", _MARKS.sub("", markdown).strip())[0]

@@ -22,7 +22,6 @@ from analysis.descriptions import (
     ledger,
     networks,
     switch_designs,
-    testbed_tables,
     testbeds,
 )
 from analysis.descriptions.toml_tables import TomlTable
@@ -108,7 +107,7 @@ def _settings() -> dict[str, Any]:
 def _comments() -> Iterator[tuple[tuple[str, str], str]]:
     """What stands below each field of a class, by the names of both; pydantic's own way reads the
     source of every class whenever one is imported."""
-    for module in (campaigns, networks, switch_designs, testbed_tables, testbeds, ledger):
+    for module in (campaigns, networks, switch_designs, testbeds, ledger):
         for kind in vars(module).values():
             if not (inspect.isclass(kind) and issubclass(kind, TomlTable)):
                 continue

@@ -170,13 +170,12 @@ class DatasetAccessor:
         simulations."""
         if "simulated" in self._dataset.evidence.values:
             return ""
-        differing = []
-        for key, name in {
-            "git_commit": "commit",
-            "kernel": "kernel",
-            "cpu_model": "processor",
-        }.items():
-            turns = {}
+        differing, names = (
+            [],
+            {"git_commit": "commit", "kernel": "kernel", "cpu_model": "processor"},
+        )
+        for key, name in names.items():
+            turns: dict[str, None] = {}
             for session in self.sessions:
                 nodes = (session.get("testbed") or {}).get("nodes") or {}
                 machines = [session.get("host", {}), *nodes.values()]
@@ -184,9 +183,9 @@ class DatasetAccessor:
                 if key == "git_commit":
                     changed = " with changes" if machines[0].get("git_dirty") else ""
                     words = {word[:7] + changed for word in words}
-                turns[" and ".join(sorted(words))] = None
+                turns[" and ".join(sorted(words)) or "unknown"] = None
             if len(turns) > 1:
-                differing.append(f"{name} {', then '.join(word or 'unknown' for word in turns)}")
+                differing.append(f"{name} {', then '.join(turns)}")
         return "; ".join(differing)
 
 

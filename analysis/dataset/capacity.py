@@ -110,14 +110,9 @@ def _shortest(path: Mapping[str, Any], start: int, end: int) -> list[ShortestPat
 
 @lru_cache(maxsize=64)
 def _net(path: str) -> tuple[Graph, Mapping[str, list[Hop]]]:
-    """The graph of a path's table in JSON, with the hops that leave each place."""
-    net = graph(json.loads(path))
-    return net, _hops(net)
-
-
-def _hops(net: Graph) -> Mapping[str, list[Hop]]:
-    """The hops that leave each place, in the order of the links."""
-    hops: dict[str, list[Hop]] = defaultdict(list)
+    """The graph of a path's table in JSON, with the hops that leave each place, in the order of the
+    links."""
+    net, hops = graph(json.loads(path)), defaultdict(list)
     wires = len(net.ends(name(1))) if net.bonded else 1
     for number, link in enumerate(net.links):
         hub = link.places[1] if link.places[1] in net.hubs else ""
@@ -125,4 +120,4 @@ def _hops(net: Graph) -> Mapping[str, list[Hop]]:
             rate = net.hubs[hub] if hub else link.rates[side] or np.inf
             end, medium = link.places[1 - side], hub or (number, side)
             hops[place].append(Hop(medium, end, wires * rate, link.delay_s))
-    return hops
+    return net, hops

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -55,10 +56,10 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     Raises FalloffError if one of their networks was not run, or none was planned.
     """
     plan = points.falloff.design
-    _check_levels(points, plan)
+    statements = (*plan.primary, *plan.secondary)
+    _check_levels(points, statements)
     outcome, primary, level = _outcome(points, plan), len(plan.primary), plan.one_sided
     judged, evidence = points.isel(block=outcome.judged), points.evidence.item()
-    statements = (*plan.primary, *plan.secondary)
     falls = [_fall(judged, statement) for statement in statements]
     others = within_campaign(
         [judge(fall, plan.margin, evidence, level) for fall in falls[primary:]], level
@@ -67,14 +68,21 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     if refusals:
         others = tuple(replace(verdict, answer=REFUSED, reason=refusals[0]) for verdict in others)
     ratios = _controls(judged, plan, statements)
-    controls = [None] * len(statements)
-    if ratios is not None:
-        controls = [judge_control(log_ratios, plan.margin, level) for log_ratios in ratios]
     sessions = sessions_of(points, evidence, judged.block.values.tolist())
-    verdicts = [replace(verdict, sessions=sessions) for verdict in (*outcome.judgements, *others)]
     return tuple(
-        Contrast(s.of, s.against, s.start, s.end, s in plan.primary, *results)
-        for s, *results in zip(statements, verdicts, controls, falls)
+        Contrast(
+            statement.of,
+            statement.against,
+            statement.start,
+            statement.end,
+            place < primary,
+            replace(verdict, sessions=sessions),
+            None if ratios is None else judge_control(ratios[place], plan.margin, level),
+            falls[place],
+        )
+        for place, (statement, verdict) in enumerate(
+            zip(statements, (*outcome.judgements, *others))
+        )
     )
 
 
@@ -117,7 +125,9 @@ def is_over(points: xr.Dataset) -> bool:
     return bool(plan.looks) and _outcome(points, plan).is_over
 
 
-def log_ratios(points: xr.Dataset, level, reference, along: str = "interconnect") -> xr.DataArray:
+def log_ratios(
+    points: xr.Dataset, level: Any, reference: Any, along: str = "interconnect"
+) -> xr.DataArray:
     """log(rate_level / rate_reference) within each block, for two levels of the factor `along`.
 
     The reference may be WITHOUT_MESSAGES: the share that the program reaches, according to its
@@ -169,12 +179,8 @@ def _controls(
     if plan.negative_control is None:
         return None
     alone = _of_one_level(points, plan).sel(nodes=plan.negative_control)
-    return np.array(
-        [
-            log_ratios(alone, statement.of, statement.against, plan.compared)
-            for statement in statements
-        ]
-    )
+    compared = [(statement.of, statement.against) for statement in statements]
+    return np.array([log_ratios(alone, *levels, plan.compared) for levels in compared])
 
 
 def _of_one_level(points: xr.Dataset, plan: Design) -> xr.Dataset:
@@ -183,12 +189,10 @@ def _of_one_level(points: xr.Dataset, plan: Design) -> xr.Dataset:
     return at_only_level(points, *(set(points.rate.dims) - {plan.compared, "nodes", "block"}))
 
 
-def _check_levels(points: xr.Dataset, plan: Design) -> None:
-    statements = (*plan.primary, *plan.secondary)
+def _check_levels(points: xr.Dataset, statements: Sequence[PlannedFall]) -> None:
     wanted = {level for statement in statements for level in (statement.of, statement.against)}
-    absent = wanted - {WITHOUT_MESSAGES, *points.interconnect.values}
-    if absent:
-        raise FalloffError(
-            f"Campaign {points.attrs['campaign']} compares networks of which {', '.join(sorted(absent))} was not run: "
-            "run it on a testbed that has them all."
+    if absent := ", ".join(sorted(wanted - {WITHOUT_MESSAGES, *points.interconnect.values})):
+        what = (
+            f"Campaign {points.attrs['campaign']} compares networks of which {absent} was not run"
         )
+        raise FalloffError(f"{what}: run it on a testbed that has them all.")

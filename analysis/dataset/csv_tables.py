@@ -106,9 +106,8 @@ def require_numbers(table: pd.DataFrame, *columns: str) -> None:
         texts = table[column].dropna().astype(str)
         for row, text in texts[~texts.str.fullmatch(_FINITE)].items():
             remedy = "; write numbers as 22455 or 22.455" if "," in text else ""
-            raise FalloffError(
-                f"column {column!r} holds text where numbers belong: {text[:40]!r} in line {row + 2}{remedy}"
-            )
+            what = f"column {column!r} holds text where numbers belong: {text[:40]!r}"
+            raise FalloffError(f"{what} in line {row + 2}{remedy}")
 
 
 def refuse(table: pd.DataFrame, is_wrong: pd.Series, reason: str) -> None:

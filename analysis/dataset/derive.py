@@ -2,6 +2,7 @@
 compute, by block and factor."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,12 +44,15 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     dataset = dataset.reset_coords()
     kinds = sorted(set(dataset.evidence.values.tolist()))
     if len(kinds) > 1:
-        raise FalloffError(
-            f"The dataset mixes evidence ({', '.join(kinds)}); select one kind before deriving points."
-        )
+        mixed = f"The dataset mixes evidence ({', '.join(kinds)})"
+        raise FalloffError(f"{mixed}; select one kind before deriving points.")
     result = over_factors(
         dataset,
-        **{name: dataset[name] for name in ("N", "NB", "P", "Q", "reason")},
+        N=dataset.N,
+        NB=dataset.NB,
+        P=dataset.P,
+        Q=dataset.Q,
+        reason=dataset.reason,
         rate=dataset.hpl_rate * slowed(dataset),
         bytes_sent=dataset.bytes_sent.sum("node", min_count=1),
         ranks_per_node=dataset.ranks_per_node.fillna(1),
@@ -64,8 +68,7 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     result = result.assign(
         rate=rate, known_rate=reference_rate, share=rate / reference_rate, reason=reason
     )
-    for name in ("known_rate", "share"):
-        result[name].attrs = reference_rate.attrs
+    result.share.attrs = reference_rate.attrs
     return result.assign_coords(evidence=kinds[0]).assign_attrs(dataset.attrs)
 
 
@@ -116,7 +119,7 @@ def counted_in(points: xr.Dataset | xr.DataArray) -> str:
 def means(values: xr.DataArray) -> xr.Dataset:
     """Geometric means of shares or rates over blocks, with a 95 % t interval: `ratio`, `low`,
     `high`, `blocks`. Runs of an unknown network (""), which may be of several, have no interval."""
-    result = ratios(np.log(values))
+    result = ratios(xr.ufuncs.log(values))
     return result.assign(result[["low", "high"]].where(result.interconnect != ""))
 
 
@@ -145,9 +148,8 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
     chosen = np.flatnonzero((dataset.role.values == "point") & (dataset.runner.values == runner))
     if not len(chosen):
         tool = "HPL" if runner == "hpl" else runner
-        raise FalloffError(
-            f"Campaign {dataset.attrs['campaign']} holds no {tool} trial yet; run at least one block."
-        )
+        what = f"Campaign {dataset.attrs['campaign']} holds no {tool} trial yet"
+        raise FalloffError(f"{what}; run at least one block.")
     factors = dict(dataset.falloff.design.factors)
     keys = {name: dataset[name].values[chosen] for name in ("block", *factors)}
     for name, levels in factors.items():
@@ -160,7 +162,7 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
     return pd.DataFrame(keys | values).set_index(list(keys)).to_xarray().reindex(factors)
 
 
-def at(values: xr.DataArray, **levels) -> xr.DataArray:
+def at(values: xr.DataArray, **levels: Any) -> xr.DataArray:
     """Values at one level of each of these factors; NaN if one of them was not run."""
     wanted = values.reindex({factor: [level] for factor, level in levels.items()})
     return wanted.isel(dict.fromkeys(levels, 0), drop=True)
@@ -173,14 +175,13 @@ def at_only_level(points: xr.Dataset, *factors: str) -> xr.Dataset:
     """
     for factor in factors:
         if points.sizes[factor] != 1:
-            levels = ", ".join(str(level) for level in points[factor].values)
-            raise FalloffError(
-                f"Campaign {points.attrs['campaign']} needs a single level of {factor}, not {levels}."
-            )
+            levels = ", ".join(map(str, points[factor].values))
+            what = f"Campaign {points.attrs['campaign']} needs a single level of {factor}"
+            raise FalloffError(f"{what}, not {levels}.")
     return points.squeeze(factors)
 
 
-def broadcast_bytes(N, Q, ranks_per_node=1):
+def broadcast_bytes(N: Any, Q: Any, ranks_per_node: Any = 1) -> Any:
     """The least number of bytes that HPL's panel broadcasts send between nodes, over the whole run
     on a grid with Q columns.
 

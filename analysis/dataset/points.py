@@ -33,23 +33,22 @@ def of_trials(dataset: xr.Dataset) -> list[dict[str, Any]]:
     both.
     """
     columns = {
-        name: map(plain, dataset[name].values.tolist())
+        name: dataset[name].values.tolist()
         for name in settings()
         if name not in _NO_SETTINGS and name in dataset.variables
     }
-    trials = [dict(zip(columns, values)) for values in zip(*columns.values())]
-    return [
-        {name: value for name, value in trial.items() if value not in ("", None)}
-        for trial in trials
-    ]
+    return [_known(dict(zip(columns, values))) for values in zip(*columns.values())]
+
+
+def _known(levels: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain levels of settings, without unknown ones."""
+    stated = {name: plain(level) for name, level in levels.items()}
+    return {name: value for name, value in stated.items() if value not in ("", None)}
 
 
 def point(quantity: str, levels: Mapping[str, Any]) -> Point:
     """The point of a quantity at these levels of its settings, without unknown ones."""
-    stated = {
-        name: value for name, level in levels.items() if (value := plain(level)) not in ("", None)
-    }
-    return tuple(sorted({QUANTITY: quantity, **stated}.items()))
+    return tuple(sorted({QUANTITY: quantity, **_known(levels)}.items()))
 
 
 def quantity(point: Point) -> str:
@@ -203,8 +202,8 @@ def means(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """
     rows = []
     for key, group in table.groupby([*by], dropna=False, sort=False):
-        kind = "cost" if group.unit.iloc[0] == "s" else "rate"
-        rows.append((*key, *map(float, average(group.value.values, kind)), len(group)))
+        ends = average(group.value.values, "cost" if group.unit.iloc[0] == "s" else "rate")
+        rows.append((*key, *map(float, ends), len(group)))
     averages = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "runs"])
     if "network" in by:
         averages.loc[averages.network == "", ["low", "high"]] = np.nan

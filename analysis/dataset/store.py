@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
+from analysis import paths
 from analysis.dataset.accessor import IMPORTED  # and datasets have .falloff
 from analysis.dataset.schema import check, schema
 from runners import payload
@@ -71,14 +74,14 @@ def assemble(folder: Path) -> xr.Dataset:
         raise FalloffError(f"{folder} holds no finished trial yet")
     rows = [_row(*judged) for transcript in transcripts for judged in _judged(transcript)]
     dataset = laid_out(rows, plan.testbed["nodes"])
-    ends = dataset.start + dataset.wall_time.fillna(0)
+    ends = dataset.start.values + dataset.wall_time.fillna(0).values
     dataset.attrs = {
         "campaign": plan.name,
         "title": plan.title,
         "campaign_hash": plan.digest,
         "transcripts_sha256": manifest.together(texts),
         "started": _iso(dataset.start.min().item()),
-        "ended": _iso(ends.max().item()),
+        "ended": _iso(np.fmax.reduce(ends)),
         "stopped_by": source.stopped_by(),
         "sessions": json.dumps(_sessions(transcripts, source.sessions())),
         "design": json.dumps(plan.design),
@@ -93,12 +96,20 @@ def assemble(folder: Path) -> xr.Dataset:
 
 def read(folder: Path) -> xr.Dataset:
     """Like `assemble`, but cached until a file of the folder changes; returns the caller's own
-    copy."""
+    copy.
+
+    Of a shipped reference whose files are all as recorded it is the dataset that was packed with
+    it; `verify`, and with it a test, holds that against the transcripts.
+    """
     return _read(folder.resolve(), _state(folder)).copy(deep=True)
 
 
 @lru_cache(maxsize=96)  # all references, of one or two megabytes each, and some runs
 def _read(folder: Path, state: tuple) -> xr.Dataset:
+    packed = folder / manifest.DATASET
+    with suppress(FalloffError):  # then the transcripts show what is wrong, if anything is
+        if folder.parent == paths.REFERENCE and packed.exists() and manifest.is_unchanged(folder):
+            return load(packed)
     return assemble(folder)
 
 
@@ -143,7 +154,12 @@ def _encoding(array: xr.Variable) -> dict[str, Any]:
 def opened(file: Path) -> Iterator[xr.Dataset]:
     """Open a netCDF-4 file unchecked for the duration of the block; raises OSError or ValueError if
     it is not one, or unpacks to more than any dataset of its size."""
-    with _NETCDF, xr.open_dataset(file, engine="netcdf4", decode_times=False) as dataset:
+    with (
+        _NETCDF,
+        xr.open_dataset(
+            file, engine="netcdf4", decode_times=False, create_default_indexes=False
+        ) as dataset,
+    ):
         if dataset.nbytes > archive.unpacked_at_most(Path(file).stat().st_size):
             raise ValueError(f"it unpacks to {dataset.nbytes / 1e6:.0f} MB")
         yield _as_shown(dataset)
@@ -204,7 +220,7 @@ def _optional() -> dict[str, dict]:
     }
 
 
-def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
+def _empty(wanted: Mapping, sizes: Mapping[Any, int]) -> tuple:
     """A variable that no trial has, as (dims, values, attributes), which takes no memory."""
     attributes = {key: wanted[key] for key in ("units", "long_name") if key in wanted}
     dims, absent = wanted["dims"], "" if wanted["type"] == "text" else np.nan
@@ -213,25 +229,19 @@ def _empty(wanted: Mapping, sizes: Mapping[str, int]) -> tuple:
 
 def _as_shown(dataset: xr.Dataset) -> xr.Dataset:
     """What `save` was given."""
-    sizes = {str(dim): size for dim, size in dataset.sizes.items()}
-    # At once: xarray compares all coordinates for each variable that is added alone.
-    lacking = {
-        name: _empty(wanted, sizes)
-        for name, wanted in _optional().items()
-        if name not in dataset.variables and {*wanted["dims"]} <= {*sizes}
-    }
-    # What is written as letters is read as objects.
-    texts = {
-        n: array.astype(str) for n, array in dataset.variables.items() if array.dtype == object
-    }
-    coordinates = schema()["coordinates"].keys() & {*dataset.coords, *lacking}
-    whole = dataset.assign({**lacking, **texts}).set_coords([*coordinates])
-    whole.attrs.pop("Conventions", None)
-    whole.attrs.update(_present(whole.attrs))
-    for array in whole.variables.values():
+    arrays = {str(name): array for name, array in dataset.variables.items()}
+    for name, wanted in _optional().items():
+        if name not in arrays and {*wanted["dims"]} <= {*dataset.sizes}:
+            arrays[name] = xr.Variable(*_empty(wanted, dataset.sizes))
+    for name, array in arrays.items():
+        if array.dtype == object:  # what is written as letters
+            array = arrays[name] = xr.Variable(array.dims, array.values.astype(str), array.attrs)
         if unit := array.attrs.pop(_SHOWN, None):
             array.attrs["units"] = unit
-    return whole
+    # At once: xarray compares all coordinates for each variable that is added alone.
+    whole = xr.Dataset(arrays).set_coords([*schema()["coordinates"].keys() & {*arrays}])
+    attributes = {name: value for name, value in dataset.attrs.items() if name != "Conventions"}
+    return whole.assign_attrs({**attributes, **_present(attributes)})
 
 
 def load(file: Path) -> xr.Dataset:
@@ -241,13 +251,8 @@ def load(file: Path) -> xr.Dataset:
             return check(dataset.load())
     except FileNotFoundError:
         raise FalloffError(f"there is no dataset {file}") from None
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-        AttributeError,
-        KeyError,
-    ) as error:  # netCDF's own among them
+    # netCDF's own are among them.
+    except (OSError, ValueError, RuntimeError, AttributeError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise FalloffError(f"{file} is damaged, or no netCDF-4 dataset: {reason}") from None
 
@@ -281,10 +286,9 @@ def _of_result(transcript: Transcript, number: int, result: Result) -> tuple[Tra
 def _row(transcript: Transcript, outcome: Outcome) -> dict:
     """All values that one trial contributes, by schema name."""
     trial = transcript.trial
-    start = min((execution.start for execution in transcript.executions), default=np.nan)
-    end = max(
-        (execution.start + execution.wall_s for execution in transcript.executions), default=np.nan
-    )
+    runs = transcript.executions
+    start = min((run.start for run in runs), default=np.nan)
+    end = max((run.start + run.wall_s for run in runs), default=np.nan)
     return {
         **trial.point,
         **transcript.counters,
@@ -361,23 +365,19 @@ def _array(name: str, wanted: Mapping, rows: Sequence[Mapping], labels: Mapping)
 def _sessions(transcripts: list[Transcript], sessions: Mapping[str, int]) -> dict[int, list[int]]:
     """For each block, the sessions in which its points ran, without those that the journal does not
     record."""
-    by_block: dict[int, set[int]] = {}
-    for transcript in transcripts:
-        trial = transcript.trial
-        if trial.role == "point" and trial.id in sessions:
-            by_block.setdefault(trial.block, set()).add(sessions[trial.id])
-    return {block: sorted(by_block[block]) for block in sorted(by_block)}
+    trials = [transcript.trial for transcript in transcripts if transcript.trial.id in sessions]
+    ran = sorted({(trial.block, sessions[trial.id]) for trial in trials if trial.role == "point"})
+    return {block: [number for _, number in pairs] for block, pairs in groupby(ran, itemgetter(0))}
 
 
 def _shared_settings(transcripts: list[Transcript]) -> dict:
     """The settings that have the same value in all points of the design."""
-    points = [
-        transcript.trial.point for transcript in transcripts if transcript.trial.role == "point"
-    ]
-    shared = dict(points[0]) if points else {}
-    for point in points:
-        shared = {key: value for key, value in shared.items() if point.get(key) == value}
-    return shared
+    trials = [transcript.trial for transcript in transcripts if transcript.trial.role == "point"]
+    return {
+        key: value
+        for key, value in (trials[0].point.items() if trials else ())
+        if all(trial.point.get(key) == value for trial in trials)
+    }
 
 
 def _caveat(testbed: Mapping, factors: Mapping) -> str:
@@ -386,7 +386,8 @@ def _caveat(testbed: Mapping, factors: Mapping) -> str:
     paced = {"flop_s", "stretched"} & testbed.get("node", {}).keys()
     own_pace = paced or "share" in testbed.get("cpu", {})
     if testbed.get("kind") == "emulated" and not own_pace and "interconnect" in factors:
-        return "The nodes were not paced: they shared the machine's cores, so that part of a fall may be the machine's."
+        why = "they shared the machine's cores, so that part of a fall may be the machine's"
+        return f"The nodes were not paced: {why}."
     return ""
 
 

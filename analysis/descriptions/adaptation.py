@@ -26,8 +26,7 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     """
     factors, settings = dict(campaign.factors), {**campaign.settings, **testbed.settings}
     survey, warm_up, stopping = campaign.survey, campaign.warm_up, campaign.stopping
-    levels = dict(campaign.levels)
-    networks = factors.get("interconnect", [])
+    levels, networks = campaign.levels, factors.get("interconnect", [])
     available = networks if testbed.interconnects is None else testbed.interconnects
     if common := [name for name in networks if name in available]:
         factors["interconnect"] = common
@@ -36,12 +35,12 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
         survey = [tool for tool in survey if tool.runner in testbed.runners]
     if factors.get("nodes") == [ALL_NODES] and testbed.nodes is not None:
         factors["nodes"] = [testbed.nodes]
-    if not testbed.slows_time:
-        settings.pop("dilation", None)
-        survey = [tool.without("dilation") for tool in survey]
+    if not (isinstance(testbed, EmulatedTestbed) and testbed.node.dilation):
+        settings = _without_dilation(settings)
+        survey = [tool.of_settings(_without_dilation(tool.settings)) for tool in survey]
         warm_up = [_without_dilation(run) for run in warm_up]
         levels = {
-            names: {level: _without_dilation(settings) for level, settings in table.items()}
+            names: {level: _without_dilation(entailed) for level, entailed in table.items()}
             for names, table in levels.items()
         }
         levels = {names: table for names, table in levels.items() if any(table.values())}
@@ -57,14 +56,11 @@ def for_testbed(campaign: Campaign, testbed: Testbed) -> Campaign:
     )
     if isinstance(testbed, Cluster):
         return _for_cluster(fitted, testbed)
-    if isinstance(testbed, SimulatedTestbed) and testbed.matrix_bytes and campaign.runner == "hpl":
-        return _filled(fitted, testbed)
-    if (
-        isinstance(testbed, EmulatedTestbed)
-        and testbed.scale
-        and campaign.runner == "hpl"
-        and networks
-    ):
+    if campaign.runner != "hpl":
+        return fitted
+    if isinstance(testbed, SimulatedTestbed) and testbed.matrix_bytes:
+        return _filled(fitted, testbed, testbed.matrix_bytes)
+    if isinstance(testbed, EmulatedTestbed) and testbed.scale and networks:
         return fitted.changed(levels=_slowed(fitted, testbed))
     return fitted
 
@@ -79,21 +75,23 @@ def _slowed(campaign: Campaign, testbed: EmulatedTestbed) -> dict[str, Any]:
 
     If the campaign states a dilation itself, that one holds.
     """
-    factors, levels = campaign.factors, dict(campaign.levels)
+    factors, levels = campaign.factors, campaign.levels
     entailed = itertools.chain.from_iterable(table.values() for table in levels.values())
-    if any("dilation" in stated for stated in [factors, campaign.settings, *entailed]):
+    stated: list[Any] = [factors, campaign.settings, *entailed]
+    if any("dilation" in table for table in stated):
         return levels
-    for_both, described = dict(levels.get(_POINTS, {})), testbed.plain()
+    for_both: dict[str, Any] = dict(levels.get(_POINTS, {}))
     for network, nodes in itertools.product(factors["interconnect"], factors.get("nodes", [])):
         try:
-            slower = {"dilation": scale.dilation(described, network, nodes)}
+            dilation = scale.dilation(testbed.plain(), str(network), int(nodes))
         except KeyError:
-            reason = f"testbed {testbed.name}: [scale] message_s says nothing of {network}"
-            raise FalloffError(reason) from None
+            reason = f"message_s says nothing of {network}"
+            raise FalloffError(f"testbed {testbed.name}: [scale] {reason}") from None
         except (OverflowError, ValueError):
             reason = f"testbed {testbed.name}: [scale] and [node] give no dilation that is a number"
             raise FalloffError(reason) from None
-        for_both[f"{network} {nodes}"] = {**slower, **for_both.get(f"{network} {nodes}", {})}
+        point = f"{network} {nodes}"
+        for_both[point] = {"dilation": dilation, **for_both.get(point, {})}
     return {**levels, _POINTS: for_both}
 
 
@@ -106,70 +104,66 @@ def _for_cluster(campaign: Campaign, testbed: Cluster) -> Campaign:
     them; otherwise HPL's matrices take `matrix_share` of its memory, on grids of all processes.
     Raises FalloffError if such grids are not described.
     """
-    size, networks, factors = testbed.nodes or 0, testbed.networks, dict(campaign.factors)
-    levels, settings = {**campaign.levels, **testbed.levels}, dict(campaign.settings)
-    design = campaign.design
-    if "nodes" in factors:
-        factors["nodes"] = [n for n in factors["nodes"] if n <= size] or factors["nodes"]
+    networks, factors = testbed.networks, dict[str, list[Any]](campaign.factors)
+    available = [name for name in factors.get("interconnect", []) if name in networks]
+    available = available or [*networks]
     if "interconnect" in factors:
-        common = [name for name in factors["interconnect"] if name in networks]
-        factors["interconnect"] = common or list(networks)
-        rates = {name: networks[name].rate_bit_s for name in factors["interconnect"]}
-        design = _cluster_design(design, factors, rates)
-    if campaign.runner == "hpl":
-        settings["ranks_per_node"] = testbed.ranks_per_node
-        if "nodes" not in testbed.levels:
-            levels |= _problems(factors, settings, levels.get("nodes", {}), testbed)
-    first = factors.get("interconnect", list(networks))[0]
-    return campaign.changed(
-        factors=factors,
-        levels=levels,
-        settings=settings,
-        design=design,
-        survey=[survey.within(size) for survey in campaign.survey],
+        factors["interconnect"] = available
+    fitted = _on_own_nodes(
+        campaign.changed(factors=factors, levels={**campaign.levels, **testbed.levels}),
+        testbed,
+        {name: network.rate_bit_s for name, network in networks.items()},
+    )
+    filled = _matrix_bytes(fitted, testbed)
+    if filled and "nodes" not in testbed.levels:
+        fitted = _sized(fitted, testbed.ranks_per_node, filled)
+    return fitted.changed(
+        survey=[survey.within(testbed.nodes or 0) for survey in campaign.survey],
         warm_up=[
             warm_up
             if warm_up.get("interconnect") in networks
-            else {**warm_up, "interconnect": first}
+            else {**warm_up, "interconnect": available[0]}
             for warm_up in campaign.warm_up
-            if "nodes" not in warm_up or warm_up["nodes"] in factors.get("nodes", [])
+            if "nodes" not in warm_up or warm_up["nodes"] in fitted.factors.get("nodes", [])
         ],
     )
 
 
-def _filled(campaign: Campaign, testbed: SimulatedTestbed) -> Campaign:
+def _filled(campaign: Campaign, testbed: SimulatedTestbed, matrix_bytes: float) -> Campaign:
     """The campaign of HPL on a simulated cluster, on no more nodes than it has and with matrices
-    that fill `matrix_bytes` of each."""
-    factors, ranks_per_node = dict(campaign.factors), testbed.ranks_per_node
+    that fill so many bytes of each."""
+    rates = {name: network.bandwidth.value for name, network in testbed.network.items()}
+    fitted = _on_own_nodes(campaign, testbed, rates)
+    fitted = fitted.changed(design=fitted.design.unset("without_messages"))
+    return _sized(fitted, testbed.ranks_per_node, matrix_bytes)
+
+
+def _on_own_nodes(
+    campaign: Campaign, testbed: Cluster | SimulatedTestbed, rates: Mapping[str, float | None]
+) -> Campaign:
+    """The campaign on no more nodes than a testbed has, with what it compares among networks of
+    these `rates`; HPL has the testbed's processes on each node."""
+    factors, settings, design = dict(campaign.factors), dict(campaign.settings), campaign.design
     if "nodes" in factors:
-        factors["nodes"] = [n for n in factors["nodes"] if n <= testbed.nodes] or factors["nodes"]
-    settings = {**campaign.settings, "ranks_per_node": ranks_per_node}
-    sized = _sized(
-        factors, settings, campaign.levels.get("nodes", {}), ranks_per_node, testbed.matrix_bytes
-    )
-    rates = {
-        name: testbed.network[name].bandwidth.value
-        for name in factors.get("interconnect", [])
-        if name in testbed.network
-    }
-    design = campaign.design.unset("without_messages")
-    if rates:
+        levels: list[Any] = factors["nodes"]
+        factors["nodes"] = [n for n in levels if n <= (testbed.nodes or 0)] or levels
+    if "interconnect" in factors:
         design = _cluster_design(design, factors, rates)
-    return campaign.changed(
-        factors=factors, levels={**campaign.levels, **sized}, settings=settings, design=design
-    )
+    if campaign.runner == "hpl":
+        settings["ranks_per_node"] = testbed.ranks_per_node
+    return campaign.changed(factors=factors, settings=settings, design=design)
 
 
 def _cluster_design(
-    design: PlannedDesign, factors: dict[str, list], rates: Mapping[str, float | None]
+    design: PlannedDesign, factors: Mapping[str, list], rates: Mapping[str, float | None]
 ) -> PlannedDesign:
     """What the analysis compares, among the available networks, with their rates as far as known,
     and node counts."""
     names = factors["interconnect"]
     if design.compared != "interconnect" or not design.primary:
         return design
-    rated = [name for name in names if rates[name]]
-    extremes = [min(rated, key=rates.get), max(rated, key=rates.get)] if len(rated) > 1 else []
+    rated = {name: rate for name in names if (rate := rates.get(name))}
+    extremes = [end(rated, key=rated.__getitem__) for end in (min, max) if len(rated) > 1]
     primary: list[Any] = design.primary
     if design.statements:
         primary = _cluster_statements(design.statements, factors, extremes)
@@ -186,7 +180,7 @@ def _cluster_design(
 
 
 def _cluster_statements(
-    primary: list[PlannedStatement], factors: dict[str, list], extremes: list[str]
+    primary: list[PlannedStatement], factors: Mapping[str, list], extremes: list[str]
 ) -> list[PlannedStatement]:
     """The statements on available networks, limited to the available nodes; else the first
     statement, on the slowest network against the fastest."""
@@ -204,42 +198,34 @@ def _cluster_statements(
     return cut
 
 
-def _problems(
-    factors: dict[str, list], settings: dict[str, Any], entailed: dict[str, Any], testbed: Cluster
-) -> dict[str, dict[str, Any]]:
-    """The settings for each node count on a cluster, as a table of levels; empty if the campaign's
-    own, `entailed`, hold. Raises FalloffError as `_for_cluster` does."""
-    ranks_per_node = testbed.ranks_per_node
+def _matrix_bytes(campaign: Campaign, testbed: Cluster) -> float | None:
+    """What HPL's matrix takes on each node of a cluster; None if the campaign's own orders and
+    grids hold. Raises FalloffError as `_for_cluster` does."""
+    if campaign.runner != "hpl":
+        return None
     if testbed.matrix_share is None or testbed.memory_bytes is None:
-        if ranks_per_node > 1:
+        if testbed.ranks_per_node > 1 and "nodes" not in testbed.levels:
             remedy = "say matrix_share and memory_bytes, or [levels.nodes]"
-            reason = f"{ranks_per_node} processes a node need grids of their own"
+            reason = f"{testbed.ranks_per_node} processes a node need grids of their own"
             raise FalloffError(f"testbed {testbed.name}: {reason}: {remedy}")
-        return {}
-    if not COUNT.allows(block := settings.get("NB")):
-        raise FalloffError(f"testbed {testbed.name}: NB = {block!r} must be {COUNT.words}")
-    return _sized(
-        factors, settings, entailed, ranks_per_node, testbed.matrix_share * testbed.memory_bytes
-    )
+        return None
+    return testbed.matrix_share * testbed.memory_bytes
 
 
-def _sized(
-    factors: dict[str, list],
-    settings: dict[str, Any],
-    levels: dict[str, Any],
-    ranks_per_node: int,
-    filled: float,
-) -> dict[str, dict[str, Any]]:
-    """The table of `levels`, with HPL's order and grid for each node count: `ranks_per_node`
-    processes and a matrix of `filled` bytes on every node."""
-    block = settings["NB"]
-    entailed = dict(levels)
+def _sized(campaign: Campaign, ranks_per_node: int, filled: float) -> Campaign:
+    """The campaign with HPL's order and grid for each node count: `ranks_per_node` processes and a
+    matrix of `filled` bytes on every node. Raises FalloffError for a block that is no count."""
+    factors: dict[str, Any] = campaign.factors
+    block: Any = campaign.settings.get("NB")
+    if not COUNT.allows(block):
+        raise FalloffError(f"campaign {campaign.name}: NB = {block!r} must be {COUNT.words}")
+    entailed: dict[str, Any] = dict(campaign.levels.get("nodes", {}))
     for nodes in factors.get("nodes", []):
         sized = problem(nodes, ranks_per_node, filled, block)
         # If the order is a factor, its levels hold.
         sized = {name: value for name, value in sized.items() if name not in factors}
         entailed[str(nodes)] = {**entailed.get(str(nodes), {}), **sized}
-    return {"nodes": entailed}
+    return campaign.changed(levels={**campaign.levels, "nodes": entailed})
 
 
 def problem(nodes: int, ranks_per_node: int, bytes_of_node: float, block: int) -> dict[str, int]:

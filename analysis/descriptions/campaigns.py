@@ -31,18 +31,18 @@ from analysis.descriptions.toml_tables import (
     Name,
     NotNegative,
     Positive,
+    Ruled,
     Setting,
     Settings,
     Share,
     TomlTable,
     Whole,
+    described,
     extended,
-    extending,
     fault,
     must_be,
     parse,
     refuse,
-    ruled,
 )
 from runners.records.description_rules import Rule, one_of
 from runners.records.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Stopping
@@ -88,7 +88,7 @@ Looks = Annotated[
     AfterValidator(_ascending),
     must_be(f"looks that ascend from {LEAST_BLOCKS}"),
 ]
-Level = ruled(Rule("a level above 0 and below 0.5", (float,), above=0, below=0.5))
+Level = Annotated[float, Ruled(Rule("a level above 0 and below 0.5", (float,), above=0, below=0.5))]
 
 
 class PlannedStatement(TomlTable):
@@ -100,7 +100,7 @@ class PlannedStatement(TomlTable):
     """the fewer nodes"""
     to: Count
     """the more nodes"""
-    expected: ruled(one_of(["falls off", "flat", "rises"])) = "falls off"
+    expected: Annotated[str, Ruled(one_of(["falls off", "flat", "rises"]))] = "falls off"
 
     @model_validator(mode="after")
     def _grows(self) -> Self:
@@ -178,23 +178,16 @@ class Rules(TomlTable):
 
     def record(self) -> Stopping:
         """The rules as the record that a plan has."""
-        rules = self._rules()
-        return Stopping(**{**rules, "looks": tuple(rules.get("looks", ()))})
+        return Stopping(**{**_stated(self), "looks": tuple(self.looks or ())})
 
     def with_changes(self, other: "Rules") -> "Rules":
-        """These rules, and in their place those that another table states."""
-        return self.changed(**other._rules())
-
-    def _rules(self) -> dict[str, Any]:
-        """The rules that the table states; a preset states more."""
-        return {name: rule for name, rule in _stated(self).items() if name in Rules.model_fields}
+        """These rules, and in their place those that another table states; a preset states more."""
+        stated = _stated(other)
+        return self.changed(**{name: stated[name] for name in stated.keys() & Rules.model_fields})
 
     def of_blocks(self, blocks: int) -> "Rules":
         """These rules with so many blocks and without looks."""
-        rules = _stated(self)
-        for name in ("looks", "one_sided"):
-            rules.pop(name, None)
-        return Rules(**{**rules, "blocks": blocks})
+        return self.unset("looks").unset("one_sided").changed(blocks=blocks)
 
 
 class Preset(Rules):
@@ -217,10 +210,9 @@ class Survey(TomlTable, extra="allow"):
         """The settings of its tool."""
         return dict(self.model_extra or {})
 
-    def without(self, setting: str) -> "Survey":
-        """The same survey without a setting."""
-        others = {key: value for key, value in self.settings.items() if key != setting}
-        return Survey(runner=self.runner, links=self.links, **others)
+    def of_settings(self, settings: Mapping[str, Any]) -> "Survey":
+        """The same survey with these settings instead."""
+        return Survey(runner=self.runner, links=self.links, **settings)
 
     def within(self, nodes: int) -> "Survey":
         """The same survey of the links between the first nodes."""
@@ -333,8 +325,7 @@ def _misfits(
 def checked(table: Mapping[str, Any], file: str = "", runners: Collection[str] = ()) -> Campaign:
     """A campaign from a parsed file; raises FalloffError naming every fault. `runners` are the
     known tools; without them any name is accepted."""
-    what = f"campaign {file or table.get('name', '?')}{extending(table)}"
-    return parse(Campaign, table, what, runners=runners)
+    return parse(Campaign, table, described("campaign", table, file), runners=runners)
 
 
 def read(name: str) -> Campaign:

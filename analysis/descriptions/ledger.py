@@ -12,20 +12,20 @@ from analysis import paths
 from analysis.descriptions.toml_tables import (
     Limit,
     Name,
+    Ruled,
     TomlTable,
     fault,
     must_be,
     parse,
     read_toml,
     refuse,
-    ruled,
 )
 from runners.records.description_rules import one_of
 from runners.records.record import unknown, unknown_key
 
 FILE = paths.PUBLISHED / "claims.toml"
 EVIDENCE = "published", "emulated", "simulated", "measured"
-Kind = ruled(one_of(EVIDENCE))
+Kind = Annotated[str, Ruled(one_of(EVIDENCE))]
 
 
 class Confound(TomlTable):

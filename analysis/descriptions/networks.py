@@ -15,7 +15,7 @@ from analysis.descriptions.toml_tables import (
     Word,
     YesOrNo,
     must_be,
-    parse_all,
+    parse,
     plain,
     read_toml,
     text,
@@ -23,7 +23,7 @@ from analysis.descriptions.toml_tables import (
 
 Rate = Annotated[Positive, must_be("bit/s as a number, such as 1e9")]
 # A host's name has no underscore.
-Place = text(r"[A-Za-z0-9][A-Za-z0-9-]*", "a name of letters, digits and -")
+Place = Annotated[str, text(r"[A-Za-z0-9][A-Za-z0-9-]*", "a name of letters, digits and -")]
 Node = Count
 End = Annotated[Node | Place, must_be("a node or a device")]
 
@@ -78,17 +78,18 @@ class Path(Interconnect):
 def interconnects() -> dict[str, Interconnect]:
     """The described interconnects by name; raises FalloffError naming every fault of the file."""
     file = paths.INTERCONNECTS
-    return parse_all(Interconnect, read_toml(file, "interconnects"), str(file))
+    return parse(dict[str, Interconnect], read_toml(file, "interconnects"), str(file))
 
 
 def network_paths() -> dict[str, Path]:
     """The described paths by name; raises FalloffError naming every fault of the file."""
-    return parse_all(Path, read_toml(paths.PATHS, "paths"), str(paths.PATHS))
+    return parse(dict[str, Path], read_toml(paths.PATHS, "paths"), str(paths.PATHS))
 
 
 def between(of_testbed: Mapping[str, TomlTable]) -> dict[str, dict[str, Any]]:
-    """All described interconnects and paths as plain tables, and those of a testbed's `networks`."""
-    described = plain(interconnects() | network_paths())
+    """All described interconnects and paths as plain tables, and those of a testbed's
+    `networks`."""
+    described = plain({**interconnects(), **network_paths()})
     for name, network in of_testbed.items():
         described[name] = {
             "name": name,

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis.descriptions.campaigns import ALL_NODES, Campaign
-from analysis.descriptions.testbeds import SimulatedTestbed, Testbed
+from analysis.descriptions.testbeds import EmulatedTestbed, SimulatedTestbed, Testbed
 from runners.records.description_rules import BLOCKS
 from runners.records.plan import LEAST_BLOCKS, WITHOUT_MESSAGES, Plan, Stopping, invalid_names
 from runners.records.record import FalloffError, Settings, Trial, faulty, unknown_key
@@ -122,7 +122,7 @@ def networks_of(campaign: Campaign) -> list[str]:
     """The names of the interconnects and the paths that the trials use."""
     used = [*campaign.factors.get("interconnect", []), *campaign.factors.get("path", [])]
     used += [campaign.settings["path"]] if "path" in campaign.settings else []
-    return list(dict.fromkeys(used))
+    return list(dict.fromkeys(map(str, used)))
 
 
 def _matching(campaign: Campaign, wanted: Settings) -> list[dict[str, Any]]:
@@ -190,24 +190,23 @@ def _faulty_levels(campaign: Campaign) -> list[str]:
 def _unlike_testbed(campaign: Campaign, testbed: Testbed, networks: Collection[str]) -> list[str]:
     """What the campaign asks for and the testbed lacks."""
     factors, name = campaign.factors, testbed.name
-    used = map(str, networks_of(campaign))
-    lacking = [unknown_key("interconnect ", key, networks) for key in used if key not in networks]
-    if "path" in factors and not testbed.has_paths:
+    used = [name for name in networks_of(campaign) if name not in networks]
+    lacking = [unknown_key("interconnect ", name, networks) for name in used]
+    if "path" in factors and not isinstance(testbed, EmulatedTestbed):
         lacking.append(f"its nodes are joined by paths, and those of testbed {name} are not")
     asked = factors.get("interconnect", [])
-    if asked and not set(asked) & set(
-        asked if testbed.interconnects is None else testbed.interconnects
-    ):
+    if asked and testbed.interconnects is not None and not set(asked) & {*testbed.interconnects}:
         lacking.append(f"testbed {name} has no interconnect {' or '.join(map(str, asked))}")
     both = [way for way in factors.get("aggregation", []) if way != "one_link"]
-    if both and testbed.links_a_node < 2:
+    if both and getattr(testbed, "rails", 1) < 2:
         lacking.append(f"aggregation {both[0]} needs two links a node, testbed {name} has one")
     varied = [level for level in factors.get("vary", []) if level != "none"]
     if varied and not isinstance(testbed, SimulatedTestbed):
         lacking.append(
             f"{varied[0]} varies a number of a model, and testbed {name} is no simulated one"
         )
-    most = max((n for n in factors.get("nodes", []) if n != ALL_NODES), default=0)
+    nodes: list[Any] = factors.get("nodes", [])
+    most = max((count for count in nodes if count != ALL_NODES), default=0)
     if testbed.nodes is not None and most > testbed.nodes:
         lacking.append(f"{most} nodes are asked for, testbed {name} has {testbed.nodes}")
     return lacking

@@ -5,42 +5,54 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, model_validator
 
 from analysis.descriptions.toml_tables import (
+    Count,
     Name,
+    Positive,
     TomlTable,
     fault,
     must_be,
     parse,
     read_toml,
     refuse,
-    ruled,
 )
-from runners.records.description_rules import COUNT, POSITIVE, Rule
 from runners.two_level import TwoLevel, from_table
 
 CROSSBAR = "crossbar"  # the network without oversubscription, beside the designs
 
 
-def _sourced(rule: Rule, unit: str) -> Any:
-    """The type of a number in a unit, with its source."""
-    table = create_model(
-        "Sourced",
-        __base__=TomlTable,
-        value=(ruled(rule), ...),
-        unit=(Literal[unit], ...),
-        source=(Name, ...),
-    )
-    return Annotated[
-        table, must_be(f'{{ value = {rule.words}, unit = "{unit}", source = a text }}')
-    ]
+class _Number(TomlTable):
+    value: Count
+    unit: Literal["1"]
+    source: Name
 
 
-Number = _sourced(COUNT, "1")
-Rate = _sourced(POSITIVE, "B/s")
-Seconds = _sourced(POSITIVE, "s")
-Price = _sourced(POSITIVE, "USD")
+class _Measured(TomlTable):
+    value: Positive
+    source: Name
+
+
+class _Rate(_Measured):
+    unit: Literal["B/s"]
+
+
+class _Seconds(_Measured):
+    unit: Literal["s"]
+
+
+class _Price(_Measured):
+    unit: Literal["USD"]
+
+
+_IS_A_NUMBER = '{{ value = a number above 0, unit = "{}", source = a text }}'.format
+Number = Annotated[
+    _Number, must_be('{ value = a whole number from 1, unit = "1", source = a text }')
+]
+Rate = Annotated[_Rate, must_be(_IS_A_NUMBER("B/s"))]
+Seconds = Annotated[_Seconds, must_be(_IS_A_NUMBER("s"))]
+Price = Annotated[_Price, must_be(_IS_A_NUMBER("USD"))]
 
 
 class Size(TomlTable):
@@ -115,28 +127,24 @@ class Designs(TomlTable):
     def _misfits(self) -> Iterator[tuple[tuple[str, str], str]]:
         """Parts that do not exist, and parts that do not fit together."""
         if CROSSBAR in self.designs:
-            yield (
-                ("designs", CROSSBAR),
-                "is the network without oversubscription: take another name",
-            )
+            words = "is the network without oversubscription: take another name"
+            yield ("designs", CROSSBAR), words
         for name, core in self.cores.items():
             if core.cards.value > core.card_slots:
-                yield (
-                    ("cores", name),
-                    f"has {core.slots.value} slots, which do not hold its cards and supervisors",
-                )
+                slots = f"has {core.slots.value} slots"
+                yield ("cores", name), f"{slots}, which do not hold its cards and supervisors"
         for name, chosen in self.designs.items():
-            edge, core = self.edges.get(chosen.edge), self.cores.get(chosen.core)
-            if not edge or not core:
-                words = f"names edge {chosen.edge!r} and core {chosen.core!r}: one is not in [edges] or [cores]"
-                yield ("designs", name), words
-            elif edge.uplinks.value > core.ports.value:
-                yield (
-                    ("designs", name),
-                    f"needs a port of a card of {core.name} for each uplink of an edge switch",
-                )
+            place = ("designs", name)
+            if chosen.edge not in self.edges or chosen.core not in self.cores:
+                words = f"names edge {chosen.edge!r} and core {chosen.core!r}"
+                yield place, f"{words}: one is not in [edges] or [cores]"
+                continue
+            edge, core = self.parts(name)
+            if edge.uplinks.value > core.ports.value:
+                words = f"needs a port of a card of {core.name} for each uplink of an edge switch"
+                yield place, words
             elif chosen.nodes_per_edge.value + edge.uplinks.value > edge.ports.value:
-                yield ("designs", name), f"needs a port of {edge.name} for each node and uplink"
+                yield place, f"needs a port of {edge.name} for each node and uplink"
 
     def parts(self, design: str) -> tuple[Edge, Core]:
         """The edge switch and the core switch of a design."""
@@ -169,19 +177,10 @@ class Designs(TomlTable):
 
         `bandwidth` [B/s] is that of a node's link, and `latency` [s] is from node to node.
         """
-        source = f"design file {self.name}: cluster."
-        ends = {
-            "bandwidth": {
-                "value": self.cluster.node_bandwidth.value,
-                "unit": "B/s",
-                "source": f"{source}node_bandwidth",
-            },
-            "latency": {
-                "value": self.cluster.latency.value,
-                "unit": "s",
-                "source": f"{source}latency",
-            },
-        }
+        ends = {}
+        for key, field in (("bandwidth", "node_bandwidth"), ("latency", "latency")):
+            number, source = getattr(self.cluster, field), f"design file {self.name}: cluster."
+            ends[key] = {"value": number.value, "unit": number.unit, "source": source + field}
         trees = {design: {**ends, "tree": self.tree(design)} for design in self.designs}
         return {CROSSBAR: ends, **trees}
 

@@ -4,16 +4,24 @@ of one, each in words."""
 import json
 import math
 import tomllib
-import types
 import typing
 from collections.abc import Callable, Mapping
-from functools import reduce
-from operator import or_
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, Union
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    WrapValidator,
+)
+from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
 
 from runners import executables
 from runners.records.description_rules import (
@@ -32,6 +40,7 @@ from runners.records.journal import write_whole
 from runners.records.record import FalloffError, faulty, unknown, unknown_key
 
 _OURS = "ours"  # the type of an error whose message is ours
+_IN_JSON = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _KEY = "[key]"  # of a place: a key is meant, and not its value
 MEMBERS = ("(statement)", "(level)")  # of a place: the kind of an item, which no file names
 
@@ -59,7 +68,7 @@ class TomlTable(BaseModel):
         return copy
 
 
-Kind = TypeVar("Kind", bound=TomlTable)
+Kind = TypeVar("Kind")
 
 
 def must_be(meaning: str) -> WrapValidator:
@@ -69,39 +78,60 @@ def must_be(meaning: str) -> WrapValidator:
         try:
             return handler(value)
         except ValidationError:
-            raise PydanticCustomError(_OURS, "must be {meaning}", {"meaning": meaning}) from None
+            raise _wrong(meaning) from None
 
     return WrapValidator(check)
 
 
-def text(pattern: str, meaning: str) -> Any:
-    """The type of a text that matches the whole pattern."""
-    return Annotated[str, Field(pattern=f"^(?:{pattern})$"), must_be(meaning)]
+def _wrong(meaning: str) -> PydanticCustomError:
+    return PydanticCustomError(_OURS, "must be {meaning}", {"meaning": meaning})
 
 
-def ruled(rule: Rule) -> Any:
-    """The type of the values that a rule allows."""
-    bounds = {"ge": rule.least, "le": rule.most, "gt": rule.above, "lt": rule.below}
-    bounds = {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
-    kinds = {
-        bool: bool,
-        int: Annotated[int, Field(**bounds)],
-        float: Annotated[float, Field(allow_inf_nan=False, **bounds)],
-        str: Literal[rule.values] if rule.values else Annotated[str, Field(min_length=1)],
-    }
-    return Annotated[reduce(or_, map(kinds.__getitem__, rule.kinds)), must_be(rule.words)]
+@dataclass(frozen=True)
+class Ruled:
+    """Marks a type of values that a rule allows."""
+
+    rule: Rule
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return no_info_plain_validator_function(self._checked)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        rule, kinds = self.rule, [_IN_JSON[kind] for kind in self.rule.kinds]
+        parts: dict[str, Any] = {
+            "type": kinds,
+            "minimum": rule.least,
+            "maximum": rule.most,
+            "exclusiveMinimum": rule.above,
+            "exclusiveMaximum": rule.below,
+            "enum": [*rule.values],
+            "pattern": rule.pattern and f"^(?:{rule.pattern})$",
+            "minLength": int(str in rule.kinds),
+        }
+        unstated: list[Any] = [math.inf, -math.inf, [], ""]
+        return {key: part for key, part in parts.items() if part not in unstated}
+
+    def _checked(self, value: Any) -> Any:
+        if self.rule.allows(value):
+            return value
+        raise _wrong(self.rule.words)
 
 
-Name = ruled(NAME)
-Count = ruled(COUNT)
-Whole = ruled(WHOLE)
-Blocks = ruled(BLOCKS)
-Nodes = Ranks = ruled(up_to(65536))
-YesOrNo = ruled(YES_OR_NO)
-Positive = ruled(POSITIVE)
-NotNegative = ruled(NOT_NEGATIVE)
-Share = ruled(Rule("a share between 0 and 1", (int, float), above=0, below=1))
-Real = ruled(REAL)
+def text(pattern: str, meaning: str) -> Ruled:
+    """Marks the type of a text that matches the whole pattern."""
+    return Ruled(Rule(meaning, (str,), pattern=pattern))
+
+
+Name = Annotated[str, Ruled(NAME)]
+Count = Annotated[int, Ruled(COUNT)]
+Whole = Annotated[int, Ruled(WHOLE)]
+Blocks = Annotated[int, Ruled(BLOCKS)]
+Nodes = Annotated[int, Ruled(up_to(65536))]
+YesOrNo = Annotated[bool, Ruled(YES_OR_NO)]
+Positive = Annotated[float, Ruled(POSITIVE)]
+NotNegative = Annotated[float, Ruled(NOT_NEGATIVE)]
+Share = Annotated[float, Ruled(Rule("a share between 0 and 1", (int, float), above=0, below=1))]
+Real = Annotated[float, Ruled(REAL)]
 # Any number, also an infinite one, which is none in JSON.
 Limit = Annotated[int | float, must_be("a number"), WithJsonSchema({"type": ["number", "null"]})]
 Setting = Annotated[
@@ -109,13 +139,13 @@ Setting = Annotated[
     must_be("a number, a text, true or false"),
 ]
 Settings = dict[str, Setting]
-Word = text(r"[A-Za-z0-9_]+", "a name of letters, digits and _")
-Line = text(r"[ -~]+", "a line of text")
+Word = Annotated[str, text(r"[A-Za-z0-9_]+", "a name of letters, digits and _")]
+Line = Annotated[str, text(r"[ -~]+", "a line of text")]
 
 
 def fault(place: tuple[str | int, ...], value: Any, words: str) -> InitErrorDetails:
     """A fault at a place below the value that a validator is given, for `refuse`."""
-    return {"type": PydanticCustomError(_OURS, words), "loc": place, "input": value}  # type: ignore[typeddict-item]
+    return {"type": PydanticCustomError(_OURS, words), "loc": place, "input": value}
 
 
 def refuse(faults: list[InitErrorDetails]) -> None:
@@ -125,25 +155,12 @@ def refuse(faults: list[InitErrorDetails]) -> None:
 
 
 def parse(kind: type[Kind], table: Mapping[str, Any], what: str, **context: Any) -> Kind:
-    """A table as a class; raises FalloffError naming every fault. `what` is the description, and
-    `context` what its validators need to know."""
+    """A table as a class, or tables by name as a dict of classes; raises FalloffError naming every
+    fault. `what` is the description, and `context` what its validators need to know."""
     try:
-        return kind.model_validate(table, context=context)
+        return TypeAdapter(kind).validate_python(table, context=context)
     except ValidationError as error:
         raise faulty(what, _sentences(kind, error)) from None
-
-
-def parse_all(kind: type[Kind], tables: Mapping[str, Any], what: str) -> dict[str, Kind]:
-    """Tables as classes, by name; raises FalloffError naming every fault in all of them."""
-    described, wrong = {}, list[str]()
-    for name, table in tables.items():
-        try:
-            described[name] = kind.model_validate(table)
-        except ValidationError as error:
-            wrong += _sentences(kind, error, name)
-    if wrong:
-        raise faulty(what, wrong)
-    return described
 
 
 def plain(tables: Mapping[str, TomlTable]) -> dict[str, dict[str, Any]]:
@@ -160,21 +177,20 @@ def faults(kind: type[TomlTable], table: Any, **context: Any) -> list[str]:
     return []
 
 
-def _sentences(kind: type[TomlTable], error: ValidationError, *within: str) -> list[str]:
-    return list(dict.fromkeys(_sentence(kind, dict(fault), within) for fault in error.errors()))
+def _sentences(kind: Any, error: ValidationError) -> list[str]:
+    return list(dict.fromkeys(_sentence(kind, dict(fault)) for fault in error.errors()))
 
 
-def _sentence(kind: type[TomlTable], error: Mapping[str, Any], within: tuple[str, ...]) -> str:
-    """A fault of pydantic's in our words: its place, what is there, and what should be. The table
-    itself is `within` others."""
+def _sentence(kind: Any, error: Mapping[str, Any]) -> str:
+    """A fault of pydantic's in our words: its place, what is there, and what should be."""
     parts = [part for part in error["loc"] if part not in (*MEMBERS, _KEY)]
-    place, key = _dotted([*within, *parts[:-1]]), str(parts[-1]) if parts else ""
-    whole = _dotted([*within, *parts])
+    place, whole = _dotted(parts[:-1]), _dotted(parts)
     match error["type"]:
         case "missing":
             return f"{whole} is missing"
         case "extra_forbidden":
-            return unknown_key(f"{place}." if place else "", key, _keys(kind, parts[:-1]))
+            within = f"{place}." if place else ""
+            return unknown_key(within, str(parts[-1]), _keys(kind, parts[:-1]))
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{whole} = {_shown(error['input'])} must be a table"
         case "list_type":
@@ -182,9 +198,8 @@ def _sentence(kind: type[TomlTable], error: Mapping[str, Any], within: tuple[str
             return f"{whole} = {_shown(error['input'])} must be a list{of_tables}"
         case "value_error":
             return f"{whole}{': ' if whole else ''}{error['ctx']['error']}"
-    if _KEY in error["loc"]:
-        return f"{whole} {error['msg']}"
-    if error["input"] is None:  # TOML has no such value: the key is not there
+    # TOML has no None: the key is not there.
+    if _KEY in error["loc"] or error["input"] is None:
         return f"{whole} {error['msg']}"
     words = error["msg"].replace("Input should be", "must be")
     return f"{whole} = {_shown(error['input'])} {words}"
@@ -206,39 +221,22 @@ def _dotted(parts: list[str | int]) -> str:
 def _keys(kind: Any, parts: list[str | int]) -> list[str]:
     """The keys of the table at a place below a class."""
     tables = _tables(kind)
-    if not parts:
-        return [
-            field.alias or name for table in tables for name, field in table.model_fields.items()
-        ]
-    keys = []
-    for table in tables:
-        named = {field.alias or name: field for name, field in table.model_fields.items()}
-        if parts[0] in named:
-            keys += _keys(named[parts[0]].annotation, parts[1:])
-    # A list or a table of tables: the part is an index or any key.
-    return keys or (_keys(_inside(kind), parts[1:]) if _inside(kind) else [])
+    for part in parts:  # an index, or any key of a table of tables, leads to the same class
+        types = [field.annotation for key, field in _fields(tables) if key == part]
+        tables = [table for inside in types for table in _tables(inside)] if types else tables
+    return [key for key, _ in _fields(tables)]
+
+
+def _fields(tables: list[type[TomlTable]]) -> list[tuple[str, FieldInfo]]:
+    every = [pair for table in tables for pair in table.model_fields.items()]
+    return [(field.alias or name, field) for name, field in every]
 
 
 def _tables(kind: Any) -> list[type[TomlTable]]:
-    """The classes of which a value of this type may be, not those within lists and dicts."""
+    """The classes that are somewhere in a type."""
     if isinstance(kind, type) and issubclass(kind, TomlTable):
         return [kind]
-    if typing.get_origin(kind) is Annotated or _is_union(kind):
-        return [table for member in typing.get_args(kind) for table in _tables(member)]
-    return []
-
-
-def _inside(kind: Any) -> Any:
-    """The type of what is in a list or dict of this type, None if it is neither."""
-    if typing.get_origin(kind) in (list, dict):
-        return typing.get_args(kind)[-1]
-    if typing.get_origin(kind) is Annotated or _is_union(kind):
-        return next(filter(None, map(_inside, typing.get_args(kind))), None)
-    return None
-
-
-def _is_union(kind: Any) -> bool:
-    return typing.get_origin(kind) in (Union, types.UnionType)
+    return [table for inside in typing.get_args(kind) for table in _tables(inside)]
 
 
 def read_toml(file: Path, kind: str) -> dict[str, Any]:
@@ -265,11 +263,11 @@ def read_toml(file: Path, kind: str) -> dict[str, Any]:
         raise FalloffError(f"cannot read {file}: {error}") from None
 
 
-def extending(table: Mapping[str, Any]) -> str:
-    """What a fault's line says beside a file's name: the file that it extends, where the fault may
-    be.
-    """
-    return f" (extends {table['extends']})" if "extends" in table else ""
+def described(kind: str, table: Mapping[str, Any], file: str = "") -> str:
+    """What a fault's line calls a description: also the file that it extends, where the fault may
+    be."""
+    base = f" (extends {table['extends']})" if "extends" in table else ""
+    return f"{kind} {file or table.get('name', '?')}{base}"
 
 
 Joined = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]

@@ -19,55 +19,50 @@ from analysis import paths
 
 # No letter or digit beside what is looked for: an underscore separates words in names of files.
 _BEGIN, _END = r"(?<![^\W_])(?<!\d\.)", r"(?![^\W_])"
+
+
+def _word(pattern: str, beside: str = "") -> re.Pattern:
+    """A pattern that matches whole words; `beside` is what must or must not follow."""
+    return re.compile(rf"{_BEGIN}(?:{pattern}){_END}{beside}", re.I)
+
+
 # A number of G is a network's only at a rate that Ethernet has, and not beside a word of memory or
 # sizes.
-_ETHERNET = re.compile(
-    rf"{_BEGIN}(?:(1|2\.5|5|10|25|40|50|56|100|200|400|800)[ _-]?gb?"
-    r"|(\d+(?:\.\d+)?)[ _-]?(?:(?:ge|gbe|gig|gige|gbit|gbps|gbase-?\w+|gigabit)(?:[ _-]?(?:ethernet|eth))?"
-    rf"|gb?[ _-]?(?:ethernet|eth))){_END}",
-    re.I,
+_ETHERNET = _word(
+    r"(1|2\.5|5|10|25|40|50|56|100|200|400|800)[ _-]?gb?"
+    r"|(\d+(?:\.\d+)?)[ _-]?(?:(?:ge|gbe|gig|gige|gbit|gbps|gbase-?\w+|gigabit)"
+    r"(?:[ _-]?(?:ethernet|eth))?|gb?[ _-]?(?:ethernet|eth))"
 )
 _SIZE = r"(?:mem|memory|ram|swap|disk|cache|size|sizes|buf|buffer|msg|message|hugepages?)"
-_MEMORY = (
-    re.compile(rf"{_BEGIN}{_SIZE}[ _=-]?\d[\d.]*[gm]i?b?{_END}", re.I),
-    re.compile(rf"{_BEGIN}\d[\d.]*[gm]i?b?[ _-]?{_SIZE}{_END}", re.I),
+_MEMORY = _word(rf"{_SIZE}[ _=-]?\d[\d.]*[gm]i?b?"), _word(rf"\d[\d.]*[gm]i?b?[ _-]?{_SIZE}")
+_GIGABIT = _word(r"gige|gbe|gigabit|gigabit-?ethernet|1000base-?\w+")
+_FAST = _word(r"fast[ _-]?ethernet|100base-?\w+|100[ _-]?m(?:b|bit|bps)?")
+_LANES_NAMED = "(sdr|ddr|qdr|fdr|edr|hdr|ndr)"
+_INFINIBAND = _word(
+    rf"(?:ib|infiniband)[ _-]?{_LANES_NAMED}|{_LANES_NAMED}[ _-]?(?:ib|infiniband)?|ib|infiniband"
 )
-_GIGABIT = re.compile(rf"{_BEGIN}(?:gige|gbe|gigabit|gigabit-?ethernet|1000base-?\w+){_END}", re.I)
-_FAST = re.compile(
-    rf"{_BEGIN}(?:fast[ _-]?ethernet|100base-?\w+|100[ _-]?m(?:b|bit|bps)?){_END}", re.I
-)
-_INFINIBAND = re.compile(rf"{_BEGIN}(?:(?:ib|infiniband)[ _-]?(sdr|ddr|qdr|fdr|edr|hdr|ndr)|(sdr|ddr|qdr|fdr|edr|hdr|ndr)[ _-]?(?:ib|infiniband)?|ib|infiniband){_END}", re.I)  # fmt: skip
-_OTHER_FABRIC = re.compile(
-    rf"{_BEGIN}(omni-?path|opa|slingshot|aries|myrinet|tofu|loopback|shm){_END}", re.I
-)
-_PROTOCOL = re.compile(rf"{_BEGIN}(roce(?:v?2)?|rdma|iwarp|ipoib|tcp){_END}", re.I)
-# The data rate of four lanes [bit/s].
-_LANES = {
-    "sdr": 8e9, "ddr": 16e9, "qdr": 32e9, "fdr": 54.5e9, "edr": 100e9, "hdr": 200e9, "ndr": 400e9,
-}  # fmt: skip
+_OTHER_FABRIC = _word(r"(omni-?path|opa|slingshot|aries|myrinet|tofu|loopback|shm)")
+_PROTOCOL = _word(r"(roce(?:v?2)?|rdma|iwarp|ipoib|tcp)")
+# The data rate of four lanes [Gbit/s].
+_LANES = {"sdr": 8, "ddr": 16, "qdr": 32, "fdr": 54.5, "edr": 100, "hdr": 200, "ndr": 400}
 
+_NODE = r"(?:nodes?|nds?|n|hosts?|servers?|machines?)"
 _NODES = (
-    re.compile(rf"{_BEGIN}(?:nnodes|nodes?|nds?|n|hosts?|servers?|machines?)[ _=-]?0*(\d{{1,5}}){_END}", re.I),
-    re.compile(rf"{_BEGIN}0*(\d{{1,5}})[ _-]?(?:nodes?|nds?|n|hosts?|servers?|machines?){_END}", re.I),
-)  # fmt: skip
-_EACH = (
-    re.compile(rf"{_BEGIN}(?:ppn|rpn|tpn)[ _=-]?0*(\d{{1,4}}){_END}", re.I),
-    re.compile(rf"{_BEGIN}0*(\d{{1,4}})[ _-]?(?:ppn|rpn|tpn){_END}", re.I),
+    _word(rf"(?:nnodes|{_NODE})[ _=-]?0*(\d{{1,5}})"),
+    _word(rf"0*(\d{{1,5}})[ _-]?{_NODE}"),
 )
+_EACH = _word(r"(?:ppn|rpn|tpn)[ _=-]?0*(\d{1,4})"), _word(r"0*(\d{1,4})[ _-]?(?:ppn|rpn|tpn)")
 _PROCESS = r"(?:nprocs?|np|procs?|process(?:es)?|ntasks|tasks|ranks)"
 _PROCESSES = (
-    re.compile(rf"{_BEGIN}{_PROCESS}[ _=-]?0*(\d{{1,6}}){_END}", re.I),
-    re.compile(rf"{_BEGIN}0*(\d{{1,6}})[ _-]?{_PROCESS}{_END}(?![ _-]?(?:per|a|each)[ _-])", re.I),
+    _word(rf"{_PROCESS}[ _=-]?0*(\d{{1,6}})"),
+    _word(rf"0*(\d{{1,6}})[ _-]?{_PROCESS}", r"(?![ _-]?(?:per|a|each)[ _-])"),
 )
-_REPEAT = re.compile(
-    rf"{_BEGIN}(?:runs?|rep|repeat|repetition|r|iter|iteration|trial|try|t|sample|attempt|take|pass)[ _=#-]?0*(\d{{1,4}}){_END}",
-    re.I,
+_REPEAT = _word(
+    r"(?:runs?|rep|repeat|repetition|r|iter|iteration|trial|try|t|sample|attempt|take|pass)"
+    r"[ _=#-]?0*(\d{1,4})"
 )
-_BLOCK = re.compile(rf"{_BEGIN}(?:block|blk)[ _=-]?0*(\d{{1,4}}){_END}", re.I)
-_PAIR = re.compile(
-    rf"{_BEGIN}([a-z][a-z-]*?0*\d+)(?:-to-|_to_|--|-|_)([a-z][a-z-]*?0*\d+){_END}", re.I
-)
-_NUMBER = re.compile(r"\d+")
+_BLOCK = _word(r"(?:block|blk)[ _=-]?0*(\d{1,4})")
+_PAIR = _word(r"([a-z][a-z-]*?0*\d+)(?:-to-|_to_|--|-|_)([a-z][a-z-]*?0*\d+)")
 
 _HEADER_NODES = re.compile(
     r"^[ \t#]*(?:SLURM_(?:JOB_NUM_NODES|NNODES|JOB_NODES)=|SBATCH\s+(?:--nodes[= ]|-N\s*)"
@@ -75,10 +70,12 @@ _HEADER_NODES = re.compile(
     re.M | re.I,
 )
 _HEADER_EACH = re.compile(
-    r"(?:SLURM_N?TASKS_PER_NODE=|--n?tasks-per-node[= ]|\s-(?:npernode|ppn|perhost) |ppr:|:ppn=|:mpiprocs=)(\d{1,4})\b"
+    r"(?:SLURM_N?TASKS_PER_NODE=|--n?tasks-per-node[= ]|\s-(?:npernode|ppn|perhost) |ppr:|:ppn="
+    r"|:mpiprocs=)(\d{1,4})\b"
 )
 _HEADER_PROCESSES = re.compile(
-    r"(?:SLURM_(?:NTASKS|NPROCS)=|\b(?:mpirun|mpiexec|mpiexec\.hydra|srun)\b[^\n]*?\s(?:--?np?|--ntasks)[ =])(\d{1,6})\b"
+    r"(?:SLURM_(?:NTASKS|NPROCS)=|\b(?:mpirun|mpiexec|mpiexec\.hydra|srun)\b[^\n]*?\s"
+    r"(?:--?np?|--ntasks)[ =])(\d{1,6})\b"
 )
 _WEEKDAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MOMENT = re.compile(
@@ -86,7 +83,10 @@ _MOMENT = re.compile(
     r"(?: (\d{4}))? (\d\d:\d\d:\d\d)( [AP]M)?(?: [A-Z]{3,5})?(?: (\d{4}))?(?: ([+-]\d{4}))?\b",
     re.M,
 )
-_ISO = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_ -]?([0-2]\d)[:h-]?([0-5]\d)[:m-]?([0-5]\d)?(Z|\+\d\d:?\d\d|-\d\d:\d\d)?)?(?!\d)")  # fmt: skip
+_ISO = re.compile(
+    r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?:[T_ -]?([0-2]\d)[:h-]?([0-5]\d)[:m-]?([0-5]\d)?"
+    r"(Z|\+\d\d:?\d\d|-\d\d:\d\d)?)?(?!\d)"
+)
 _BEGINNING = 200_000  # characters of an output in which its header is looked for
 
 ORDINARY_MTU = 1500  # bytes, of Ethernet unless somebody set another
@@ -181,16 +181,11 @@ def repeat_named(path: str) -> int:
 def described(network: str) -> dict[str, Any]:
     """The description of a network by its name: as in data/interconnects.toml, else what the name
     says, and at least the name itself."""
-    interconnects = _interconnects()
-    if network in interconnects:
-        return {
-            "name": interconnects[network]["name"],
-            "short": interconnects[network]["short"],
-            **interconnects[network],
-        }
+    if network in _interconnects():
+        return _interconnects()[network]
     base, _, protocol = network.partition("_")
     ethernet = re.fullmatch(r"(\d+(?:\.\d+)?)gige", base)
-    lanes = _LANES.get(base) if protocol.startswith("infiniband") else None
+    lanes = protocol.startswith("infiniband") and _LANES.get(base)
     if ethernet or base == "gige":
         rate = float(ethernet[1]) if ethernet else 1.0
         of = f" ({protocol})" if protocol else ""
@@ -205,7 +200,7 @@ def described(network: str) -> dict[str, Any]:
         return {
             "name": f"{base.upper()} InfiniBand",
             "short": f"{base.upper()} IB",
-            "rate_bit_s": lanes,
+            "rate_bit_s": lanes * 1e9,
         }
     if network == "fast_ethernet":
         return {"name": "Fast Ethernet", "short": "FastE", "rate_bit_s": 1e8, "mtu": ORDINARY_MTU}
@@ -245,33 +240,21 @@ def _alone(output: OutputFile, is_pair: bool) -> Facts:
     path, header = _stem(output.name), output.text[:_BEGINNING]
     per_node = _last(_EACH, path) or _number(_HEADER_EACH.search(header))
     block, repeat = _last([_BLOCK], path), _last([_REPEAT], path)
-    pairs = list(_PAIR.finditer(path)) if is_pair else []
-    pair = next(
-        (f"{match[1]}-{match[2]}" for match in reversed(pairs) if _are_hosts(*match.groups())), ""
-    )
+    pairs = _PAIR.findall(path) if is_pair else []
+    pair = next(("-".join(names) for names in reversed(pairs) if _are_hosts(*names)), "")
     nodes, source = None, ""
     if not pair and (not is_pair or output.is_collective):
         orders = {result["N"] for result in output.results if "N" in result}
         named = [number for number in _all(_NODES, path) if _may_be_nodes(number, orders, output)]
-        stated = _number(_HEADER_NODES.search(header))
         if named:
             nodes, source = named[-1], "path"
-        elif stated:
-            nodes, source = stated, "header"
+        elif nodes := _number(_HEADER_NODES.search(header)):
+            source = "header"
     processes = None
     if is_pair and not any("processes" in result for result in output.results):
         processes = _last(_PROCESSES, path) or _number(_HEADER_PROCESSES.search(header))
-    return Facts(
-        network_named(path),
-        nodes,
-        per_node,
-        block,
-        repeat,
-        _moment(output),
-        pair,
-        source,
-        processes,
-    )
+    moment, network = _moment(output), network_named(path)
+    return Facts(network, nodes, per_node, block, repeat, moment, pair, source, processes)
 
 
 def _may_be_nodes(number: int, orders: set, output: OutputFile) -> bool:
@@ -282,20 +265,21 @@ def _may_be_nodes(number: int, orders: set, output: OutputFile) -> bool:
 
 def _are_hosts(host: str, other: str) -> bool:
     """Whether two words are names of two hosts of one cluster."""
-    prefix = re.match(r"[a-z-]+", host, re.I)
-    return bool(prefix) and other.lower().startswith(prefix[0].lower()) and host != other
+    prefix = re.match("[a-z-]*", host.lower())
+    return bool(prefix and prefix[0] and other.lower().startswith(prefix[0])) and host != other
 
 
 def _without_host_names(outputs: Sequence[OutputFile], of_files: list[Facts]) -> list[Facts]:
     """Numbers in names of hosts are no numbers of nodes: then all have the same processes."""
-    named = [(output.processes, item.nodes) for output, item in zip(outputs, of_files) if item.nodes_from == "path"]  # fmt: skip
-    processes, nodes = ({pair[side] for pair in named} for side in (0, 1))
-    if len(nodes) > 2 and len(processes) == 1 and None not in processes:
-        return [
-            replace(item, nodes=None, nodes_from="") if item.nodes_from == "path" else item
-            for item in of_files
-        ]
-    return of_files
+    by_path = [item.nodes_from == "path" for item in of_files]
+    nodes = {item.nodes for item, is_named in zip(of_files, by_path) if is_named}
+    processes = {output.processes for output, is_named in zip(outputs, by_path) if is_named}
+    if len(nodes) <= 2 or len(processes) != 1 or None in processes:
+        return of_files
+    return [
+        replace(item, nodes=None, nodes_from="") if is_named else item
+        for item, is_named in zip(of_files, by_path)
+    ]
 
 
 def _counted_by_processes(outputs: Sequence[OutputFile], of_files: list[Facts]) -> list[Facts]:
@@ -303,14 +287,12 @@ def _counted_by_processes(outputs: Sequence[OutputFile], of_files: list[Facts]) 
     the same multiple of it everywhere."""
     open_ = [place for place, item in enumerate(of_files) if item.nodes is None]
     numbers = [_bare_numbers(outputs[place].name) for place in open_]
-    processes = [outputs[place].processes for place in open_]
-    if len(open_) < 2 or None in processes or len(set(processes)) < 2:
+    processes = [outputs[place].processes or 0 for place in open_]
+    if 0 in processes or len(set(processes)) < 2:
         return of_files
-    for position in range(min(map(len, numbers), default=0)):
-        column = [int(row[position]) for row in numbers]
-        if 0 in column or any(total % nodes for total, nodes in zip(processes, column)):
-            continue
-        if len({total // nodes for total, nodes in zip(processes, column)}) == 1:
+    for column in zip(*numbers):
+        shares = {0.0} if 0 in column else {total / n for total, n in zip(processes, column)}
+        if len(shares) == 1 and max(shares) >= 1 and max(shares).is_integer():
             counted = list(of_files)
             for place, nodes in zip(open_, column):
                 counted[place] = replace(of_files[place], nodes=nodes, nodes_from="path")
@@ -347,32 +329,23 @@ def _numbered(outputs: Sequence[OutputFile], of_files: list[Facts]) -> list[Fact
     open_ = [
         place for place, item in enumerate(of_files) if item.repeat is None and item.block is None
     ]
-    last = {place: _bare_numbers(outputs[place].name.split("/")[-1])[-1:] for place in open_}
-    if not open_ or not all(last.values()):
+    numbers = {place: _bare_numbers(outputs[place].name.split("/")[-1]) for place in open_}
+    if not open_ or not all(numbers.values()):
         return of_files
-    points = defaultdict(list)
+    runs, numbered = defaultdict(list), list(of_files)
     for place in open_:
-        number = int(last[place][0])
-        if number == of_files[place].nodes and len(_bare_numbers(outputs[place].name)) == 1:
+        item, number = of_files[place], numbers[place][-1]
+        if number == item.nodes and len(_bare_numbers(outputs[place].name)) == 1:
             return of_files
-        item = of_files[place]
-        points[item.network, item.nodes, item.processes, item.pair].append(number)
-    runs = {tuple(sorted(numbers)) for numbers in points.values()}
-    if max(max(numbers) for numbers in runs) > 999 or any(
-        len(set(numbers)) < len(numbers) for numbers in runs
-    ):
-        return of_files
-    if all(len(numbers) == 1 for numbers in runs):
-        return of_files
-    numbered = list(of_files)
-    for place in open_:
-        numbered[place] = replace(of_files[place], repeat=int(last[place][0]))
-    return numbered
+        runs[item.network, item.nodes, item.processes, item.pair].append(number)
+        numbered[place] = replace(item, repeat=number)
+    are_apart = all(len(set(run)) == len(run) and max(run) <= 999 for run in runs.values())
+    return numbered if are_apart and max(map(len, runs.values())) > 1 else of_files
 
 
-def _bare_numbers(name: str) -> list[str]:
+def _bare_numbers(name: str) -> list[int]:
     """The numbers in a path with no letter beside them, from left to right."""
-    return re.findall(rf"{_BEGIN}\d{{1,6}}{_END}", _stem(name))
+    return _all([_word(r"(\d{1,6})")], _stem(name))
 
 
 def _stem(name: str) -> str:
@@ -389,7 +362,8 @@ def _all(patterns: Iterable[re.Pattern], path: str) -> list[int]:
 
 
 def _last(patterns: Iterable[re.Pattern], path: str) -> int | None:
-    return (_all(patterns, path) or [None])[-1]
+    numbers = _all(patterns, path)
+    return numbers[-1] if numbers else None
 
 
 def _number(match: re.Match | None) -> int | None:
@@ -408,8 +382,8 @@ def _moment(output: OutputFile) -> str:
             return datetime.strptime(words, form).isoformat()
         except ValueError:  # no year, or no month's name
             continue
-    if match := re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING]):
-        return datetime.fromtimestamp(int(match[1]), UTC).replace(tzinfo=None).isoformat()
+    if since_1970 := _number(re.search(r'"timesecs":\s*(\d{9,10})\b', output.text[:_BEGINNING])):
+        return datetime.fromtimestamp(since_1970, UTC).replace(tzinfo=None).isoformat()
     for match in reversed(list(_ISO.finditer(_stem(output.name)))):
         year, month, day, hour, minute, second, offset = match.groups()
         if hour:

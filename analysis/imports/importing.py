@@ -5,10 +5,11 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -143,12 +144,9 @@ def read(
 def matches(name: str, pattern: str) -> bool:
     """Whether a pattern matches a file: its path or the end of it (* matches any text, also across
     folders), or a folder above it."""
-    if name == pattern:
-        return True
-    for form in (pattern.rstrip("/"), f"{pattern.rstrip('/')}/*"):
-        if fnmatchcase(name, form) or fnmatchcase(name, f"*/{form}"):
-            return True
-    return False
+    below = pattern.rstrip("/")
+    forms = (below, f"{below}/*", f"*/{below}", f"*/{below}/*")
+    return name == pattern or any(fnmatchcase(name, form) for form in forms)
 
 
 def seen(imported: Import) -> pd.DataFrame:
@@ -156,17 +154,10 @@ def seen(imported: Import) -> pd.DataFrame:
     rows, trials = [], _trials(imported)
     for source in imported.sources:
         trial = trials[source.name]
-        point = trial.point
-        rows.append(
-            (
-                source.name,
-                point.get("interconnect", ""),
-                point.get("nodes", ""),
-                trial.block if imported.repeats == BLOCKS else "",
-                point.get("ranks_per_node", ""),
-                source.facts.moment,
-            )
-        )
+        known = {"date": source.facts.moment, **trial.point}
+        if imported.repeats == BLOCKS:
+            known["block"] = trial.block
+        rows.append([known.get(_ALIASES.get(column, column), "") for column in COLUMNS])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -184,30 +175,28 @@ def structure(imported: Import) -> str:
     """A short table of the files: networks by node counts, with the number of files, and how many
     are unknown.
     """
-    table = seen(imported)
-    described = sorted(
-        imported.plan.interconnects.items(), key=lambda item: item[1].get("rate_bit_s", 0)
-    )
-    networks = {name: form["short"] for name, form in described}
-    table["network"] = [networks.get(name, "not known") for name in table.network]
-    table["nodes"] = [f"{n:g} nodes" if n != "" else "nodes not known" for n in table.nodes]
-    has_nodes = (table.nodes != "nodes not known").any()
-    if not has_nodes and imported.plan.name not in _OVER_NODES:
-        table["nodes"] = ""
-    order = {f"{n:g} nodes": n for n in range(10**5)} if has_nodes else {}
+    table, tables = seen(imported), imported.plan.interconnects
+    networks = {name: form["short"] for name, form in tables.items()}
+    rates = {form["short"]: form.get("rate_bit_s", 0) for form in tables.values()}
+    table["network"] = table.network.map(networks).fillna("not known")
+    is_of_nodes = imported.plan.name in _OVER_NODES or (table.nodes != "").any()
+    table["nodes"] = [
+        f"{n:g} nodes" if n != "" else "nodes not known" if is_of_nodes else "" for n in table.nodes
+    ]
     counts = table.groupby(["network", "nodes"], sort=False).size().unstack(fill_value=0)
-    counts = counts[sorted(counts.columns, key=lambda name: order.get(name, 10**6))]
-    counts = counts.loc[sorted(counts.index, key=[*networks.values(), "not known"].index)]
+    by_count = sorted(counts.columns, key=lambda name: int(re.sub(r"\D", "", name) or 10**6))
+    by_rate = sorted(counts.index, key=lambda name: rates.get(name, math.inf))
+    counts = counts.loc[by_rate, by_count]
     counts.columns.name, counts.index.name = None, "files"
     lines = [counts.to_string()]
     if imported.blocks_from:
         by = {"map": "the map", "paths": "the paths' numbers", "dates": "the order of dates"}
-        number = len({trial.block for trial in imported.plan.trials()})
+        number = imported.plan.stopping.blocks
         lines.append(f"blocks: {number}, by {by[imported.blocks_from]}")
     elif counts.to_numpy().max() > 1:
         lines.append(
-            "blocks: none known; runs of one point count as repeats without order (--blocks if runs of one number "
-            "were made together, or a column of --map)"
+            "blocks: none known; runs of one point count as repeats without order "
+            "(--blocks if runs of one number were made together, or a column of --map)"
         )
     return "\n".join(lines)
 
@@ -239,24 +228,23 @@ def _blocks(
     """The block of each file and its origin, `map`, `paths` or `dates`; all 1 and empty if no
     origin has blocks.
     """
-    blocks = [settings.get("block") for settings in given]
+    blocks: list[Any] = [settings.get("block") for settings in given]
     if any(blocks):
         if not all(blocks):
             first = sources[blocks.index(None)].name
             raise FalloffError(f"--map: {blocks.count(None)} files have no block, such as {first}")
         return blocks, "map"
-    numbers = [source.facts.block or in_paths and source.facts.repeat for source in sources]
+    blocks = [source.facts.block or in_paths and source.facts.repeat for source in sources]
     if all(source.facts.block for source in sources) or in_paths:
-        if not all(numbers):
-            first = sources[[bool(n) for n in numbers].index(False)].name
-            raise FalloffError(f"--blocks: no number of a run is in the path of {first}")
-        return numbers, "paths"
-    moments = [source.facts.moment for source in sources]
+        for source, number in zip(sources, blocks):
+            if not number:
+                raise FalloffError(f"--blocks: no number of a run is in the path of {source.name}")
+        return blocks, "paths"
     settings = [
         (*sorted(point.items()), *(str(sorted(result.items())) for result in source.results[:1]))
         for point, source in zip(points, sources)
     ]
-    by_date = blocks_by_date(settings, moments)
+    by_date = blocks_by_date(settings, [source.facts.moment for source in sources])
     return (by_date, "dates") if by_date else ([1] * len(sources), "")
 
 
@@ -266,9 +254,7 @@ def by_tool(tool: str, files: Sequence[Path]) -> list[tuple[str, list[Path]]]:
 
     Raises FalloffError if there is no file, or if no tool is known to have written any of them.
     """
-    is_tool = tool in {
-        name for candidate in all_tools() for name in (candidate.name, *candidate.aliases)
-    }
+    is_tool = any(tool in (known.name, *known.aliases) for known in all_tools())
     is_path = Path(tool).exists() or any(letter in tool for letter in "./*?[")
     if is_tool or not is_path:
         if not files:
@@ -285,7 +271,7 @@ def by_tool(tool: str, files: Sequence[Path]) -> list[tuple[str, list[Path]]]:
             strange.append(f"{file}: {outputs.describe(text, '') or _UNKNOWN}")
     if not by_name:
         some = "; ".join(strange[:3]) or f"there is no file in {tool}"
-        names = ", ".join(candidate.name for candidate in all_tools())
+        names = ", ".join(known.name for known in all_tools())
         raise FalloffError(some + (f". Name the tool: {names}" if _UNKNOWN in some else ""))
     if len(by_name) == 1:  # its paths are read from the folders that were given
         return [(name, [Path(tool), *files]) for name in by_name]
@@ -488,9 +474,8 @@ def expanded(given: Sequence[Path]) -> list[tuple[Path, str]]:
         if path.is_file():
             files.setdefault(path, _text(PurePath(path.parent.name, path.name)))
         elif not path.is_dir():
-            raise FalloffError(
-                f"{path} is no file, but a pipe or a device: write its output to a file"
-            )
+            what = f"{path} is no file, but a pipe or a device"
+            raise FalloffError(f"{what}: write its output to a file")
         for file in sorted(path.rglob("*")):
             below = file.relative_to(path)
             if file.is_file() and not any(part.startswith(".") for part in below.parts):
@@ -498,19 +483,13 @@ def expanded(given: Sequence[Path]) -> list[tuple[Path, str]]:
     return list(files.items())
 
 
-def _matching(given: Sequence[Path]) -> list[Path]:
+def _matching(given: Sequence[Path]) -> Iterator[Path]:
     """The paths; one that is not there is a pattern, as a shell would expand it."""
-    paths_: list[Path] = []
     for path in given:
-        matching = (
-            [path]
-            if path.exists()
-            else [Path(match) for match in sorted(glob(str(path), recursive=True))]
-        )
+        matching = [path] if path.exists() else sorted(map(Path, glob(str(path), recursive=True)))
         if not matching:
             raise FalloffError(f"there is no file or folder {path}")
-        paths_ += matching
-    return paths_
+        yield from matching
 
 
 def _sources(
@@ -538,7 +517,7 @@ def _sources(
     ], left_out
 
 
-def _text(path: Path) -> str:
+def _text(path: PurePath) -> str:
     """A path as text; undecodable bytes of a name become U+FFFD."""
     return os.fsencode(path.as_posix()).decode(errors="replace")
 
@@ -575,9 +554,8 @@ def _plan(
     names = dict.fromkeys(point["interconnect"] for point in points if "interconnect" in point)
     networks = {name: described(name) for name in names}
     identity = [tool, networks, points, [source.digest for source in sources]]
-    identity += (
-        [list(numbers), [source.facts.moment for source in sources]] if repeats == BLOCKS else []
-    )
+    if repeats == BLOCKS:
+        identity += [list(numbers), [source.facts.moment for source in sources]]
     return Plan(
         name=tool,
         title=f"Outputs of {tool}, run elsewhere and imported",

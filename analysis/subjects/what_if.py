@@ -11,13 +11,15 @@ from typing import Any
 
 from analysis.dataset.wire import wire_limit
 from analysis.descriptions.networks import between
-from analysis.descriptions.testbed_tables import (
+from analysis.descriptions.testbeds import (
+    Cluster,
     NetworkTable,
     SimulatedNetwork,
+    SimulatedTestbed,
     SourcedNumber,
+    Testbed,
     Tree,
 )
-from analysis.descriptions.testbeds import Cluster, SimulatedTestbed, Testbed
 from analysis.descriptions.toml_tables import TomlTable
 from runners.records.record import FalloffError, unknown
 

@@ -23,7 +23,10 @@ def unpacked_at_most(size: int) -> int:
 def write(archive: Path, files: Iterable[Path]) -> None:
     """Put files into an archive under their stems, always as the same bytes: in order, without
     times and owners."""
-    with tarfile.open(archive, "w:xz", preset=_PRESET, format=tarfile.PAX_FORMAT) as packed:
+    with (
+        lzma.open(archive, "wb", preset=_PRESET) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as packed,
+    ):
         for stem, file in sorted((file.stem, file) for file in files):
             entry = tarfile.TarInfo(stem)
             entry.size = file.stat().st_size

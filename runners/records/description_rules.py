@@ -1,8 +1,8 @@
-"""Rules for the values of settings. The types of descriptions (`analysis.descriptions`) are made
-from them.
-"""
+"""Rules for values: the types of descriptions (`analysis.descriptions`) are made from them, and
+what was kept on disk is held against them (`typed_json`)."""
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Rule:
     """What a value must be: in words; one of these types; a number finite and within bounds, a text
-    one of `values`, or else not empty."""
+    one of `values`, as the whole regular expression `pattern`, or else not empty. With `or_unknown`
+    it may also be NaN or empty."""
 
     words: str
     kinds: tuple[type, ...]
@@ -20,13 +21,19 @@ class Rule:
     above: float = -math.inf
     below: float = math.inf
     values: tuple[str, ...] = ()
+    pattern: str = ""
+    or_unknown: bool = False
 
     def allows(self, value: Any) -> bool:
         """Whether a value follows the rule."""
         if type(value) not in self.kinds:
             return False
         if isinstance(value, str):
-            return value in self.values if self.values else bool(value)
+            if self.values:
+                return value in self.values
+            return bool(re.fullmatch(self.pattern or "(?s:.+)", value)) or self.or_unknown
+        if value != value:  # NaN
+            return self.or_unknown
         return self.least <= value <= self.most and self.above < value < self.below
 
 

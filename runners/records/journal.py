@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from runners.records import archive, lock, typed_json
+from runners.records.description_rules import Rule
 from runners.records.plan import Plan, plan_from_json, plan_to_json
 from runners.records.record import FalloffError, Transcript, is_name
 
@@ -45,8 +46,8 @@ class Folder:
         file = self.path / "trials.json"
         if file.exists() and self.plan().digest != plan.digest:
             raise FalloffError(
-                f"{self.path} holds trials of another version of campaign {plan.name!r}; nothing was "
-                "changed. Choose another folder, or move this one away"
+                f"{self.path} holds trials of another version of campaign {plan.name!r}; nothing "
+                "was changed. Choose another folder, or move this one away"
             )
         self._transcripts.mkdir(parents=True, exist_ok=True)
         write_whole(file, plan_to_json(plan))
@@ -144,30 +145,25 @@ class Folder:
         rest; returns a line for each."""
         if not self.damage():
             return []
-        messages, moment = [], time.strftime("%Y%m%d-%H%M%S")
-        for file in (self._journal, self._provenance):
-            if not file.exists():
-                continue
-            aside = file.with_name(f"{file.name}.damaged-{moment}")
-            if file == self._journal:
-                whole = [line for line, note in self._lines() if isinstance(note, dict)]
-                content = b"".join(line.rstrip(b"\r\n") + b"\n" for line in whole)
-            else:
-                sessions: list[Any] = []
-                with suppress(FalloffError):
-                    sessions = self.provenance()["sessions"]
-                content = json.dumps({"sessions": sessions}).encode()
-            if content != file.read_bytes():
+        messages, moment, sessions = [], time.strftime("%Y%m%d-%H%M%S"), list[Any]()
+        with suppress(FalloffError):
+            sessions = self.provenance()["sessions"]
+        lines = [line.rstrip(b"\r\n") for line, note in self._lines() if isinstance(note, dict)]
+        for file, content in (
+            (self._journal, b"".join(line + b"\n" for line in lines)),
+            (self._provenance, json.dumps({"sessions": sessions}).encode()),
+        ):
+            if file.exists() and content != file.read_bytes():
+                aside = file.with_name(f"{file.name}.damaged-{moment}")
                 write_whole(aside, file.read_bytes())
                 write_whole(file, content)
-                messages.append(
-                    f"{file} was damaged: it is kept as {aside.name}, and the run goes on from its intact part"
-                )
+                what = f"{file} was damaged: it is kept as {aside.name}"
+                messages.append(f"{what}, and the run goes on from its intact part")
         return messages
 
     def _lines(self) -> list[tuple[bytes, Union[dict[str, Any], str]]]:
         """Each line of the journal with its parsed note, or with what is wrong with it."""
-        return _notes(self._journal.read_bytes() if self._journal.is_file() else b"")
+        return _notes(self._journal.read_bytes()) if self._journal.is_file() else []
 
     def results(self) -> Counter:
         """The number of results in the journal for each trial, less those whose transcript a later
@@ -178,10 +174,9 @@ class Folder:
         """
         count: Counter = Counter()
         for note in self.notes():
-            if note["event"] == "trial" and note["status"] not in TRIED_AGAIN:
-                count[note["id"]] += 1
-            elif note["event"] == "lost":
-                count[note["id"]] -= 1
+            is_result = note["event"] == "trial" and note["status"] not in TRIED_AGAIN
+            if is_result or note["event"] == "lost":
+                count[note["id"]] += 1 if is_result else -1
         return count
 
     def sessions(self) -> dict[str, int]:
@@ -198,10 +193,11 @@ class Folder:
     def end(self) -> dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty if it was
         interrupted."""
-        last = [note for note in self.notes() if note["event"] in ("session", "ended", "paused")][
-            -1:
-        ]
-        return last[0] if last and last[0]["event"] != "session" else {}
+        end: dict[str, Any] = {}
+        for note in self.notes():
+            if note["event"] in ("session", "ended", "paused"):
+                end = note if note["event"] != "session" else {}
+        return end
 
     def stopped_by(self) -> str:
         """The rule that ended the campaign; `interrupted` if none did."""
@@ -218,28 +214,32 @@ class Folder:
         lost or damaged."""
         try:
             record = typed_json.parsed(self._provenance.read_bytes())
-            for session in typed_json.record(_Provenance, record).sessions:
-                tables = [session.get(name, {}) for name in ("host", "testbed", "slurm")]
-                if not all(isinstance(table, dict) for table in tables):
-                    raise ValueError("of a session, host, testbed or slurm is no table")
+            for session in typed_json.typed(_Provenance, record).sessions:
+                for name in ("host", "testbed", "slurm"):
+                    typed_json.typed(_Table, session.get(name, {}), name)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise FalloffError(f"{self._provenance} is damaged ({reason}); restore it") from None
         return record
 
 
+_Table = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class _Provenance:
-    sessions: tuple[Mapping[str, Any], ...]
+    sessions: tuple[_Table, ...]
 
 
-# The fields of a journal line besides `event` and `at`, with their types.
-_NOTES: Mapping[str, Mapping[str, type]] = {
-    "session": {"digest": str, "testbed": str},
-    "trial": {"id": str, "status": str, "seconds": float},
-    "lost": {"id": str},
-    "paused": {"by": str},
-    "ended": {"by": str},
+_SECONDS = Rule("a number of seconds", (int, float), least=0, below=_LATEST)
+_TEXT = Rule("a text", (str,), or_unknown=True)
+# The fields of a journal line besides `event` and `at`.
+_NOTES: Mapping[str, Mapping[str, Rule]] = {
+    "session": {"digest": _TEXT, "testbed": _TEXT},
+    "trial": {"id": _TEXT, "status": _TEXT, "seconds": _SECONDS},
+    "lost": {"id": _TEXT},
+    "paused": {"by": _TEXT},
+    "ended": {"by": _TEXT},
 }
 
 
@@ -257,11 +257,9 @@ def _note(line: bytes) -> Union[dict[str, Any], str]:
     event = note.get("event") if isinstance(note, dict) else None
     if not isinstance(event, str) or event not in _NOTES:
         return "it has none of the events " + ", ".join(_NOTES)
-    for name, kind in {"at": float, **_NOTES[event]}.items():
-        value = note.get(name)
-        fits = isinstance(value, str) if kind is str else type(value) in (int, float)
-        if not fits or (kind is float and not 0 <= value < _LATEST):
-            return f"its {name!r} is missing or no {'text' if kind is str else 'number of seconds'}"
+    for name, rule in {"at": _SECONDS, **_NOTES[event]}.items():
+        if not rule.allows(note.get(name)):
+            return f"its {name!r} is missing or not {rule.words}"
     return note
 
 
@@ -317,18 +315,14 @@ def _naming(file: Path) -> Iterator[None]:
 def read_transcript(text: Union[str, bytes], name: str) -> Transcript:
     """A trial's transcript from its text; raises FalloffError if it is damaged."""
     try:
-        transcript = typed_json.record(Transcript, typed_json.parsed(text))
+        transcript = typed_json.typed(Transcript, typed_json.parsed(text))
         if not is_name(transcript.trial.id):
             raise ValueError(f"its trial is called {transcript.trial.id[:40]!r}, which is no name")
-        if any(
-            abs(execution.start) + abs(execution.wall_s) >= _LATEST
-            for execution in transcript.executions
-        ):
+        if any(abs(run.start) + abs(run.wall_s) >= _LATEST for run in transcript.executions):
             raise ValueError("an execution's start is no time")
-        for place, values in (("counters", transcript.counters), ("point", transcript.trial.point)):
-            for key, value in values.items():
-                if not _is_plain(value):
-                    raise ValueError(f"{place}.{key} is neither text, number, nor a list of these")
+        for key, value in [*transcript.counters.items(), *transcript.trial.point.items()]:
+            if not _is_plain(value):
+                raise ValueError(f"{key} is neither text, number, nor a list of these")
         return transcript
     except ValueError as error:
         raise FalloffError(

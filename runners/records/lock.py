@@ -90,12 +90,9 @@ def measuring(
                 is_held = True
             except LockBusy as taken:
                 if not had_to_wait:
-                    way_out = (
-                        "" if taken.is_ours else "; FALLOFF_LOCKS=FOLDER of your own ignores it"
-                    )
-                    wait(
-                        f"{taken} is measuring here: waiting for it to end (Ctrl-C gives up{way_out})"
-                    )
+                    others = "; FALLOFF_LOCKS=FOLDER of your own ignores it"
+                    way_out = f"Ctrl-C gives up{'' if taken.is_ours else others}"
+                    wait(f"{taken} is measuring here: waiting for it to end ({way_out})")
                 had_to_wait = True
                 time.sleep(_PATIENCE_S)
         yield had_to_wait
@@ -121,18 +118,16 @@ def _of_machine(name: str, line: str) -> Iterator[None]:
     """Hold a lock of this machine; raises LockBusy, or FalloffError if FALLOFF_LOCKS is not a
     usable folder."""
     folder = os.environ.get("FALLOFF_LOCKS")
+    # 0o666, so that the next user can leave a line, too.
+    lock = held(Path(folder) / name, line, 0o666) if folder else _bound(f"\0{name}", line)
     with ExitStack() as stack:
-        if folder:
-            try:
-                # 0o666, so that the next user can leave a line, too.
-                stack.enter_context(held(Path(folder) / name, line, 0o666))
-            except OSError as error:
-                raise FalloffError(
-                    f"{error.filename or folder}: {error.strerror}; "
-                    "name a folder of your own by FALLOFF_LOCKS, or unset it"
-                ) from None
-        else:
-            stack.enter_context(_bound(f"\0{name}", line))
+        try:
+            stack.enter_context(lock)
+        except OSError as error:
+            raise FalloffError(
+                f"{error.filename or name}: {error.strerror}; "
+                "name a folder of your own by FALLOFF_LOCKS, or unset it"
+            ) from None
         yield
 
 

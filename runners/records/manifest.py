@@ -8,6 +8,7 @@ every
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from runners.records import archive
@@ -46,7 +47,7 @@ def write(folder: Path) -> None:
 
 def forget(folder: Path) -> None:
     """Remove the record, because the folder is about to change."""
-    if (folder / NAME).exists():
+    with suppress(FileNotFoundError):
         (folder / NAME).unlink()
 
 
@@ -90,6 +91,12 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def is_unchanged(folder: Path) -> bool:
+    """Whether every file of a folder is as recorded; raises like `read`. Says nothing of single
+    transcripts beside their archive."""
+    return _files(folder) == _without_packed(read(folder))
+
+
 def differences(folder: Path) -> list[str]:
     """Every difference from the record, a line each: changed, lost, or added since; raises like
     `read`."""
@@ -100,7 +107,7 @@ def differences(folder: Path) -> list[str]:
         present = digests(folder)
     except FalloffError as error:  # a damaged archive: then the file itself differs
         present, messages = _files(folder), [str(error)]
-        recorded = {name: value for name, value in recorded.items() if not name.startswith(_PACKED)}
+        recorded = _without_packed(recorded)
     for name in sorted({*recorded, *present}, key=_by_number):
         was, now, what = recorded.get(name), present.get(name), name
         # As a reader would look for it: the transcript in the archive, the line of the journal.
@@ -117,6 +124,10 @@ def differences(folder: Path) -> list[str]:
                 f"{what} was changed: SHA-256 {was[:16]} was recorded, it is {now[:16]}"
             )
     return messages
+
+
+def _without_packed(digest_of: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in digest_of.items() if not name.startswith(_PACKED)}
 
 
 def _text(digest_of: Mapping[str, str]) -> str:

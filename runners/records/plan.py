@@ -4,10 +4,10 @@ It is plain JSON (`trials.json`), so that the machine that runs the trials needs
 reader nor what resolves descriptions (analysis/descriptions).
 """
 
-import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any, Optional, Union
 
 from runners.records import renamed, typed_json
@@ -63,7 +63,7 @@ class Plan:
 
     def trials(self) -> list[Trial]:
         """All trials in the order in which they run."""
-        return list(itertools.chain(self.preamble, *self.blocks))
+        return list(chain(self.preamble, *self.blocks))
 
 
 def invalid_names(names: Iterable[str]) -> list[str]:
@@ -82,7 +82,7 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     data = typed_json.parsed(text)
     if isinstance(data, dict) and isinstance(data.get("stopping"), dict):
         data["stopping"].pop("precision", None)  # in older plans
-    plan = typed_json.record(Plan, data)
+    plan = typed_json.typed(Plan, data)
     plan = replace(plan, name=renamed.campaign(plan.name))
     testbed = plan.testbed
     count = testbed.get("nodes")  # 0 for imported files
@@ -91,56 +91,42 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
     names = (plan.name, testbed["name"], *(trial.id for trial in plan.trials()))
     if strange := invalid_names(names):
         raise ValueError(strange[0])
-    tables = [testbed.get(name, {}) for name in ("node", "network", "networks", "rates", "rpeak")]
-    if not all(isinstance(table, dict) for table in tables):
-        raise ValueError("of its testbed, node, network, networks, rates or rpeak is no table")
-    design = typed_json.record(
-        _Design, {name: value for name, value in plan.design.items() if name in _OF_DESIGN}
-    )
-    levels = [level for levels in design.factors.values() for level in levels]
-    if any(isinstance(level, (list, dict)) or level is None for level in levels):
+    for name in ("node", "network", "networks", "rates", "rpeak"):
+        typed_json.typed(Description, testbed.get(name, {}), f"testbed.{name}")
+    stated = {"compared": "", "looks": [], "one_sided": 0.05, "primary": [], **plan.design}
+    _require(stated, _DESIGN)
+    factors, primary = stated["factors"], stated["primary"]
+    if any(isinstance(level, (list, dict, type(None))) for level in chain(*factors.values())):
         raise ValueError("a level of its design is neither a text nor a number")
-    if not all(type(count) is int for count in design.factors.get("nodes", ())):
-        raise ValueError("a number of nodes of its design is no whole number")
-    if not _are_statements(plan.design.get("primary", [])):
+    typed_json.typed(tuple[int, ...], factors.get("nodes", []), "factors.nodes")
+    of_falls = any(isinstance(statement, dict) for statement in primary)
+    for statement in primary if of_falls else ():
+        _require(statement, _STATEMENT)
+    pairs = [statement["networks"] for statement in primary] if of_falls else [primary or [0, 0]]
+    if any(len(pair) != 2 or list in map(type, pair) for pair in pairs):
         raise ValueError("its primary statements are none")
     return plan
 
 
-@dataclass(frozen=True)
-class _Design:
-    """The part of a design that decides what is judged, as far as all experiments read it in the
-    same way."""
-
-    factors: Mapping[str, tuple[Any, ...]]
-    compared: str = "interconnect"
-    margin: Optional[float] = None
-    baseline_nodes: Optional[int] = None
-    negative_control: Optional[int] = None
-    looks: tuple[int, ...] = ()
-    one_sided: float = 0.05
+def _require(table: Any, types: Mapping[str, Any]) -> None:
+    """Raise ValueError unless a table has values of these types."""
+    typed_json.typed(Description, table)
+    for name, kind in types.items():
+        typed_json.typed(kind, table.get(name), name)
 
 
-def _are_statements(primary: Any) -> bool:
-    """Whether these are two levels, or tables with two networks and two numbers of nodes."""
-    if not isinstance(primary, list):
-        return False
-    if not any(isinstance(statement, dict) for statement in primary):
-        return len(primary) in (0, 2) and not any(
-            isinstance(statement, list) for statement in primary
-        )
-    return all(
-        isinstance(statement, dict)
-        and isinstance(statement.get("networks"), list)
-        and [type(name) for name in statement["networks"]] == [str, str]
-        and type(statement.get("from")) is type(statement.get("to")) is int
-        for statement in primary
-    )
-
-
-_OF_DESIGN = tuple(_Design.__dataclass_fields__)
-
-
+# The parts that decide what is judged, as far as all experiments read them in the same way.
+_DESIGN = {
+    "factors": Mapping[str, tuple[Any, ...]],
+    "compared": str,
+    "margin": Optional[float],
+    "baseline_nodes": Optional[int],
+    "negative_control": Optional[int],
+    "looks": tuple[int, ...],
+    "one_sided": float,
+    "primary": tuple[Any, ...],
+}
+_STATEMENT = {"networks": tuple[str, ...], "from": int, "to": int}
 Kind = tuple[str, tuple[Any, ...]]
 
 

@@ -5,20 +5,18 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import (
-    Any,
-    Callable,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
-Record = TypeVar("Record")
+from runners.records.description_rules import Rule
 
-# Larger whole numbers fit into no array.
+# Larger whole numbers fit into no array. It is unknown when an imported file was written.
 _LARGEST = 2**63 - 1
+_RULES = {
+    bool: Rule("true or false", (bool,)),
+    int: Rule("a whole number", (int,), least=-_LARGEST, most=_LARGEST),
+    float: Rule("a number", (int, float), least=-_LARGEST, most=_LARGEST, or_unknown=True),
+    str: Rule("a text", (str,), or_unknown=True),
+}
 
 
 def parsed(text: Union[str, bytes]) -> Any:
@@ -26,7 +24,7 @@ def parsed(text: Union[str, bytes]) -> Any:
     try:
         value = json.loads(text)
         # JSON can contain a lone surrogate (\ud800); no other file can.
-        if ("\\ud" if isinstance(text, str) else b"\\ud") in text.lower():
+        if b"\\ud" in (text.encode() if isinstance(text, str) else text).lower():
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -35,79 +33,42 @@ def parsed(text: Union[str, bytes]) -> Any:
     return value
 
 
-def record(kind: type[Record], value: Any) -> Record:
-    """A value from JSON as a record of this frozen dataclass; raises ValueError naming what does
-    not fit."""
-    return _maker(kind)(value, "")
+def typed(kind: Any, value: Any, place: str = "") -> Any:
+    """A value from JSON, at a place, as a value of this type or a record of this frozen dataclass;
+    raises ValueError naming what does not fit."""
+    if kind is Any:
+        return value
+    if rule := _RULES.get(kind):
+        if rule.allows(value):
+            return value
+        raise _misfit(value, place, rule.words)
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is Union:  # Optional
+        return None if value is None else typed(inside[0], value, place)
+    if origin is tuple:
+        if isinstance(value, list):
+            return tuple([typed(inside[0], item, place) for item in value])
+        raise _misfit(value, place, "a list")
+    if not isinstance(value, dict):
+        raise _misfit(value, place, "a table")
+    if origin is Mapping:
+        return {key: typed(inside[1], item, f"{place}.{key}") for key, item in value.items()}
+    types, needed = _fields(kind)
+    faults = [f"{key[:40]!r} is unknown" for key in value if key not in types]
+    faults += [f"{name!r} is missing" for name in needed if name not in value]
+    if faults:
+        raise ValueError(f"{faults[0]}{place and f' in {place}'}")
+    return kind(**{name: typed(types[name], item, name) for name, item in value.items()})
 
 
 @cache  # a plan has 100,000 trials
-def _maker(kind: Any) -> Callable[[Any, str], Any]:
-    """The function that makes a value of a type from JSON and the place where it stands."""
-    if dataclasses.is_dataclass(kind):
-        return _record_maker(kind)
-    if kind is Any:
-        return lambda value, place: value
-    origin, inside = get_origin(kind), get_args(kind)
-    if not inside:
-        fits, wanted = _PLAIN[kind]
-
-        def plain(value: Any, place: str) -> Any:
-            if fits(value):
-                return value
-            raise _misfit(value, place, wanted)
-
-        return plain
-    make = _maker(inside[1] if origin is Mapping else inside[0])
-
-    def made(value: Any, place: str) -> Any:
-        if origin is Union:  # Optional
-            return None if value is None else make(value, place)
-        if origin is tuple:
-            if isinstance(value, list):
-                return tuple([make(item, place) for item in value])
-            raise _misfit(value, place, "a list")
-        if not isinstance(value, dict):
-            raise _misfit(value, place, "a table")
-        return {key: make(item, f"{place}.{key}") for key, item in value.items()}
-
-    return made
-
-
-# Not a number: it is unknown when an imported file was written.
-_PLAIN: Mapping[type, tuple[Callable[[Any], bool], str]] = {
-    float: (
-        lambda value: type(value) in (int, float) and (value != value or abs(value) <= _LARGEST),
-        "a number",
-    ),
-    int: (lambda value: type(value) is int and abs(value) <= _LARGEST, "a whole number"),
-    str: (lambda value: type(value) is str, "a text"),
-    bool: (lambda value: type(value) is bool, "true or false"),
-}
-
-
-def _record_maker(kind: Any) -> Callable[[Any, str], Any]:
-    fields = dataclasses.fields(kind)
-    types = get_type_hints(kind)
-    makers = {field.name: _maker(types[field.name]) for field in fields}
-    needed = [
+def _fields(kind: Any) -> tuple[dict[str, Any], list[str]]:
+    """The types of a dataclass's fields by name, and the names of those without a default."""
+    return get_type_hints(kind), [
         field.name
-        for field in fields
+        for field in dataclasses.fields(kind)
         if field.default is field.default_factory is dataclasses.MISSING
     ]
-
-    def made(value: Any, place: str) -> Any:
-        if not isinstance(value, dict):
-            raise _misfit(value, place, "a table")
-        for key in value:
-            if key not in makers:
-                raise ValueError(f"{key[:40]!r} is unknown{place and f' in {place}'}")
-        for name in needed:
-            if name not in value:
-                raise ValueError(f"{name!r} is missing{place and f' in {place}'}")
-        return kind(**{name: makers[name](field, name) for name, field in value.items()})
-
-    return made
 
 
 def _misfit(value: Any, place: str, wanted: str) -> ValueError:
