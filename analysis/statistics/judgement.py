@@ -34,8 +34,10 @@ says that it holds only if they were alike.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from analysis.statistics.design import LEVEL, Design
@@ -156,9 +158,10 @@ def place(low, high, at_least, at_most) -> np.ndarray:
     return np.select([inside, high < at_least, low > at_most], [INSIDE, BELOW, ABOVE], ACROSS)
 
 
-def log_margin(margin: float) -> float:
-    """The relative margin on the log scale."""
-    return -math.log1p(-margin)
+def log_margin(margin: ArrayLike) -> Any:
+    """The relative margin on the log scale: infinite for a margin of 1."""
+    with np.errstate(divide="ignore"):
+        return -np.log1p(-np.asarray(margin))
 
 
 def half_width(sd, blocks, one_sided: float) -> np.ndarray:

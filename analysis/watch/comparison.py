@@ -19,8 +19,10 @@ from analysis.quoting import quoted
 from analysis.statements import drawing, style
 from analysis.statements.exhibit import Basis, Exhibit
 from analysis.statements.statement import finite
-from analysis.statistics.change import (
+from analysis.statistics.judgement import IF_ALIKE, UNDECIDED
+from analysis.statistics.same import (
     ANSWERS,
+    EXIT_CODES,
     FASTER,
     MARGIN,
     SAME,
@@ -28,7 +30,6 @@ from analysis.statistics.change import (
     decide,
     differences,
 )
-from analysis.statistics.judgement import IF_ALIKE, UNDECIDED
 from analysis.watch.samples import Sample
 from analysis.wording import (
     UNKNOWN,
@@ -50,7 +51,6 @@ _LOOKS = {
     SAME: style.Look("#009E73", "s", "-"),
     UNDECIDED: style.Look("#6E6E6E", "o", "-"),
 }
-EXIT_CODES = {SAME: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,17 @@ from datetime import datetime
 
 import numpy as np
 
-from analysis.statistics import course_changes
-from analysis.statistics.change import FASTER, SLOWER
+from analysis.statistics import course_changes, same
 from analysis.statistics.course_changes import Shift
 from analysis.statistics.judgement import UNDECIDED, log_margin
+from analysis.statistics.same import FASTER, MARGIN, SLOWER
 from analysis.watch.comparison import differing_facts
 from analysis.watch.history_sessions import History
 
 NO_CHANGE = "no change"
-EXIT_CODES = {NO_CHANGE: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
+EXIT_CODES = same.EXIT_CODES | {NO_CHANGE: 0}
 LEAST_NODES = 4  # with fewer there is no median to compare with: each node is a course of its own
 LEAST_BEHIND = 2  # nodes behind a switch that has a course of its own
-MARGIN = 0.03  # relative: the smallest loss that should be named in time
 IN_TIME = 30  # sessions within which it should be named
 LEAST_KNOWN = 10  # with fewer sessions nothing is called unchanged
 _NEAR = 20  # sessions on each side of a change that decide which nodes changed

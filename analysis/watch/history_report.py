@@ -7,8 +7,8 @@ from datetime import datetime
 from analysis import quoting
 from analysis.statements.statement import finite
 from analysis.statistics import course_changes
-from analysis.statistics.change import SLOWER
 from analysis.statistics.judgement import UNDECIDED
+from analysis.statistics.same import SLOWER
 from analysis.watch.history_changes import (
     EXIT_CODES,
     IN_TIME,

@@ -3,11 +3,17 @@ and a file.
 
 Only like is compared with like. The archive's dataset is first cut to the points that were run
 again, and judged again. If the cut data do not reproduce a statement, the statement needs more
-points, and the run is too short to tell. The comparison uses a ratio on the log scale (for a fall,
-loss or gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is
-that of the campaign's design, else 5 %. Among hundreds of statements some differ by chance, so
-Holm's correction over all statements with scatter keeps the probability of one false "not
-reproduced" at 5 %.
+points, and the run is too short to tell.
+
+The compared value is a ratio on the log scale (for a fall, loss or gain: of the remaining parts),
+which stays the same on a faster machine. The rules are those of `analysis.statistics.same`, with
+the margin of the campaign's design, else 5 %: `reproduced` is the same within it, `not reproduced`
+a difference beyond it, or any difference if the two answers exclude each other. Whether it is the
+same is asked of each statement by itself; Holm's correction over all statements with scatter keeps
+differences rare that are only chance. The interval is Welch's: with the freedom of the side with
+fewer blocks, which `falloff compare` takes, three blocks would hardly tell anything
+(docs/reproduce.md has both error rates). A single block today is assumed to scatter like the
+reference's.
 """
 
 import json
@@ -18,7 +24,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
+import numpy as np
 import xarray as xr
 from scipy import stats
 
@@ -28,20 +36,22 @@ from analysis.quoting import as_data, quoted
 from analysis.statements import notebooks
 from analysis.statements.exhibit import WITHOUT_SCATTER
 from analysis.statements.statement import Statement, finite
-from analysis.statistics.reproduction import (
-    NOT_REPRODUCED,
-    REPRODUCED,
-    TOO_SHORT,
-    Estimate,
-    Reproduction,
-    are_excluding,
-    corrected,
-    reproduction,
+from analysis.statistics.intervals import welch
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    REFUSED,
+    RISES,
+    SIZE_OPEN,
+    UNDECIDED,
+    Interval,
 )
+from analysis.statistics.same import SAME, Differences, decide
 from analysis.wording import between, counted, day, exact, fixed, level_in_words, number, percent
 from runners.records import manifest
 from runners.records.record import FalloffError
 
+REPRODUCED, NOT_REPRODUCED, TOO_SHORT = "reproduced", "not reproduced", "too short to tell"
 CANNOT = "cannot run here"
 KINDS = (REPRODUCED, NOT_REPRODUCED, TOO_SHORT, CANNOT)
 MARGIN = 0.05  # used if a campaign's design has none
@@ -53,6 +63,47 @@ _WIDTH = 2 + max(map(len, KINDS))
 _LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
 _MORE = ("gain", "error")  # and 1 + value
 _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
+_EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
+# Answers of other statements than falls that leave them open.
+_OPEN = {"", UNDECIDED, REFUSED}
+
+
+class Estimate(NamedTuple):
+    """An estimate on the log scale with its standard error `se`, from `n` repeats. `se` is 0 if
+    nothing scatters and None if unknown."""
+
+    log: float
+    se: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Today's estimate less the reference's on the log scale, `log`, with its standard `error` (NaN
+    if unknown) and the degrees of `freedom`; `answers` are the reference's and today's.
+
+    `margin` is the campaign's. It is reproduced `within` a margin, and not reproduced `beyond`
+    another, all relative. `interval` is that of the `ratio`, which decided its `kind`, at this
+    `confidence`; None if unknown. `reason` is a sentence: before it is judged, why it may stay
+    open.
+    """
+
+    log: float
+    error: float
+    freedom: float
+    answers: tuple[str, str]
+    margin: float
+    within: float
+    beyond: float
+    reason: str = ""
+    kind: str = TOO_SHORT
+    interval: Interval | None = None
+    confidence: float = math.nan
+
+    @property
+    def ratio(self) -> float:
+        """Today's over the reference's."""
+        return math.exp(self.log)
 
 
 @dataclass(frozen=True)
@@ -69,7 +120,7 @@ class StatementVerdict:
     kind: str
     reason: str
     today: Statement | None = None
-    compared: Reproduction | None = None
+    compared: Compared | None = None
 
 
 def verdicts(
@@ -108,12 +159,7 @@ def verdicts(
                 margin = margin_of(archived[statement.campaign])
                 both = same.get(statement.subject), new.get(statement.subject)
                 by_itself.append(verdict(file.stem, statement, *both, margin, why))
-    return [
-        replace(verdict, kind=compared.kind, reason=compared.reason, compared=compared)
-        if compared
-        else verdict
-        for verdict, compared in zip(by_itself, corrected([v.compared for v in by_itself]))
-    ]
+    return together(by_itself)
 
 
 def by_subject(statements: Iterable[Statement]) -> dict[str, Statement]:
@@ -129,9 +175,9 @@ def verdict(
     margin: float,
     why: str,
 ) -> StatementVerdict:
-    """The verdict on one statement by itself. `same` is the archive's statement at the points that
-    ran again, `new` the new run's."""
-    kind, compared = TOO_SHORT, None
+    """The verdict on one statement, which `together` completes. `same` is the archive's statement at
+    the points that ran again, `new` the new run's."""
+    kind, reason, compared = TOO_SHORT, "", None
     if same is None or not _agree(archived, same, margin):
         reason = _LEAVES_OUT
     elif new is None:
@@ -143,37 +189,36 @@ def verdict(
         reason = "One of the two has no estimate."
         if archived.words and archived.words == new.words:
             kind, reason = REPRODUCED, "The answer is the same; there is no estimate."
-    elif compared := compare(same, new, margin):
-        kind, reason = compared.kind, compared.reason
-    else:
+    elif not (compared := compare(same, new, margin)):
         reason = "One of the two is no positive ratio."
     return StatementVerdict(notebook, archived, kind, reason, new, compared)
 
 
-def compare(archived: Statement, today: Statement, margin: float) -> Reproduction | None:
-    """Both estimates on the ratio scale; None if either has no logarithm.
+def compare(archived: Statement, today: Statement, margin: float) -> Compared | None:
+    """Both estimates on the ratio scale, not yet judged; None if either has no logarithm.
 
     An archived estimate without an interval is reproduced if the new one lies inside the margin. It
     is not reproduced only if the answers exclude each other, too, because its scatter is unknown. A
     simulation repeats itself exactly.
     """
-    answers = archived.words, today.words
-    estimates = _estimate(archived), _estimate(today)
-    if None in estimates:
+    reference, again = _estimate(archived), _estimate(today)
+    if reference is None or again is None:
         return None
+    compared = of_estimates(reference, again, margin, (archived.words, today.words))
     is_exact = archived.evidence in WITHOUT_SCATTER
-    is_bare = archived.interval is None and not is_exact
-    if is_exact or is_bare:
-        estimates = tuple(replace(estimate, se=0.0) for estimate in estimates)
-    result = reproduction(*estimates, margin, answers)
-    if result.kind == NOT_REPRODUCED and is_bare and not are_excluding(answers):
+    if is_exact:
+        return replace(compared, error=0.0)
+    if archived.interval is None:
         reason = "It differs beyond the margin, and was archived without an interval."
-        return replace(result, kind=TOO_SHORT, reason=reason)
-    return result
+        beyond = compared.beyond if are_excluding(compared.answers) else 1.0
+        return replace(compared, error=0.0, beyond=beyond, reason=compared.reason or reason)
+    return compared
 
 
 def _estimate(statement: Statement) -> Estimate | None:
-    """A statement's estimate on the log scale, with the standard error implied by its interval."""
+    """A statement's estimate on the log scale, with the standard error implied by its interval;
+    None if the ratio is not above 0."""
+    assert statement.estimate is not None
     sign = -1 if statement.quantity in _LEFT else 1
     offset = 1 if statement.quantity in (*_LEFT, *_MORE) else 0
     value, error = offset + sign * statement.estimate, None
@@ -186,6 +231,91 @@ def _estimate(statement: Statement) -> Estimate | None:
         width = math.log(high / low) if low > 0 else (high - low) / value
         error = width / 2 / float(law.ppf((1 + float(parts[1]) / 100) / 2))
     return Estimate(math.log(value), error, statement.n)
+
+
+def of_estimates(
+    reference: Estimate, today: Estimate, margin: float, answers: tuple[str, str] = ("", "")
+) -> Compared:
+    """What is to be judged of two estimates; `answers` are those on each.
+
+    If today's standard error is unknown, as from a single block, its blocks are assumed to scatter
+    like the reference's.
+    """
+    error, freedom = math.nan, 1.0
+    if reference.se is not None and today.se is None:
+        error = reference.se * math.sqrt(1 + reference.n / max(today.n, 1))
+        freedom = max(reference.n - 1, 1)
+    elif reference.se is not None:
+        squares = np.array([reference.se, today.se]) ** 2
+        error, freedom = map(float, welch(squares, np.array([reference.n, today.n])))
+    within, beyond, reason = margin, margin, ""
+    if REFUSED in answers:
+        within, beyond = 0.0, 1.0
+        reason = "A negative control failed, so that nothing can be compared."
+    elif are_excluding(answers):
+        within = beyond = 0.0
+    log = today.log - reference.log
+    return Compared(log, error, freedom, answers, margin, within, beyond, reason)
+
+
+def are_excluding(answers: tuple[str, str]) -> bool:
+    """Whether two answers cannot both be true: both are decided, and differ.
+
+    For falls, one of open size agrees with both answers that it may turn into.
+    """
+    if set(answers) & set().union(*_EXCLUDE):
+        return set(answers) in _EXCLUDE
+    return not set(answers) & _OPEN and answers[0] != answers[1]
+
+
+def judged(pairs: Sequence[Compared]) -> list[Compared]:
+    """The same with their kinds, decided together."""
+    values = [(pair.log, pair.error, pair.freedom, pair.within, pair.beyond) for pair in pairs]
+    logs, errors, freedoms, margins, beyond = np.array(values).reshape(-1, 5).T
+    decisions = decide(Differences(logs, errors, freedoms), margins, beyond, apart=True)
+    ends = np.exp([decisions.low, decisions.high]).T.tolist()
+    decided = zip(pairs, decisions.answer, ends, decisions.confidence.tolist())
+    return [
+        replace(
+            pair,
+            kind=(kind := {SAME: REPRODUCED, UNDECIDED: TOO_SHORT}.get(answer, NOT_REPRODUCED)),
+            reason=_reason(pair, kind, math.isfinite(low), len(pairs)),
+            interval=(low, high) if math.isfinite(low) else None,
+            confidence=confidence,
+        )
+        for pair, answer, (low, high), confidence in decided
+    ]
+
+
+def _reason(pair: Compared, kind: str, is_known: bool, family: int) -> str:
+    where = f"the margin of {100 * pair.margin:g} %"
+    if kind == REPRODUCED:
+        return f"The interval of the difference lies inside {where}."
+    if kind == NOT_REPRODUCED and are_excluding(pair.answers):
+        return f"The reference's answer is {pair.answers[0]!r}, today's {pair.answers[1]!r}."
+    if kind == NOT_REPRODUCED:
+        return f"The difference lies wholly beyond {where}."
+    if not is_known:
+        return "Too few blocks have a value."
+    across = f"The interval of the difference reaches across {where}"
+    return pair.reason or f"{across}, among {counted(family, 'statement')} (Holm)."
+
+
+def together(verdicts: Sequence[StatementVerdict]) -> list[StatementVerdict]:
+    """The verdicts, with what they compare decided together: apart what scatters, which has a p,
+    and what does not."""
+    complete = list(verdicts)
+    for scatters in (True, False):
+        pairs = {
+            place: verdict.compared
+            for place, verdict in enumerate(verdicts)
+            if verdict.compared and (verdict.compared.error > 0) == scatters
+        }
+        for place, pair in zip(pairs, judged([*pairs.values()])):
+            complete[place] = replace(
+                complete[place], kind=pair.kind, reason=pair.reason, compared=pair
+            )
+    return complete
 
 
 def _agree(archived: Statement, same: Statement, margin: float) -> bool:

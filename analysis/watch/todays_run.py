@@ -18,8 +18,8 @@ from analysis.quoting import as_markdown
 from analysis.statements import notebooks
 from analysis.statements.exhibit import block_count
 from analysis.statements.statement import KEY, Statement, gave_nothing, without_reading
-from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT
 from analysis.watch import reproducing
+from analysis.watch.reproducing import NOT_REPRODUCED, REPRODUCED, TOO_SHORT
 from analysis.wording import counted, day, listed, number
 
 HEADS = {
@@ -163,7 +163,7 @@ def compare(
         for subject, statement in archived.items()
         if statement.campaign == campaign
     ]
-    return TodaysRun(run, tuple(verdicts), without_reading(run))
+    return TodaysRun(run, tuple(reproducing.together(verdicts)), without_reading(run))
 
 
 def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
