@@ -111,7 +111,9 @@ def ratios(log_ratio: xr.DataArray, confidence: float = 0.95) -> xr.Dataset:
     return means.rename(mean="ratio")
 
 
-def mean_over(values: xr.DataArray, dim, kind: Kind, skipna: bool | None = None) -> xr.DataArray:
+def mean_over(
+    values: xr.DataArray, dim: Any, kind: Kind, skipna: bool | None = None
+) -> xr.DataArray:
     """The kind's mean over a dim, several or all (...), in the unit of `values`; NaN is left out
     unless `skipna` is False.
     """

@@ -11,10 +11,11 @@ sides, which may scatter differently. Answers, the first that applies:
     undecided          anything else
 
 Holm's procedure corrects the tests for a change for the number of statements that are judged
-together, and those for `the same` unless each is asked by itself. No statement can be wrong in both
-families, so each kind of wrong answer keeps its 5 % among all statements of a comparison. The
-interval of a statement is the one that decided: of the level at which Holm's procedure decided its
-answer, the wider of both families' intervals for an undecided one. So the answer follows from it.
+together and scatter, and those for `the same` unless each is asked by itself. No statement can be
+wrong in both families, so each kind of wrong answer keeps its 5 % among all statements of a
+comparison. The interval of a statement is the one that decided: of the level at which Holm's
+procedure decided its answer, the wider of both families' intervals for an undecided one. So the
+answer follows from it.
 
 The degrees of freedom of two samples of blocks are those of the side with fewer blocks. Then the
 interval holds at least as often as it says, whatever the two scatters are (M. R. Mickey and M. B.
@@ -80,8 +81,8 @@ def p_values(
 
 @dataclass(frozen=True)
 class Decisions:
-    """The `answer` to every statement, shape (..., statements), corrected for their number, with
-    the ends `low` and `high` of the interval that decided it and the `confidence` of that interval."""
+    """The `answer` to every statement, shape (..., statements), with the ends `low` and `high` of
+    the interval that decided it and the `confidence` of that interval."""
 
     answer: np.ndarray
     low: np.ndarray
@@ -97,7 +98,8 @@ def decide(
     asked of each statement by itself."""
     same, changed = p_values(means, margin, beyond)
     # Two one-sided tests have the interval of twice their level.
-    left_out = 2 * (np.full_like(same, LEVEL) if apart else holm_levels(same)), holm_levels(changed)
+    alike, different = (holm_levels(np.where(means.error > 0, p, 0)) for p in (same, changed))
+    left_out = 2 * (np.full_like(alike, LEVEL) if apart else alike), different
     is_same, is_change = same <= left_out[0] / 2, changed <= left_out[1]
     answer = np.select(
         [is_same, is_change & (means.difference < 0), is_change],

@@ -84,8 +84,7 @@ class Compared:
 
     `margin` is the campaign's. It is reproduced `within` a margin, and not reproduced `beyond`
     another, all relative. `interval` is that of the `ratio`, which decided its `kind`, at this
-    `confidence`; None if unknown. `reason` is a sentence: before it is judged, why it may stay
-    open.
+    `confidence`; None if unknown. `reason` is a sentence.
     """
 
     log: float
@@ -175,8 +174,8 @@ def verdict(
     margin: float,
     why: str,
 ) -> StatementVerdict:
-    """The verdict on one statement, which `together` completes. `same` is the archive's statement at
-    the points that ran again, `new` the new run's."""
+    """The verdict on one statement, which `together` completes. `same` is the archive's statement
+    at the points that ran again, `new` the new run's."""
     kind, reason, compared = TOO_SHORT, "", None
     if same is None or not _agree(archived, same, margin):
         reason = _LEAVES_OUT
@@ -205,13 +204,11 @@ def compare(archived: Statement, today: Statement, margin: float) -> Compared | 
     if reference is None or again is None:
         return None
     compared = of_estimates(reference, again, margin, (archived.words, today.words))
-    is_exact = archived.evidence in WITHOUT_SCATTER
-    if is_exact:
+    if archived.evidence in WITHOUT_SCATTER:
         return replace(compared, error=0.0)
     if archived.interval is None:
-        reason = "It differs beyond the margin, and was archived without an interval."
-        beyond = compared.beyond if are_excluding(compared.answers) else 1.0
-        return replace(compared, error=0.0, beyond=beyond, reason=compared.reason or reason)
+        # Only answers that exclude each other are beyond what is unknown.
+        return replace(compared, error=0.0, beyond=compared.beyond and 1.0)
     return compared
 
 
@@ -248,14 +245,12 @@ def of_estimates(
     elif reference.se is not None:
         squares = np.array([reference.se, today.se]) ** 2
         error, freedom = map(float, welch(squares, np.array([reference.n, today.n])))
-    within, beyond, reason = margin, margin, ""
+    within = beyond = margin
     if REFUSED in answers:
         within, beyond = 0.0, 1.0
-        reason = "A negative control failed, so that nothing can be compared."
     elif are_excluding(answers):
         within = beyond = 0.0
-    log = today.log - reference.log
-    return Compared(log, error, freedom, answers, margin, within, beyond, reason)
+    return Compared(today.log - reference.log, error, freedom, answers, margin, within, beyond)
 
 
 def are_excluding(answers: tuple[str, str]) -> bool:
@@ -275,11 +270,13 @@ def judged(pairs: Sequence[Compared]) -> list[Compared]:
     decisions = decide(Differences(logs, errors, freedoms), margins, beyond, apart=True)
     ends = np.exp([decisions.low, decisions.high]).T.tolist()
     decided = zip(pairs, decisions.answer, ends, decisions.confidence.tolist())
+    family = counted(int((errors > 0).sum()), "statement")
+    kinds = {SAME: REPRODUCED, UNDECIDED: TOO_SHORT}
     return [
         replace(
             pair,
-            kind=(kind := {SAME: REPRODUCED, UNDECIDED: TOO_SHORT}.get(answer, NOT_REPRODUCED)),
-            reason=_reason(pair, kind, math.isfinite(low), len(pairs)),
+            kind=kinds.get(answer, NOT_REPRODUCED),
+            reason=_reason(pair, answer, family),
             interval=(low, high) if math.isfinite(low) else None,
             confidence=confidence,
         )
@@ -287,39 +284,30 @@ def judged(pairs: Sequence[Compared]) -> list[Compared]:
     ]
 
 
-def _reason(pair: Compared, kind: str, is_known: bool, family: int) -> str:
+def _reason(pair: Compared, answer: str, family: str) -> str:
     where = f"the margin of {100 * pair.margin:g} %"
-    if kind == REPRODUCED:
+    if answer == SAME:
         return f"The interval of the difference lies inside {where}."
-    if kind == NOT_REPRODUCED and are_excluding(pair.answers):
-        return f"The reference's answer is {pair.answers[0]!r}, today's {pair.answers[1]!r}."
-    if kind == NOT_REPRODUCED:
-        return f"The difference lies wholly beyond {where}."
-    if not is_known:
-        return "Too few blocks have a value."
-    across = f"The interval of the difference reaches across {where}"
-    return pair.reason or f"{across}, among {counted(family, 'statement')} (Holm)."
+    if answer == UNDECIDED:
+        return f"Neither inside {where} nor beyond it is shown, among {family} (Holm)."
+    if pair.beyond:
+        return f"The interval of the difference lies wholly beyond {where}."
+    return f"The reference's answer is {pair.answers[0]!r}, today's {pair.answers[1]!r}."
 
 
 def together(verdicts: Sequence[StatementVerdict]) -> list[StatementVerdict]:
-    """The verdicts, with what they compare decided together: apart what scatters, which has a p,
-    and what does not."""
-    complete = list(verdicts)
-    for scatters in (True, False):
-        pairs = {
-            place: verdict.compared
-            for place, verdict in enumerate(verdicts)
-            if verdict.compared and (verdict.compared.error > 0) == scatters
-        }
-        for place, pair in zip(pairs, judged([*pairs.values()])):
-            complete[place] = replace(
-                complete[place], kind=pair.kind, reason=pair.reason, compared=pair
-            )
-    return complete
+    """The verdicts, with what they compare decided together."""
+    pairs = iter(judged([verdict.compared for verdict in verdicts if verdict.compared]))
+    return [
+        replace(verdict, compared=(pair := next(pairs)), kind=pair.kind, reason=pair.reason)
+        if verdict.compared
+        else verdict
+        for verdict in verdicts
+    ]
 
 
 def _agree(archived: Statement, same: Statement, margin: float) -> bool:
-    if None in (archived.estimate, same.estimate):
+    if archived.estimate is None or same.estimate is None:
         return archived.estimate is same.estimate and archived.words == same.words
     slack = _SAME * margin
     return math.isclose(archived.estimate, same.estimate, rel_tol=slack, abs_tol=slack)
@@ -327,8 +315,7 @@ def _agree(archived: Statement, same: Statement, margin: float) -> bool:
 
 def margin_of(dataset: xr.Dataset) -> float:
     """The margin of a campaign's design [1], MARGIN if it has none."""
-    margin = dataset.falloff.design.margin
-    return MARGIN if margin is None else margin
+    return dataset.falloff.design.margin or MARGIN
 
 
 def exit_code(verdicts: Iterable[StatementVerdict]) -> int:
@@ -345,7 +332,11 @@ def text(verdicts: Sequence[StatementVerdict]) -> str:
         of_notebook = [verdict for verdict in verdicts if verdict.notebook == notebook]
         lines.append(notebook)
         for kind in KINDS:
-            lines += [_lines(v) for v in of_notebook if v.kind == kind and v.compared]
+            lines += [
+                _lines(v, v.compared, v.today)
+                for v in of_notebook
+                if v.kind == kind and v.compared and v.today
+            ]
         rest = Counter((v.kind, v.reason) for v in of_notebook if not v.compared)
         lines += [
             f"  {kind:{_WIDTH}}{counted(count, 'statement')}: {reason}"
@@ -354,9 +345,9 @@ def text(verdicts: Sequence[StatementVerdict]) -> str:
     return "\n".join([*lines, "", in_short(Counter(verdict.kind for verdict in verdicts))])
 
 
-def _lines(verdict: StatementVerdict) -> str:
-    compared, indent = verdict.compared, " " * (2 + _WIDTH)
-    values = f"archived {value_in_words(verdict.statement)}; today {value_in_words(verdict.today)}"
+def _lines(verdict: StatementVerdict, compared: Compared, today: Statement) -> str:
+    indent = " " * (2 + _WIDTH)
+    values = f"archived {value_in_words(verdict.statement)}; today {value_in_words(today)}"
     if compared.interval and compared.interval[0] < compared.interval[1]:
         level = f"{level_in_words(compared.confidence)} interval"
         ends = between(compared.interval, 3)
@@ -367,6 +358,7 @@ def _lines(verdict: StatementVerdict) -> str:
 
 def value_in_words(statement: Statement) -> str:
     """An estimate with its answer and what it rests on."""
+    assert statement.estimate is not None
     is_share = statement.quantity in (*_LEFT, *_MORE, "share")
     is_count = statement.estimate == round(statement.estimate)
     value = (percent if is_share else exact if is_count else number)(statement.estimate)
@@ -422,7 +414,8 @@ def saved_runs(data: str = "") -> list[dict]:
         return [record for record in records if record["archive_sha256"] == wanted]
     except (ValueError, KeyError, TypeError) as error:
         raise FalloffError(
-            f"{paths.REPRODUCED} holds a damaged {RECORD} ({error}): delete it, and run `falloff reproduce` again"
+            f"{paths.REPRODUCED} holds a damaged {RECORD} ({error}): delete it, and run "
+            "`falloff reproduce` again"
         ) from None
 
 
@@ -434,8 +427,9 @@ def first_page_text(records: Sequence[Mapping]) -> str:
         rows = record["statements"]
         counts = in_short(Counter(row["verdict"] for row in rows))
         paragraphs.append(
-            f"**Run again** on {quoted(record['machine'])}, {day(record['ended'])}, in {number(record['minutes'], 2)} "
-            f"minutes. Of {counted(len(rows), 'statement')}: {counts}."
+            f"**Run again** on {quoted(record['machine'])}, {day(record['ended'])}, in "
+            f"{number(record['minutes'], 2)} minutes. "
+            f"Of {counted(len(rows), 'statement')}: {counts}."
         )
         shown = [
             f"- *{quoted(row['verdict'])}*: {quoted(row['statement']['subject'])}."
