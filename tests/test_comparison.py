@@ -18,10 +18,10 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis.imports import importing
-from analysis.statistics import change
+from analysis.statistics import same as sameness
 from analysis.statistics.calibration import AT_MOST, load, table
-from analysis.statistics.change import FASTER, SAME, SLOWER
 from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
+from analysis.statistics.same import FASTER, SAME, SLOWER
 from analysis.watch import comparison, samples
 from analysis.watch.comparison import compare
 from runners.records.record import FalloffError
@@ -81,8 +81,8 @@ def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
     random = np.random.default_rng(3)
     old, new = random.normal(0, 0.01, (30, 6)), random.normal(0, 0.03, (30, 4))
     new[0, 1] = np.nan
-    found = change.differences(old, new)
-    p = change.p_values(found, 0.03)[1]
+    found = sameness.differences(old, new)
+    p = sameness.p_values(found, 0.03)[1]
     for row, freedom in ((0, 2), (7, 3)):
         test = stats.ttest_ind(new[row][np.isfinite(new[row])], old[row], equal_var=False)
         error = found.difference[row] / test.statistic
@@ -92,10 +92,10 @@ def test_the_interval_holds_for_any_scatter_and_a_change_has_holms_p():
     assert (p <= holm_levels(p)).tolist() == decided.tolist()
     found.difference[:] = 0
     found.difference[5] = -4.5 * found.error[5]
-    alone = change.Differences(found.difference[5:6], found.error[5:6], found.freedom[5:6])
-    assert 0.05 / 30 < change.p_values(found, 0.001)[1][5] < 0.05
-    assert change.decide(alone, 0.001).answer == [SLOWER]
-    assert change.decide(found, 0.001).answer[5] == UNDECIDED
+    alone = sameness.Differences(found.difference[5:6], found.error[5:6], found.freedom[5:6])
+    assert 0.05 / 30 < sameness.p_values(found, 0.001)[1][5] < 0.05
+    assert sameness.decide(alone, 0.001).answer == [SLOWER]
+    assert sameness.decide(found, 0.001).answer[5] == UNDECIDED
 
 
 def test_a_change_follows_from_the_interval_beside_it():
@@ -108,22 +108,22 @@ def test_a_change_follows_from_the_interval_beside_it():
             random.choice([0.003, 0.01, 0.03]),
         )
         old, new = (sd * random.normal(size=(number, blocks)) for blocks in (6, 4))
-        decided = change.decide(change.differences(old, new + true[:, None]), 0.03)
+        decided = sameness.decide(sameness.differences(old, new + true[:, None]), 0.03)
         assert ((decided.confidence >= 0.9 - 1e-9) & (decided.confidence < 1)).all()
         for answer, low, high in zip(decided.answer.tolist(), decided.low, decided.high):
             seen.add(answer)
             within = max(-low, high) <= log_margin(0.03)
             wanted = {SAME: within, SLOWER: high < 0, FASTER: low > 0}
             assert wanted.get(answer, low <= 0 <= high and not within)
-    assert seen == set(change.ANSWERS)
+    assert seen == set(sameness.ANSWERS)
 
 
 def test_what_has_no_scatter_or_a_single_block():
     """A simulation is compared as it is; a single block is undecided, however large the change."""
-    exact = change.differences([[0.0], [0.0], [0.0]], [[-0.01], [-0.05], [0.05]], exact=True)
-    assert change.decide(exact, 0.03).answer.tolist() == [SAME, SLOWER, FASTER]
-    single = change.differences([[0.0, 0.01, -0.01]], [[-0.5, np.nan, np.nan]])
-    decided = change.decide(single, 0.03)
+    exact = sameness.differences([[0.0], [0.0], [0.0]], [[-0.01], [-0.05], [0.05]], exact=True)
+    assert sameness.decide(exact, 0.03).answer.tolist() == [SAME, SLOWER, FASTER]
+    single = sameness.differences([[0.0, 0.01, -0.01]], [[-0.5, np.nan, np.nan]])
+    decided = sameness.decide(single, 0.03)
     assert decided.answer.tolist() == [UNDECIDED] and np.isnan([decided.low, decided.high]).all()
     assert single.difference == pytest.approx(-0.5)
 

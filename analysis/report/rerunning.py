@@ -25,9 +25,8 @@ from analysis.descriptions import campaigns
 from analysis.evidence import artifact
 from analysis.planning import length
 from analysis.statements import notebooks
-from analysis.statistics.reproduction import TOO_SHORT
 from analysis.watch import reproducing
-from analysis.watch.reproducing import CANNOT, StatementVerdict
+from analysis.watch.reproducing import CANNOT, TOO_SHORT, StatementVerdict
 from analysis.watch.todays_run import at_points_of
 from analysis.wording import listed, number
 from runners import executables

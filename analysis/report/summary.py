@@ -13,8 +13,8 @@ from analysis.report.document import Section
 from analysis.statements.exhibit import Table
 from analysis.statements.notebooks import FRAME, SUMMARY, in_order, role
 from analysis.statements.statement import Statement, Text, say
-from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED
 from analysis.watch import reproducing
+from analysis.watch.reproducing import NOT_REPRODUCED, REPRODUCED
 from analysis.watch.todays_run import FAILED
 from analysis.wording import within_words
 from runners.records.record import FalloffError

@@ -5,24 +5,25 @@ within one do. So the value of a session is the mean of its blocks' log-speeds, 
 that between sessions plus that within one over its number of blocks. None of the two is known
 beforehand; both are learnt from the course itself.
 
-**The test.** For each possible beginning k, a Bayes factor says how much better the values fit a change since k than
-none: a step, or a drift that goes on. Mean and variance have the right Haar prior, which makes the
-factor independent of both (Berger, Pericchi and Varshavsky, Sankhya A 60, 1998, 307-321), and the
-size in standard deviations a normal one. While nothing changes, each factor is a martingale that
-starts at 1, so their sum less the number of sessions is one, too (Shiryaev 1963 and Roberts 1966;
-as "e-detector": Shin, Ramdas and Rinaldo, New Engl. J. Stat. Data Sci. 2, 2024, 229-260). By Doob's
-inequality the sum exceeds A within T sessions with a probability of at most T / A, whatever mean
-and scatter are, and however few sessions there were to learn from. A cluster with S courses takes A
-= 365 S over the alarms that it allows in 365 sessions.
+**The test.** For each possible beginning k, a Bayes factor says how much better the values fit a
+change since k than none: a step, or a drift that goes on. Mean and variance have the right Haar
+prior, which makes the factor independent of both (Berger, Pericchi and Varshavsky, Sankhya A 60,
+1998, 307-321), and the size in standard deviations a normal one. While nothing changes, each factor
+is a martingale that starts at 1, so their sum less the number of sessions is one, too (Shiryaev
+1963 and Roberts 1966; as "e-detector": Shin, Ramdas and Rinaldo, New Engl. J. Stat. Data Sci. 2,
+2024, 229-260). By Doob's inequality the sum exceeds A within T sessions with a probability of at
+most T / A, whatever mean and scatter are, and however few sessions there were to learn from. A
+cluster with S courses takes A = 365 S over the alarms that it allows in 365 sessions.
 
-**One bad night.** Each value is drawn to within CLIP robust standard deviations of the median of all sessions before it
-(Huber, Ann. Math. Stat. 35, 1964, 73-101), and a change needs LEAST_AFTER sessions. Heavy tails
-therefore raise no more alarms than a normal distribution; the limits of a shorter window would
-wander, and with them what is clipped. So a single night, however bad, raises no alarm; `outlying`
-names it.
+**One bad night.** Each value is drawn to within CLIP robust standard deviations of the median of
+all sessions before it (Huber, Ann. Math. Stat. 35, 1964, 73-101), and a change needs LEAST_AFTER
+sessions. Heavy tails therefore raise no more alarms than a normal distribution; the limits of a
+shorter window would wander, and with them what is clipped. So a single night, however bad, raises
+no alarm; `outlying` names it.
 
-**Neighbouring nights** may be alike, as when a room is warm for a week. The correlation of one session with the next is
-learnt from all courses of a quantity, and each value is taken less that share of the one before.
+**Neighbouring nights** may be alike, as when a room is warm for a week. The correlation of one
+session with the next is learnt from all courses of a quantity, and each value is taken less that
+share of the one before.
 
 All values are logarithms of speeds over (courses, sessions). `make calibrate` measures both error
 rates, with normal and with heavier tails, and how often the intervals are right
@@ -31,9 +32,10 @@ rates, with normal and with heavier tails, and how often the intervals are right
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 YEAR = 365  # sessions
@@ -99,7 +101,10 @@ def promised(alike: float) -> int | None:
 
 
 def course(
-    values, weights=None, threshold: float = math.log(YEAR / ALLOWED), alike: float = 0.0
+    values: ArrayLike,
+    weights: ArrayLike | None = None,
+    threshold: float = math.log(YEAR / ALLOWED),
+    alike: float = 0.0,
 ) -> list[Shift]:
     """All changes of one course, the earliest first; `weights` are those of `session_weights`, and
     `alike` is the correlation of neighbouring sessions.
@@ -108,14 +113,13 @@ def course(
     """
     values = np.asarray(values, float)
     measured = np.flatnonzero(np.isfinite(values))
-    weights = np.ones(len(values)) if weights is None else np.asarray(weights, float)
-    x, w, begin, shifts = values[measured], weights[measured], 0, list[Shift]()
+    x, begin, shifts = values[measured], 0, list[Shift]()
+    w = np.ones(len(x)) if weights is None else np.asarray(weights, float)[measured]
     while (alarm := int(alarms(x[None, begin:], w[begin:], threshold, alike)[0])) >= 0:
-        named = begin + alarm
         shift = _described(x[begin:], w[begin:], alarm, alike)
-        shifts.append(_moved(shift, begin, named, np.arange(len(x))))
+        shifts.append(_moved(shift, np.arange(begin, len(x))))
         begin += max(shift.last, 1)
-    return [_moved(shift, 0, shift.named, measured) for shift in _joined(x, w, shifts, alike)]
+    return [_moved(shift, measured) for shift in _joined(x, w, shifts, alike)]
 
 
 def _joined(x: np.ndarray, w: np.ndarray, shifts: list[Shift], alike: float) -> list[Shift]:
@@ -130,7 +134,7 @@ def _joined(x: np.ndarray, w: np.ndarray, shifts: list[Shift], alike: float) -> 
             continue
         part, weights = x[begin:end], w[begin:end]
         joined = _fitted(part, smooth[begin:end], weights, shift.named - begin, alike)
-        way = _moved(joined, begin, shift.named, np.arange(len(x)))
+        way = _moved(joined, np.arange(begin, len(x)))
         rests = [_rest(x, w, begin, end, several) for several in ([way], [shift, other])]
         # Two changes have at least two parameters more than one, at the price that `_fitted` sets.
         if 0.5 * (end - begin) * math.log(rests[0] / rests[1]) < 2 * math.log(end - begin):
@@ -149,36 +153,33 @@ def _rest(x: np.ndarray, w: np.ndarray, begin: int, end: int, shifts: list[Shift
     return float(((y - basis * root[:, None] @ solved) ** 2).sum()) + (end - begin) * RESOLUTION**2
 
 
-def _way(at: np.ndarray, first, last) -> np.ndarray:
+def _way(at: np.ndarray, first: Any, last: Any) -> np.ndarray:
     """The share of a change that is done by each session."""
     return np.clip((at - first + 1) / (last - first + 1), 0, 1)
 
 
-def courses(values, weights, threshold: float, alike: float = 0.0) -> list[list[Shift]]:
+def courses(
+    values: np.ndarray, weights: np.ndarray, threshold: float, alike: float = 0.0
+) -> list[list[Shift]]:
     """As `course` for each row of `values` (courses, sessions): those that were measured in the
     same sessions at once.
     """
-    values = np.asarray(values, float)
     shifts: list[list[Shift]] = [[] for _ in values]
-    alike_rows: dict[bytes, list[int]] = {}
-    for row, measured in enumerate(np.isfinite(values)):
-        alike_rows.setdefault(measured.tobytes(), []).append(row)
-    for rows in alike_rows.values():
-        measured = np.isfinite(values[rows[0]])
+    masks, kinds = np.unique(np.isfinite(values), axis=0, return_inverse=True)
+    for kind, measured in enumerate(masks):
+        rows = np.flatnonzero(kinds == kind)
         named = alarms(values[np.ix_(rows, measured)], weights[measured], threshold, alike)
-        for row in np.array(rows)[named >= 0].tolist():
+        for row in rows[named >= 0].tolist():
             shifts[row] = course(values[row], weights, threshold, alike)
     return shifts
 
 
-def _moved(shift: Shift, begin: int, named: int, numbers: np.ndarray) -> Shift:
-    """The shift of a part of a course that begins with the known session `begin`, by all sessions'
-    numbers.
-    """
-    first, low, high, last = (
-        int(numbers[begin + at]) for at in (shift.first, shift.low, shift.high, shift.last)
+def _moved(shift: Shift, numbers: np.ndarray) -> Shift:
+    """The shift of a part of a course with other numbers of its sessions."""
+    first, low, high, last, named = (
+        int(numbers[at]) for at in (shift.first, shift.low, shift.high, shift.last, shift.named)
     )
-    return Shift(first, low, high, last, int(numbers[named]), shift.size, shift.ends)
+    return Shift(first, low, high, last, named, shift.size, shift.ends)
 
 
 def alarms(
@@ -196,11 +197,10 @@ def alarms(
     fresh = values.copy()
     fresh[:, 1:] -= alike * values[:, :-1]
     fresh[:, 0] *= 1 - alike
-    clipped, pairs = clip(fresh), _pairs(sessions)
-    at_once = max(1, _CHUNK // len(pairs[0]))
+    clipped = clip(fresh)
+    at_once = max(1, _CHUNK // len(_pairs(sessions)[0]))
     for first in range(0, courses, at_once):
-        evidence = log_evidence(clipped[first : first + at_once], weights, pairs)
-        above = evidence >= threshold
+        above = log_evidence(clipped[first : first + at_once], weights) >= threshold
         alarm_sessions[first : first + at_once] = np.where(
             above.any(axis=1), above.argmax(axis=1), -1
         )
@@ -230,14 +230,14 @@ def _robust(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle, np.maximum(_MAD * spread, RESOLUTION)
 
 
-def log_evidence(values: np.ndarray, weights: np.ndarray, pairs=None) -> np.ndarray:
+def log_evidence(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The logarithm of the sum over all beginnings of their Bayes factors, over (courses,
     sessions); -inf before any.
 
     The two sums of squares that a factor needs are differences of cumulative sums.
     """
     courses, sessions = values.shape
-    now, begin = _pairs(sessions) if pairs is None else pairs
+    now, begin = _pairs(sessions)
     x = values - values[:, :1]  # the sums of squares lose no digits
     number = np.arange(sessions)
 
@@ -251,7 +251,7 @@ def log_evidence(values: np.ndarray, weights: np.ndarray, pairs=None) -> np.ndar
     total = np.maximum(wxx[:, end] - wx[:, end] ** 2 / w[end], 0) + floor
     mean = wx[:, end] / w[end]
 
-    def log_factor(h, hh, hx, variance):
+    def log_factor(h: Any, hh: Any, hx: Any, variance: float) -> np.ndarray:
         """Of the regressor h: its sum, its sum of squares, its products with x; prior variance of
         its size.
         """
@@ -276,7 +276,6 @@ def log_evidence(values: np.ndarray, weights: np.ndarray, pairs=None) -> np.ndar
     return sums
 
 
-@lru_cache(maxsize=64)
 def _pairs(sessions: int) -> tuple[np.ndarray, np.ndarray]:
     """Each session with every beginning that is still followed: all recent ones, and of the older
     ones ever fewer.
@@ -299,18 +298,18 @@ def correlation(values: np.ndarray) -> float:
     (1 + 3 r) / sessions (M. G. Kendall, Biometrika 41, 1954, 403-404), which is made good twice, as
     too low an r raises false alarms and too high a one only costs nights.
     """
-    measured = [course[np.isfinite(course)] for course in values]
-    measured = [course for course in measured if len(course) > 3 * _SPAN[0]]
-    if not measured:
+    known = [course[np.isfinite(course)] for course in values]
+    lengths = [len(course) for course in known if len(course) > 3 * _SPAN[0]]
+    if not lengths:
         return 0.0
-    sessions = float(np.median([len(course) for course in measured]))
+    sessions = float(np.median(lengths))
     span = int(np.clip(sessions / 12, *_SPAN))
     spans = np.repeat([1.0, -2.0, 1.0], span) / span
     apart = np.abs(np.subtract.outer(np.arange(3 * span), np.arange(3 * span)))
     possible = np.linspace(0, MOST_ALIKE, 96)
     ratios = [spans @ r**apart @ spans / (2 * (1 - r)) for r in possible]
     estimates = []
-    for course in measured:
+    for course in known:
         if len(course) > 3 * span:
             steps = _steps(course)
             ratio = _mean_square(course, steps, spans) / _mean_square(course, steps, _NEIGHBOURS)
@@ -323,23 +322,18 @@ def _steps(values: np.ndarray) -> np.ndarray:
     """The sessions before which a course steps: the means of some sessions on both sides differ far
     more than elsewhere, and most around there."""
     span = _BESIDE_STEP
-    differences = _along(values, np.repeat([-1.0, 1.0], span) / span)
+    differences = np.correlate(values, np.repeat([-1.0, 1.0], span) / span)
     middle, sd = _robust(differences)
     size = np.abs(differences - middle)
     around = np.lib.stride_tricks.sliding_window_view(np.pad(size, span), 2 * span + 1)
     return np.flatnonzero((size > _STEP * sd) & (size >= around.max(axis=1))) + span
 
 
-def _along(values: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """The contrast of the sessions from each on."""
-    return np.convolve(values, contrast[::-1], "valid")
-
-
 def _mean_square(values: np.ndarray, steps: np.ndarray, contrast: np.ndarray) -> float:
     """The mean square of a contrast along a course, in all places that no step lies in."""
     level = np.searchsorted(steps, np.arange(len(values)), side="right")
     last = len(contrast) - 1
-    differences = _along(values, contrast)[level[last:] == level[: len(level) - last]]
+    differences = np.correlate(values, contrast)[level[last:] == level[: len(level) - last]]
     floor = RESOLUTION**2 * float(contrast @ contrast)
     if not len(differences):
         return floor
@@ -415,8 +409,8 @@ def _fitted(raw: np.ndarray, x: np.ndarray, w: np.ndarray, alarm: int, alike: fl
     way = way - np.average(way, weights=w)
     size, first = float(sizes[row, last]), int(begins[row])
     left = raw - np.average(raw, weights=w) - size * way
-    sd = max(_MAD * float(np.median(np.abs(left - np.median(left)))), RESOLUTION)
-    scatter = (w * np.clip(left, -_STRAY * sd, _STRAY * sd) ** 2).sum()
+    reach = _STRAY * _robust(left)[1]
+    scatter = (w * np.clip(left, -reach, reach) ** 2).sum()
     of_scatter = max(scatter, rests[row, last]) / freedom / (w * way**2).sum() / shared
     by_date = np.nansum(weight * (sizes - size) ** 2)
     half = stats.t.isf(0.025, freedom) * math.sqrt(of_scatter + by_date)

@@ -8,10 +8,11 @@ Intervals are made on the scale on which values of the kind add.
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 from scipy import stats
 
 Kind = Literal["cost", "rate", "ratio"]
@@ -25,7 +26,9 @@ _SCALES: dict[Kind, tuple[Callable, Callable]] = {
 }
 
 
-def t_interval(values, confidence=0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def t_interval(
+    values: ArrayLike, confidence: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(mean, low, high): the mean over the first axis and its t interval, NaN from one value."""
     values = np.asarray(values, float)
     n = len(values)
@@ -36,27 +39,27 @@ def t_interval(values, confidence=0.95) -> tuple[np.ndarray, np.ndarray, np.ndar
     return mean, mean - half, mean + half
 
 
-def finite(values) -> np.ndarray:
+def finite(values: ArrayLike) -> np.ndarray:
     """The finite values, shape (values,)."""
     values = np.asarray(values, float)
     return values[np.isfinite(values)]
 
 
-def welch(squares: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
-    """(standard error, degrees of freedom) of a sum of independent means, from the squares of their
-    standard errors and the counts of their values, both of shape (means,).
+def welch(squares: np.ndarray, counts: np.ndarray) -> tuple[Any, Any]:
+    """(standard error, degrees of freedom) of a sum of independent means over the first axis, from
+    the squares of their standard errors and the counts of their values; shapes broadcast.
 
     B. L. Welch, Biometrika 34, 1947, 28-35, with F. E. Satterthwaite's degrees of freedom. If
     nothing scatters, these are those of the mean of the fewest values.
     """
     freedom = np.maximum(counts - 1, 1)
-    if not squares.sum() > 0:
-        return 0.0, float(freedom.min())
-    return math.sqrt(squares.sum()), float(squares.sum() ** 2 / (squares**2 / freedom).sum())
+    total, terms = squares.sum(axis=0), (squares**2 / freedom).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sqrt(total), np.where(terms > 0, total**2 / terms, freedom.min(axis=0))[()]
 
 
 def average(
-    values, kind: Kind, confidence: float = 0.95
+    values: ArrayLike, kind: Kind, confidence: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(mean, low, high) over the first axis: the kind's mean and its t interval.
 
@@ -90,7 +93,7 @@ def over_blocks(values: xr.DataArray, kind: Kind, confidence: float = 0.95) -> x
     return xr.Dataset({"mean": mean, "low": low, "high": high, "blocks": blocks})
 
 
-def _average_of_known(values, kind, confidence):
+def _average_of_known(values: ArrayLike, kind: Kind, confidence: float) -> tuple:
     values = finite(values)
     if not len(values):
         return np.nan, np.nan, np.nan, 0
@@ -108,7 +111,9 @@ def ratios(log_ratio: xr.DataArray, confidence: float = 0.95) -> xr.Dataset:
     return means.rename(mean="ratio")
 
 
-def mean_over(values: xr.DataArray, dim, kind: Kind, skipna: bool | None = None) -> xr.DataArray:
+def mean_over(
+    values: xr.DataArray, dim: Any, kind: Kind, skipna: bool | None = None
+) -> xr.DataArray:
     """The kind's mean over a dim, several or all (...), in the unit of `values`; NaN is left out
     unless `skipna` is False.
     """
@@ -127,7 +132,7 @@ def back_from_scale(values: xr.DataArray, kind: Kind) -> xr.DataArray:
         return _SCALES[kind][1](values)
 
 
-def ratio_of_means(numerator, denominator) -> tuple[float, float, float]:
+def ratio_of_means(numerator: ArrayLike, denominator: ArrayLike) -> tuple[float, float, float]:
     """(ratio, low, high) of mean(numerator) / mean(denominator), both of shape (blocks,) and
     paired.
 

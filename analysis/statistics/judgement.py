@@ -34,8 +34,10 @@ says that it holds only if they were alike.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from analysis.statistics.design import LEVEL, Design
@@ -149,25 +151,26 @@ class SequenceVerdict:
     is_over: bool
 
 
-def place(low, high, at_least, at_most) -> np.ndarray:
+def place(low: Any, high: Any, at_least: Any, at_most: Any) -> np.ndarray:
     """Where intervals lie relative to ranges: INSIDE, BELOW, ABOVE or ACROSS. Arguments broadcast;
     NaN is ACROSS."""
     inside = (at_least <= low) & (high <= at_most)
     return np.select([inside, high < at_least, low > at_most], [INSIDE, BELOW, ABOVE], ACROSS)
 
 
-def log_margin(margin: float) -> float:
-    """The relative margin on the log scale."""
-    return -math.log1p(-margin)
+def log_margin(margin: ArrayLike) -> Any:
+    """The relative margin on the log scale: infinite for a margin of 1."""
+    with np.errstate(divide="ignore"):
+        return -np.log1p(-np.asarray(margin))
 
 
-def half_width(sd, blocks, one_sided: float) -> np.ndarray:
+def half_width(sd: Any, blocks: Any, one_sided: float) -> np.ndarray:
     """Half the t interval of the mean of D, whose ends are one-sided tests at this level. Arguments
     broadcast."""
     return stats.t.isf(one_sided, np.asarray(blocks) - 1) * sd / np.sqrt(blocks)
 
 
-def answers(mean, half, margin: float) -> np.ndarray:
+def answers(mean: Any, half: Any, margin: float) -> np.ndarray:
     """The answer for intervals mean +- half of D, on the log scale; arguments broadcast. `margin`
     is relative.
     """
@@ -180,7 +183,9 @@ def answers(mean, half, margin: float) -> np.ndarray:
     )
 
 
-def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -> Judgement:
+def judge(
+    differences: ArrayLike, margin: float, evidence: str, one_sided: float = LEVEL
+) -> Judgement:
     """The judgement on the blocks' D (log scale), shape (blocks,); NaN blocks are left out.
 
     A simulation repeats itself exactly, so its one block is compared with the margin directly,
@@ -192,7 +197,8 @@ def judge(differences, margin: float, evidence: str, one_sided: float = LEVEL) -
         difference = float(values[0])
         answer = answers(difference, 0.0, margin).item()
         where = {FLAT: "lies inside", FALLS_OFF: "lies beyond", RISES: "is a rise beyond"}[answer]
-        reason = f"In the model, which has no scatter, the fall {where} the margin of {100 * margin:g} %."
+        where = f"{where} the margin of {100 * margin:g} %"
+        reason = f"In the model, which has no scatter, the fall {where}."
         fall = -math.expm1(difference)
         return Judgement(answer, fall, None, None, n, margin, reason, evidence)
     if n < 2:
@@ -218,6 +224,7 @@ def of_mean(
     of Student's t; `n` is the number of blocks, or of runs that are none."""
     half = float(stats.t.isf(one_sided, freedom)) * error
     answer, confidence = answers(mean, half, margin).item(), 1 - 2 * one_sided
+    why = _WHY[answer].format(100 * margin)
     return Judgement(
         answer=answer,
         fall=-math.expm1(mean),
@@ -225,7 +232,7 @@ def of_mean(
         confidence=confidence,
         blocks=n,
         margin=margin,
-        reason=f"The {level_in_words(confidence)} interval of the fall {_WHY[answer].format(100 * margin)}.",
+        reason=f"The {level_in_words(confidence)} interval of the fall {why}.",
         evidence=evidence,
         p=_p(answer, mean, error, freedom, margin),
         error=error,
@@ -233,7 +240,7 @@ def of_mean(
     )
 
 
-def judge_control(log_ratios, margin: float, one_sided: float = LEVEL) -> Control:
+def judge_control(log_ratios: ArrayLike, margin: float, one_sided: float = LEVEL) -> Control:
     """Whether a ratio is 1, from log-ratios of shape (blocks,); NaN blocks are left out."""
     judged = judge(log_ratios, margin, "", one_sided)
     ratio = None if judged.fall is None else 1 - judged.fall
@@ -244,7 +251,9 @@ def judge_control(log_ratios, margin: float, one_sided: float = LEVEL) -> Contro
     return Control(kind, ratio, (low, high), judged.confidence, judged.blocks, margin)
 
 
-def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -> InRange:
+def judge_range(
+    values: ArrayLike, at_least: float, at_most: float, ratios: bool = False
+) -> InRange:
     """Judge whether the mean of `values`, shape (blocks,), lies in [at_least, at_most]; NaN is left
     out.
 
@@ -258,12 +267,12 @@ def judge_range(values, at_least: float, at_most: float, ratios: bool = False) -
     if not len(values):
         return InRange(UNDECIDED, math.nan, UNKNOWN, UNKNOWN, 0, "no block has a value")
     kind: Kind = "ratio" if ratios else "cost"
-    estimate, *inner = (float(number) for number in average(values, kind, 0.90))
-    _, *outer = (float(number) for number in average(values, kind, 0.95))
-    if len(values) < 2:
-        return InRange(UNDECIDED, estimate, UNKNOWN, UNKNOWN, 1, "a single block has no interval")
-    narrow, wide = (inner[0], inner[1]), (outer[0], outer[1])
-    return InRange(kind_of(narrow, wide, at_least, at_most), estimate, narrow, wide, len(values))
+    estimate, low, high = map(float, average(values, kind, 0.90))
+    _, lowest, highest = map(float, average(values, kind, 0.95))
+    narrow, wide = (low, high), (lowest, highest)
+    verdict = kind_of(narrow, wide, at_least, at_most)
+    reason = "" if len(values) > 1 else "a single block has no interval"
+    return InRange(verdict, estimate, narrow, wide, len(values), reason)
 
 
 def kind_of(interval_90: Interval, interval_95: Interval, at_least: float, at_most: float) -> str:
@@ -362,7 +371,10 @@ def in_sequence(
 
 def _refused(alone: Sequence[Judgement], ratio: float) -> tuple[Judgement, ...]:
     off = 100 * abs(ratio - 1)
-    reason = f"refused: the negative control failed: the rates differ by {off:.1f} % where no network is used."
+    reason = (
+        f"refused: the negative control failed: the rates differ by {off:.1f} % where no network "
+        "is used."
+    )
     return tuple(replace(judgement, answer=REFUSED, reason=reason) for judgement in alone)
 
 

@@ -20,6 +20,7 @@ error rates.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -37,15 +38,14 @@ _LEFT = 0.75  # of the level: taking the farthest out makes the rest look more a
 
 @dataclass(frozen=True)
 class PeerComparison:
-    """The members of one family: `losses` over (blocks, members), the others over (members), all as
-    shares of the speed.
+    """The members of one family, over (members), all as shares of the speed: `mean` is that of
+    their losses.
 
     `reach` is the loss up to which healthy members differ. `low` and `high` are the ends of
     simultaneous intervals, NaN from one block. `finds_from` is the smallest loss that this many
     blocks with this scatter find with a power of at least 90 %, NaN from one block.
     """
 
-    losses: np.ndarray
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -88,12 +88,12 @@ def of_pairs(speeds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def level_of_family(families: Sequence[np.ndarray], level: float, tolerance: float) -> float:
     """The share of a campaign's `level` that each family has for its reach. Only families whose
     members differ by more than a small part of the tolerance (a share) use it; in the others the
-    tolerance protects the healthy. `families` are their losses (log scale) over (blocks, members)."""
+    tolerance protects the healthy. `families` are their losses (log scale), shape (blocks,
+    members)."""
     means = [losses.mean(axis=0) for losses in families]
     spreads = [_MAD * np.median(np.abs(mean - np.median(mean))) for mean in means]
-    return (
-        _LEFT * level / max(1, sum(spread > _SMALL * log_margin(tolerance) for spread in spreads))
-    )
+    users = sum(spread > _SMALL * log_margin(tolerance) for spread in spreads)
+    return _LEFT * level / max(1, users)
 
 
 def reach(mean: np.ndarray, level: float) -> float:
@@ -144,18 +144,15 @@ def compare(
     if blocks < 2:
         unknown = np.full(count, math.nan)
         answers = np.full(count, UNDECIDED)
-        return PeerComparison(
-            share(losses), share(mean), unknown, unknown, answers, math.nan, math.nan
-        )
+        return PeerComparison(share(mean), unknown, unknown, answers, math.nan, math.nan)
     variances = losses.var(axis=0, ddof=1)
     of_nodes = np.asarray(members)
     sums = np.bincount(of_nodes.ravel(), np.repeat(variances, of_nodes.shape[1]))
     jitter = sums / np.maximum(np.bincount(of_nodes.ravel()), 1)
     related = jitter[of_nodes].max(axis=1)
     quantile = stats.t.isf(level, (blocks - 1) * max(count - 1, 1))
-    half = quantile * np.sqrt(
-        np.maximum.reduce([variances, related, np.full(count, variances.mean())]) / blocks
-    )
+    largest = np.maximum(np.maximum(variances, related), variances.mean())
+    half = quantile * np.sqrt(largest / blocks)
     healthy = reach(mean, level_of_reach)
     least = max(log_margin(tolerance), healthy)
     is_slower = (mean - half > least) & (losses > 0).all(axis=0)
@@ -167,7 +164,6 @@ def compare(
     error = math.sqrt(variances.mean() / blocks)
     findable = least + (quantile * inflated + stats.norm.isf(half_missed)) * error
     return PeerComparison(
-        share(losses),
         share(mean),
         share(mean - half),
         share(mean + half),
@@ -177,7 +173,7 @@ def compare(
     )
 
 
-def share(loss):
+def share(loss: Any) -> Any:
     """A loss on the log scale as the share of the speed that is lost; below 0 if the member is
     faster."""
     return -np.expm1(-loss)

@@ -6,9 +6,10 @@ The result is shown in a terminal, as an estimation plot and as data.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,10 @@ from analysis.quoting import quoted
 from analysis.statements import drawing, style
 from analysis.statements.exhibit import Basis, Exhibit
 from analysis.statements.statement import finite
-from analysis.statistics.change import (
+from analysis.statistics.judgement import IF_ALIKE, UNDECIDED
+from analysis.statistics.same import (
     ANSWERS,
+    EXIT_CODES,
     FASTER,
     MARGIN,
     SAME,
@@ -28,7 +31,6 @@ from analysis.statistics.change import (
     decide,
     differences,
 )
-from analysis.statistics.judgement import IF_ALIKE, UNDECIDED
 from analysis.watch.samples import Sample
 from analysis.wording import (
     UNKNOWN,
@@ -50,7 +52,10 @@ _LOOKS = {
     SAME: style.Look("#009E73", "s", "-"),
     UNDECIDED: style.Look("#6E6E6E", "o", "-"),
 }
-EXIT_CODES = {SAME: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
+
+
+# What was compared, its points, their unit, whether lower is better, and both sides' log-speeds.
+_Row = tuple[str, tuple[Point, ...], str, bool, pd.Series, pd.Series]
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class SpeedChange:
     `ratio` is the speed of NEW over that of OLD (geometric means), and `low` to `high` the t
     interval that decided, of this `confidence`. For a contrast it is the share of another network's
     speed that one network keeps from fewer to more nodes, NEW over OLD. Unknown is NaN. `old` and
-    `new` hold the blocks' log-speeds, shape (blocks,). `points` are the points in the statement,
+    `new` hold the blocks' log-speeds, by block. `points` are the points in the statement,
     and `unit` is the unit of their values, empty for a contrast.
     """
 
@@ -68,8 +73,8 @@ class SpeedChange:
     points: tuple[Point, ...]
     unit: str
     lower_is_better: bool
-    old: np.ndarray
-    new: np.ndarray
+    old: pd.Series
+    new: pd.Series
     ratio: float
     low: float
     high: float
@@ -123,7 +128,8 @@ def compare(old: Sample, new: Sample, margin: float = MARGIN) -> Comparison:
         raise FalloffError(f"OLD and NEW are both {old.source}: name two measurements")
     if old.digests and old.digests == new.digests:
         raise FalloffError(
-            f"{new.source} is a copy of {old.source}: nothing was measured again, so name another measurement"
+            f"{new.source} is a copy of {old.source}: nothing was measured again, so name another "
+            "measurement"
         )
     if old.evidence != new.evidence:
         kinds = f"{old.source} is {old.evidence} and {new.source} {new.evidence} evidence"
@@ -141,21 +147,18 @@ def compare(old: Sample, new: Sample, margin: float = MARGIN) -> Comparison:
         return quantity(point), [(v is not None, isinstance(v, str), v) for v in values]
 
     label = labels([*dict.fromkeys([*olds, *news])], names)
-    rows = []
+    rows: list[_Row] = []
     for at in sorted(common, key=place):
         unit, size = old.unit(at)
-        speeds = olds[at] - size, news[at] - size
-        rows.append((label(at), (at,), unit, quantity(at) in old.lower, *speeds))
+        is_time = quantity(at) in old.lower
+        rows.append((label(at), (at,), unit, is_time, olds[at] - size, news[at] - size))
     rows += _contrasts(old, common, olds, news)
-    logs = (pd.DataFrame([row[side] for row in rows]) for side in (-2, -1))
-    means = differences(*logs, old.evidence == "simulated")
+    before, after = (pd.DataFrame([row[side] for row in rows]) for side in (-2, -1))
+    means = differences(before, after, old.evidence == "simulated")
     decisions = decide(means, margin)
     ratios = np.exp([means.difference, decisions.low, decisions.high])
     judged = zip(*ratios.tolist(), decisions.confidence.tolist(), decisions.answer.tolist())
-    changes = tuple(
-        SpeedChange(*words, before.to_numpy(), after.to_numpy(), *numbers)
-        for (*words, before, after), numbers in zip(rows, judged)
-    )
+    changes = tuple(SpeedChange(*row, *numbers) for row, numbers in zip(rows, judged))
     only_old = tuple(label(point) for point in olds if point not in news)
     only_new = tuple(label(point) for point in news if point not in olds)
     one_sided = {"/".join(name.split("/")[:2]) for name in old.facts.keys() ^ new.facts.keys()}
@@ -172,13 +175,13 @@ def differing_facts(
         node = re.match(r"session/nodes/([^/]+)/(.+)", name)
         fact = (f"nodes: {node[2]}" if node else name, old[name], new[name])
         nodes.setdefault(fact, []).extend(node.groups()[:1] if node else ())
-    for (what, *values), of in nodes.items():
-        yield f"{what} of {few(of, 3)}" if of else what, *values
+    for (what, before, after), of in nodes.items():
+        yield f"{what} of {few(of, 3)}" if of else what, before, after
 
 
 def _contrasts(
     sample: Sample, common: Sequence[Point], olds: Mapping, news: Mapping
-) -> Iterator[tuple]:
+) -> Iterator[_Row]:
     """The planned contrasts for which both sides have all points, if only one point matches each
     level and node count."""
     for fall in sample.statements:
@@ -195,7 +198,7 @@ def _contrasts(
         if all(len(blocks) for blocks in sides):  # else no block has all four
             of, against = (sample.names.get(level) or quoted(level) for level in levels)
             what = f"{of} / {against}, {fall.start} to {fall.end} nodes"
-            yield what, points, "", False, *sides
+            yield what, points, "", False, sides[0], sides[1]
 
 
 def _why_disjoint(olds: Sequence[Point], news: Sequence[Point]) -> str:
@@ -215,7 +218,8 @@ def text(comparison: Comparison) -> str:
     changed.
     """
     lines = [_headline(comparison), ""]
-    for name, side in (("OLD", comparison.old), ("NEW", comparison.new)):
+    sides = {"OLD": comparison.old, "NEW": comparison.new}
+    for name, side in sides.items():
         ended = f", ended {side.ended[:16].replace('T', ' ')}" if side.ended else ""
         noun = "trial" if side.facts else "row"
         lost = f", {counted(side.left_out, noun)} without a value left out" if side.left_out else ""
@@ -226,7 +230,7 @@ def text(comparison: Comparison) -> str:
     if undecided := [change.what for change in comparison.with_answer(UNDECIDED)]:
         lines.append(f"Undecided: {few(undecided)}. More {comparison.old.repeats}s would decide.")
     lines.append(rule(comparison))
-    for name, lacking in (("OLD", comparison.only_old), ("NEW", comparison.only_new)):
+    for name, lacking in zip(sides, (comparison.only_old, comparison.only_new)):
         if lacking:
             lines.append(f"Only in {name}: {few(lacking)}.")
     return "\n".join([*lines, "", *_what_else(comparison)]).replace("\u00a0", " ")
@@ -236,13 +240,16 @@ def rule(comparison: Comparison) -> str:
     """How the answers are decided, in two sentences."""
     margin = f"{100 * comparison.margin:g} %"
     if comparison.old.evidence == "simulated":
-        return f"A simulation repeats itself exactly: a ratio within {margin} of 1 is the same, and any other a change."
+        return (
+            f"A simulation repeats itself exactly: a ratio within {margin} of 1 is the same, and "
+            "any other a change."
+        )
     alike = "" if comparison.old.repeats == "block" else f" (valid {IF_ALIKE})"
     return (
-        f"Ratio: speed of NEW over OLD, geometric means with t intervals over the {comparison.old.repeats}s, "
-        f"each of the level at which its answer was decided{alike}. "
-        f"The same: within {margin}. Slower, faster: differs from 1. "
-        f"At most 5 % of comparisons are wrong in either way ({counted(len(comparison.changes), 'statement')}, Holm)."
+        "Ratio: speed of NEW over OLD, geometric means with t intervals over the "
+        f"{comparison.old.repeats}s, each of the level at which its answer was decided{alike}. "
+        f"The same: within {margin}. Slower, faster: differs from 1. At most 5 % of comparisons "
+        f"are wrong in either way ({counted(len(comparison.changes), 'statement')}, Holm)."
     )
 
 
@@ -257,7 +264,10 @@ def basis(comparison: Comparison) -> Basis:
 
 
 def figure(
-    comparison: Comparison, label: str, shows: str = "OLD, NEW and their difference", rests_on=()
+    comparison: Comparison,
+    label: str,
+    shows: str = "OLD, NEW and their difference",
+    rests_on: tuple[str, ...] = (),
 ) -> Exhibit:
     """The estimation plot: both samples of every statement [% of OLD's mean], and the change of
     speed [%] on its own axis.
@@ -276,8 +286,9 @@ def figure(
                 marks = {"color": look.color, "alpha": 0.6, "markersize": 3.5, "mew": 0}
                 speeds = 100 * np.exp(logs - change.old.mean())
                 samples.plot(speeds, [y] * len(logs), look.marker, label=name, **marks)
-            ends = [100 * (end - 1) for end in (change.ratio, change.low, change.high)]
-            drawing.interval_across(changes, _LOOKS[change.answer], row, *ends, change.answer)
+            ratio, low, high = (100 * (end - 1) for end in (change.ratio, change.low, change.high))
+            look = _LOOKS[change.answer]
+            drawing.interval_across(changes, look, row, ratio, low, high, change.answer)
         drawing.rows(samples, [change.what for change in comparison.changes])
         drawing.rows(changes, [""] * len(comparison.changes))
         samples.set_xlabel("speed over OLD's mean [%]")
@@ -288,8 +299,10 @@ def figure(
         drawn,
         shows,
         basis(comparison),
-        "On the left both samples of every point in a row, on the right the change of the mean with its interval beside the margin",
-        "Left: every block, relative to OLD's geometric mean. Right: the change of the mean; the band is the margin.",
+        "On the left both samples of every point in a row, on the right the change of the mean "
+        "with its interval beside the margin",
+        "Left: every block, relative to OLD's geometric mean. Right: the change of the mean; the "
+        "band is the margin.",
         rests_on,
     )
 
@@ -339,7 +352,7 @@ def _headline(comparison: Comparison) -> str:
     return f"{comparison.answer.capitalize()} in {len(worst)} of {total}: {named}.{rest}"
 
 
-def counts(changes) -> list[str]:
+def counts(changes: Iterable[Any]) -> list[str]:
     """The number of statements with each answer, the most urgent answer first."""
     answers = [change.answer for change in changes]
     return [f"{answers.count(answer)} {answer}" for answer in ANSWERS if answer in answers]
@@ -372,24 +385,20 @@ def _table(comparison: Comparison) -> list[str]:
 
 
 def _what_else(comparison: Comparison) -> Iterator[str]:
-    silent = [
-        name
-        for name, side in (("OLD", comparison.old), ("NEW", comparison.new))
-        if not side.is_recorded
-    ]
+    sides = {"OLD": comparison.old, "NEW": comparison.new}
+    silent = [name for name, side in sides.items() if not side.is_recorded]
     if silent:
         yield (
-            f"Machine, kernel, MPI, BLAS, network cards and switch: not recorded in the files of {listed(silent)}."
+            "Machine, kernel, MPI, BLAS, network cards and switch: not recorded in the files of "
+            f"{listed(silent)}."
         )
-        if comparison.facts:
-            yield "What the files themselves say differently:"
-    elif not comparison.old.facts or not comparison.new.facts:
-        yield "What else changed is not known: a CSV file says nothing of machine and settings."
-        return
-    elif comparison.facts:
+    if comparison.facts:
         yield "What else changed:"
-    else:
-        yield "Nothing else is known to have changed: machine, tools, testbed and settings are recorded as the same."
+    elif not silent:
+        yield (
+            "Nothing else is known to have changed: machine, tools, testbed and settings are "
+            "recorded as the same."
+        )
     yield from (f"  {what}: {old} -> {new}" for what, old, new in comparison.facts)
     if comparison.one_sided_facts and not silent:
         yield f"Recorded on one side only: {few(comparison.one_sided_facts)}."

@@ -6,24 +6,25 @@ together, with half of the allowed alarms for the common courses and half for al
 named change is, is then read from all nodes' own courses before and after it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
+import pandas as pd
 
-from analysis.statistics import course_changes
-from analysis.statistics.change import FASTER, SLOWER
+from analysis.statistics import course_changes, same
 from analysis.statistics.course_changes import Shift
 from analysis.statistics.judgement import UNDECIDED, log_margin
+from analysis.statistics.same import FASTER, MARGIN, SLOWER
 from analysis.watch.comparison import differing_facts
 from analysis.watch.history_sessions import History
 
 NO_CHANGE = "no change"
-EXIT_CODES = {NO_CHANGE: 0, FASTER: 0, SLOWER: 1, UNDECIDED: 2}
+EXIT_CODES = same.EXIT_CODES | {NO_CHANGE: 0}
 LEAST_NODES = 4  # with fewer there is no median to compare with: each node is a course of its own
 LEAST_BEHIND = 2  # nodes behind a switch that has a course of its own
-MARGIN = 0.03  # relative: the smallest loss that should be named in time
 IN_TIME = 30  # sessions within which it should be named
 LEAST_KNOWN = 10  # with fewer sessions nothing is called unchanged
 _NEAR = 20  # sessions on each side of a change that decide which nodes changed
@@ -82,14 +83,9 @@ class ClusterChange:
     facts: tuple[tuple[str, str, str], ...] = ()
 
     @property
-    def largest(self) -> QuantityChange:
-        """The quantity that changed most."""
-        return self.quantities[0]
-
-    @property
     def answer(self) -> str:
         """SLOWER if the quantity that changed most lost speed, else FASTER."""
-        return SLOWER if self.largest.size < 0 else FASTER
+        return SLOWER if self.quantities[0].size < 0 else FASTER
 
 
 @dataclass(frozen=True)
@@ -174,7 +170,7 @@ def judge(
     courses, parts = tuple(courses_of(history)), list[_Part]()
     for number, course in enumerate(courses):
         parts += split(number, course, history.switches)
-    groups = [*_groups(parts, len(courses))]
+    groups = [*_groups(parts)]
     shifts, placed = list[tuple[_Part, Shift]](), list[ClusterChange]()
     for group in groups:
         course = courses[group.course]
@@ -220,7 +216,7 @@ def courses_of(history: History) -> Iterator[Course]:
             course_changes.variances(of_node.log.to_numpy(), of_node.session.to_numpy())
             for _, of_node in list(early.groupby("node", sort=False))[:100]
         ]
-        between, within = np.sqrt(_middle(np.array(parts).T)) if parts else (np.nan, np.nan)
+        between, within = np.sqrt(_middle(np.array(parts).T))
         yield Course(
             what,
             unit,
@@ -245,55 +241,38 @@ def split(number: int, course: Course, switches: Mapping[str, str]) -> Iterator[
     common = _middle(around_level)
     yield _Part(number, (), common)
     rest = around_level - common[:, None]
-    for places in behind(nodes, switches).values():
+    behind = pd.Series([switches.get(node) for node in nodes])
+    for places in behind.groupby(behind, sort=False).groups.values():
         if LEAST_BEHIND <= len(places) < len(nodes):
             yield _Part(number, tuple(places), _middle(rest[:, places]))
     for place in range(len(nodes)):
         yield _Part(number, (place,), rest[:, place])
 
 
-def behind(nodes: Sequence[str], switches: Mapping[str, str]) -> dict[str, list[int]]:
-    """The places of the nodes behind each switch."""
-    places: dict[str, list[int]] = {}
-    for place, node in enumerate(nodes):
-        if node in switches:
-            places.setdefault(switches[node], []).append(place)
-    return places
-
-
 def _levels(values: np.ndarray) -> np.ndarray:
     """The median of each node's first sessions, before it was away if it ever was."""
-    levels = np.full(values.shape[1], np.nan)
-    for place, column in enumerate(values.T):
-        measured = np.flatnonzero(np.isfinite(column))
-        if len(measured):
-            levels[place] = np.nanmedian(column[measured[0] :][: course_changes.WINDOW])
-    return levels
+    first = np.isfinite(values).argmax(axis=0)
+    early = (column[at:][: course_changes.WINDOW] for column, at in zip(values.T, first))
+    return np.array([np.nanmedian(column) for column in early])
 
 
 def _middle(values: np.ndarray) -> np.ndarray:
     """The median of each session's values; NaN where there is none."""
-    medians = np.full(len(values), np.nan)
-    measured = np.isfinite(values).any(axis=1)
-    medians[measured] = np.nanmedian(values[measured], axis=1)
-    return medians
+    return pd.DataFrame(values).median(axis=1).to_numpy()
 
 
-def _groups(parts: Sequence[_Part], courses: int) -> Iterator[_Group]:
+def _groups(parts: Sequence[_Part]) -> Iterator[_Group]:
     """The common part of each quantity's course, and its other parts, each with the threshold of
     their kind.
     """
-    commons = sum(not part.nodes for part in parts)
-    halves = 2 if 0 < commons < len(parts) else 1
-    for number in range(courses):
-        for share, has_nodes in ((commons, False), (len(parts) - commons, True)):
-            group = [
-                part for part in parts if part.course == number and bool(part.nodes) is has_nodes
-            ]
-            if group:
-                values = np.array([part.values for part in group])
-                threshold = course_changes.log_threshold(share * halves)
-                yield _Group(number, group, values, threshold, course_changes.correlation(values))
+    kinds = Counter(bool(part.nodes) for part in parts)
+    groups: dict[tuple[int, bool], list[_Part]] = {}
+    for part in parts:
+        groups.setdefault((part.course, bool(part.nodes)), []).append(part)
+    for (number, has_nodes), group in groups.items():
+        values = np.array([part.values for part in group])
+        threshold = course_changes.log_threshold(kinds[has_nodes] * len(kinds))
+        yield _Group(number, group, values, threshold, course_changes.correlation(values))
 
 
 def _placed(course: Course, part: _Part, shift: Shift) -> Iterator[ClusterChange]:
@@ -378,7 +357,7 @@ def _echoes(change: ClusterChange, other: ClusterChange) -> bool:
 
 
 def _far_larger(change: ClusterChange, other: ClusterChange) -> bool:
-    return abs(change.largest.size) > _ECHO * abs(other.largest.size)
+    return abs(change.quantities[0].size) > _ECHO * abs(other.quantities[0].size)
 
 
 def _at_once(shift: Shift, other: Shift) -> bool:
@@ -460,7 +439,8 @@ def _power(
     groups: Sequence[_Group], margin: float, changes: Sequence[ClusterChange]
 ) -> tuple[int | None, int | None]:
     """(to_name, needed) of `HistoryVerdict`: of the quantity and kind of course that need most."""
-    answers, since = [], max((c.shift.last for c in changes if not c.nodes), default=0)
+    answers: list[tuple[int | None, int | None]] = []
+    since = max((c.shift.last for c in changes if not c.nodes), default=0)
 
     def names_in_time(sessions: int) -> bool:
         to_name = course_changes.sessions_to_name(loss, sd, sessions, threshold)

@@ -7,8 +7,8 @@ from datetime import datetime
 from analysis import quoting
 from analysis.statements.statement import finite
 from analysis.statistics import course_changes
-from analysis.statistics.change import SLOWER
 from analysis.statistics.judgement import UNDECIDED
+from analysis.statistics.same import SLOWER
 from analysis.watch.history_changes import (
     EXIT_CODES,
     IN_TIME,
@@ -45,12 +45,16 @@ def headline(verdict: HistoryVerdict) -> str:
     """The answer in a sentence or two."""
     times = [session.time for session in verdict.history.sessions]
     span = f"{counted(len(times), 'session')}, {date(times[0])} to {date(times[-1])}"
-    changes, answer = verdict.counted, verdict.answer
+    changes, answer, loss = verdict.counted, verdict.answer, f"a loss of {100 * verdict.margin:g} %"
     slower = sum(change.answer == SLOWER for change in changes)
     if answer == UNDECIDED and verdict.needed is None:
-        words = f"Undecided: these sessions scatter too much to name a loss of {100 * verdict.margin:g} % within {IN_TIME} sessions"
+        words = (
+            f"Undecided: these sessions scatter too much to name {loss} within {IN_TIME} sessions"
+        )
     elif answer == UNDECIDED:
-        words = f"Undecided: {counted(verdict.needed, 'more session')} until a loss of {100 * verdict.margin:g} % can be named"
+        words = (
+            f"Undecided: {counted(verdict.needed or 0, 'more session')} until {loss} can be named"
+        )
     elif answer == NO_CHANGE:
         words = "No change"
     else:
@@ -69,8 +73,7 @@ def sentence(verdict: HistoryVerdict, change: ClusterChange) -> str:
     size = f"{_signed(first.size)} (95 % interval {percent_range(first.ends)})"
     several = len(verdict.courses) > 1
     what = f" in {first.what}" if several else ""
-    also = [f"{other.what} {_signed(other.size)}" for other in others]
-    also = f"; also {few(also)}" if also else ""
+    also = f"; also {few([f'{q.what} {_signed(q.size)}' for q in others])}" if others else ""
     everywhere = any(len(course.nodes) > 1 for course in verdict.courses)
     place = change.place or "on all nodes" * everywhere
     where = f", {place}" if place else ""
@@ -107,7 +110,8 @@ def bad_sentence(verdict: HistoryVerdict, night: BadNight) -> str:
     is_recent = night.session >= len(verdict.history.sessions) - 2
     open_yet = " The next two sessions will show whether it is a change." * is_recent
     what = f" in {few(night.whats, 2)}" if len(verdict.courses) > 1 else ""
-    return f"One {which} night, no change: {date(verdict.time(night.session))}, {_signed(night.size)}{what}{where}.{open_yet}"
+    when = f"{date(verdict.time(night.session))}, {_signed(night.size)}"
+    return f"One {which} night, no change: {when}{what}{where}.{open_yet}"
 
 
 def _courses(verdict: HistoryVerdict) -> Iterator[str]:
@@ -140,7 +144,8 @@ def rule(verdict: HistoryVerdict) -> str:
         sentences.append(f"A loss of {100 * verdict.margin:g} % is named after about {after} now.")
     if verdict.alike >= 0.05:
         sentences.append(
-            f"Neighbouring sessions are alike (correlation up to {verdict.alike:.2g}), which is allowed for."
+            f"Neighbouring sessions are alike (correlation up to {verdict.alike:.2g}), which is "
+            "allowed for."
         )
     return " ".join([*sentences, promise(verdict)])
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -174,7 +175,7 @@ def _session_numbers(measured: Iterable[tuple[datetime, set]]) -> Iterator[int]:
     """The number of each moment's session from 0: a new one begins where something is measured
     again, or after six hours. `measured` are the moments in their order, each with what was
     measured then."""
-    number, start, present = -1, None, set()
+    number, start, present = -1, None, set[Any]()
     for moment, names in measured:
         if start is None or moment - start >= TOGETHER or names & present:
             number, start, present = number + 1, moment, set()
@@ -203,7 +204,7 @@ def _of_datasets(datasets: Sequence[tuple[str, xr.Dataset]]) -> list[_SourceValu
 
 
 def _of_dataset(
-    source: str, dataset: xr.Dataset, sample: Sample | None, label, shown: Mapping
+    source: str, dataset: xr.Dataset, sample: Sample | None, label: Any, shown: Mapping
 ) -> _SourceValues:
     blocks = dataset.falloff.block_sessions
     starts = dataset.start.values
@@ -247,8 +248,9 @@ def _of_suspects(dataset: xr.Dataset, numbers: Sequence[str], units: dict) -> It
     over its partners."""
     short = dataset.falloff.names
     networks = set(dataset.interconnect.values.tolist())
-    for trial in np.flatnonzero((dataset.runner == "suspects") & (dataset.status == "ok")):
-        row = dataset.isel(trial=int(trial))
+    is_valid = (dataset.runner == "suspects") & (dataset.status == "ok")
+    for trial in np.flatnonzero(is_valid).tolist():
+        row = dataset.isel(trial=trial)
         hosts = [quoted(host.split(".")[0]) for host in host_names(row.hosts.item())]
         n = len(hosts)
         where = f", {short[row.interconnect.item()]}" if len(networks) > 1 else ""

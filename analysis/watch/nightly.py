@@ -7,6 +7,7 @@ campaign of its own, and `falloff history` reads them together.
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from analysis.descriptions import campaigns
 from analysis.descriptions.adaptation import problem
@@ -56,7 +57,8 @@ def _on_one_network(campaign: Campaign, testbed: Testbed) -> Campaign:
 
 def _in_part(suspects: Campaign, seconds: float, minutes: float) -> Campaign:
     """`suspects` with as many random rounds as its seconds allow."""
-    settings, blocks = suspects.settings, suspects.stopping.blocks or 1
+    settings: dict[str, Any] = {**suspects.settings}
+    blocks = suspects.stopping.blocks or 1
     a_round = settings["latency_s"] + settings["bandwidth_s"]
     fixed = _START_S + 2 * settings["node_s"]
     rounds = int((seconds / blocks - fixed) / a_round)
@@ -83,7 +85,7 @@ def _sized(hpl: Campaign, testbed: Cluster | EmulatedTestbed, seconds: float) ->
     nodes, ranks_per_node = testbed.nodes or 0, 1
     if isinstance(testbed, Cluster):
         ranks_per_node = testbed.ranks_per_node
-    block = testbed.settings.get("NB", hpl.settings["NB"])
+    block = int(testbed.settings.get("NB", hpl.settings["NB"]))
     share = max(seconds / (hpl.stopping.blocks or 1) - _START_S, 1.0)
     operations = _EFFICIENCY * nodes * _flop_s(testbed) * share
     by_time = 8 * (1.5 * operations) ** (2 / 3) / nodes

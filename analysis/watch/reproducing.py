@@ -3,11 +3,17 @@ and a file.
 
 Only like is compared with like. The archive's dataset is first cut to the points that were run
 again, and judged again. If the cut data do not reproduce a statement, the statement needs more
-points, and the run is too short to tell. The comparison uses a ratio on the log scale (for a fall,
-loss or gain: the remaining part) and the rules of `analysis.statistics.reproduction`. The margin is
-that of the campaign's design, else 5 %. Among hundreds of statements some differ by chance, so
-Holm's correction over all statements with scatter keeps the probability of one false "not
-reproduced" at 5 %.
+points, and the run is too short to tell.
+
+The compared value is a ratio on the log scale (for a fall, loss or gain: of the remaining parts),
+which stays the same on a faster machine. The rules are those of `analysis.statistics.same`, with
+the margin of the campaign's design, else 5 %: `reproduced` is the same within it, `not reproduced`
+a difference beyond it, or any difference if the two answers exclude each other. Whether it is the
+same is asked of each statement by itself; Holm's correction over all statements with scatter keeps
+differences rare that are only chance. The interval is Welch's: with the freedom of the side with
+fewer blocks, which `falloff compare` takes, three blocks would hardly tell anything
+(docs/reproduce.md has both error rates). A single block today is assumed to scatter like the
+reference's.
 """
 
 import json
@@ -18,7 +24,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
+import numpy as np
 import xarray as xr
 from scipy import stats
 
@@ -28,20 +36,22 @@ from analysis.quoting import as_data, quoted
 from analysis.statements import notebooks
 from analysis.statements.exhibit import WITHOUT_SCATTER
 from analysis.statements.statement import Statement, finite
-from analysis.statistics.reproduction import (
-    NOT_REPRODUCED,
-    REPRODUCED,
-    TOO_SHORT,
-    Estimate,
-    Reproduction,
-    are_excluding,
-    corrected,
-    reproduction,
+from analysis.statistics.intervals import welch
+from analysis.statistics.judgement import (
+    FALLS_OFF,
+    FLAT,
+    REFUSED,
+    RISES,
+    SIZE_OPEN,
+    UNDECIDED,
+    Interval,
 )
+from analysis.statistics.same import SAME, Differences, decide
 from analysis.wording import between, counted, day, exact, fixed, level_in_words, number, percent
 from runners.records import manifest
 from runners.records.record import FalloffError
 
+REPRODUCED, NOT_REPRODUCED, TOO_SHORT = "reproduced", "not reproduced", "too short to tell"
 CANNOT = "cannot run here"
 KINDS = (REPRODUCED, NOT_REPRODUCED, TOO_SHORT, CANNOT)
 MARGIN = 0.05  # used if a campaign's design has none
@@ -53,6 +63,46 @@ _WIDTH = 2 + max(map(len, KINDS))
 _LEFT = ("fall", "loss")  # quantities of which 1 - value is a ratio
 _MORE = ("gain", "error")  # and 1 + value
 _CONFIDENCE = re.compile(r"([\d.]+) % (t )?")
+_EXCLUDE = [{FLAT, FALLS_OFF}, {FLAT, RISES}, {FALLS_OFF, RISES}, {SIZE_OPEN, RISES}]
+# Answers of other statements than falls that leave them open.
+_OPEN = {"", UNDECIDED, REFUSED}
+
+
+class Estimate(NamedTuple):
+    """An estimate on the log scale with its standard error `se`, from `n` repeats. `se` is 0 if
+    nothing scatters and None if unknown."""
+
+    log: float
+    se: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Today's estimate less the reference's on the log scale, `log`, with its standard `error` (NaN
+    if unknown) and the degrees of `freedom`; `answers` are the reference's and today's.
+
+    `margin` is the campaign's. It is reproduced `within` a margin, and not reproduced `beyond`
+    another, all relative. `interval` is that of the `ratio`, which decided its `kind`, at this
+    `confidence`; None if unknown. `reason` is a sentence.
+    """
+
+    log: float
+    error: float
+    freedom: float
+    answers: tuple[str, str]
+    margin: float
+    within: float
+    beyond: float
+    reason: str = ""
+    kind: str = TOO_SHORT
+    interval: Interval | None = None
+    confidence: float = math.nan
+
+    @property
+    def ratio(self) -> float:
+        """Today's over the reference's."""
+        return math.exp(self.log)
 
 
 @dataclass(frozen=True)
@@ -69,7 +119,7 @@ class StatementVerdict:
     kind: str
     reason: str
     today: Statement | None = None
-    compared: Reproduction | None = None
+    compared: Compared | None = None
 
 
 def verdicts(
@@ -108,12 +158,7 @@ def verdicts(
                 margin = margin_of(archived[statement.campaign])
                 both = same.get(statement.subject), new.get(statement.subject)
                 by_itself.append(verdict(file.stem, statement, *both, margin, why))
-    return [
-        replace(verdict, kind=compared.kind, reason=compared.reason, compared=compared)
-        if compared
-        else verdict
-        for verdict, compared in zip(by_itself, corrected([v.compared for v in by_itself]))
-    ]
+    return together(by_itself)
 
 
 def by_subject(statements: Iterable[Statement]) -> dict[str, Statement]:
@@ -129,9 +174,9 @@ def verdict(
     margin: float,
     why: str,
 ) -> StatementVerdict:
-    """The verdict on one statement by itself. `same` is the archive's statement at the points that
-    ran again, `new` the new run's."""
-    kind, compared = TOO_SHORT, None
+    """The verdict on one statement, which `together` completes. `same` is the archive's statement
+    at the points that ran again, `new` the new run's."""
+    kind, reason, compared = TOO_SHORT, "", None
     if same is None or not _agree(archived, same, margin):
         reason = _LEAVES_OUT
     elif new is None:
@@ -143,37 +188,34 @@ def verdict(
         reason = "One of the two has no estimate."
         if archived.words and archived.words == new.words:
             kind, reason = REPRODUCED, "The answer is the same; there is no estimate."
-    elif compared := compare(same, new, margin):
-        kind, reason = compared.kind, compared.reason
-    else:
+    elif not (compared := compare(same, new, margin)):
         reason = "One of the two is no positive ratio."
     return StatementVerdict(notebook, archived, kind, reason, new, compared)
 
 
-def compare(archived: Statement, today: Statement, margin: float) -> Reproduction | None:
-    """Both estimates on the ratio scale; None if either has no logarithm.
+def compare(archived: Statement, today: Statement, margin: float) -> Compared | None:
+    """Both estimates on the ratio scale, not yet judged; None if either has no logarithm.
 
     An archived estimate without an interval is reproduced if the new one lies inside the margin. It
     is not reproduced only if the answers exclude each other, too, because its scatter is unknown. A
     simulation repeats itself exactly.
     """
-    answers = archived.words, today.words
-    estimates = _estimate(archived), _estimate(today)
-    if None in estimates:
+    reference, again = _estimate(archived), _estimate(today)
+    if reference is None or again is None:
         return None
-    is_exact = archived.evidence in WITHOUT_SCATTER
-    is_bare = archived.interval is None and not is_exact
-    if is_exact or is_bare:
-        estimates = tuple(replace(estimate, se=0.0) for estimate in estimates)
-    result = reproduction(*estimates, margin, answers)
-    if result.kind == NOT_REPRODUCED and is_bare and not are_excluding(answers):
-        reason = "It differs beyond the margin, and was archived without an interval."
-        return replace(result, kind=TOO_SHORT, reason=reason)
-    return result
+    compared = of_estimates(reference, again, margin, (archived.words, today.words))
+    if archived.evidence in WITHOUT_SCATTER:
+        return replace(compared, error=0.0)
+    if archived.interval is None:
+        # Only answers that exclude each other are beyond what is unknown.
+        return replace(compared, error=0.0, beyond=compared.beyond and 1.0)
+    return compared
 
 
 def _estimate(statement: Statement) -> Estimate | None:
-    """A statement's estimate on the log scale, with the standard error implied by its interval."""
+    """A statement's estimate on the log scale, with the standard error implied by its interval;
+    None if the ratio is not above 0."""
+    assert statement.estimate is not None
     sign = -1 if statement.quantity in _LEFT else 1
     offset = 1 if statement.quantity in (*_LEFT, *_MORE) else 0
     value, error = offset + sign * statement.estimate, None
@@ -188,8 +230,84 @@ def _estimate(statement: Statement) -> Estimate | None:
     return Estimate(math.log(value), error, statement.n)
 
 
+def of_estimates(
+    reference: Estimate, today: Estimate, margin: float, answers: tuple[str, str] = ("", "")
+) -> Compared:
+    """What is to be judged of two estimates; `answers` are those on each.
+
+    If today's standard error is unknown, as from a single block, its blocks are assumed to scatter
+    like the reference's.
+    """
+    error, freedom = math.nan, 1.0
+    if reference.se is not None and today.se is None:
+        error = reference.se * math.sqrt(1 + reference.n / max(today.n, 1))
+        freedom = max(reference.n - 1, 1)
+    elif reference.se is not None:
+        squares = np.array([reference.se, today.se]) ** 2
+        error, freedom = map(float, welch(squares, np.array([reference.n, today.n])))
+    within = beyond = margin
+    if REFUSED in answers:
+        within, beyond = 0.0, 1.0
+    elif are_excluding(answers):
+        within = beyond = 0.0
+    return Compared(today.log - reference.log, error, freedom, answers, margin, within, beyond)
+
+
+def are_excluding(answers: tuple[str, str]) -> bool:
+    """Whether two answers cannot both be true: both are decided, and differ.
+
+    For falls, one of open size agrees with both answers that it may turn into.
+    """
+    if set(answers) & set().union(*_EXCLUDE):
+        return set(answers) in _EXCLUDE
+    return not set(answers) & _OPEN and answers[0] != answers[1]
+
+
+def judged(pairs: Sequence[Compared]) -> list[Compared]:
+    """The same with their kinds, decided together."""
+    values = [(pair.log, pair.error, pair.freedom, pair.within, pair.beyond) for pair in pairs]
+    logs, errors, freedoms, margins, beyond = np.array(values).reshape(-1, 5).T
+    decisions = decide(Differences(logs, errors, freedoms), margins, beyond, apart=True)
+    ends = np.exp([decisions.low, decisions.high]).T.tolist()
+    decided = zip(pairs, decisions.answer, ends, decisions.confidence.tolist())
+    family = counted(int((errors > 0).sum()), "statement")
+    kinds = {SAME: REPRODUCED, UNDECIDED: TOO_SHORT}
+    return [
+        replace(
+            pair,
+            kind=kinds.get(answer, NOT_REPRODUCED),
+            reason=_reason(pair, answer, family),
+            interval=(low, high) if math.isfinite(low) else None,
+            confidence=confidence,
+        )
+        for pair, answer, (low, high), confidence in decided
+    ]
+
+
+def _reason(pair: Compared, answer: str, family: str) -> str:
+    where = f"the margin of {100 * pair.margin:g} %"
+    if answer == SAME:
+        return f"The interval of the difference lies inside {where}."
+    if answer == UNDECIDED:
+        return f"Neither inside {where} nor beyond it is shown, among {family} (Holm)."
+    if pair.beyond:
+        return f"The interval of the difference lies wholly beyond {where}."
+    return f"The reference's answer is {pair.answers[0]!r}, today's {pair.answers[1]!r}."
+
+
+def together(verdicts: Sequence[StatementVerdict]) -> list[StatementVerdict]:
+    """The verdicts, with what they compare decided together."""
+    pairs = iter(judged([verdict.compared for verdict in verdicts if verdict.compared]))
+    return [
+        replace(verdict, compared=(pair := next(pairs)), kind=pair.kind, reason=pair.reason)
+        if verdict.compared
+        else verdict
+        for verdict in verdicts
+    ]
+
+
 def _agree(archived: Statement, same: Statement, margin: float) -> bool:
-    if None in (archived.estimate, same.estimate):
+    if archived.estimate is None or same.estimate is None:
         return archived.estimate is same.estimate and archived.words == same.words
     slack = _SAME * margin
     return math.isclose(archived.estimate, same.estimate, rel_tol=slack, abs_tol=slack)
@@ -197,8 +315,7 @@ def _agree(archived: Statement, same: Statement, margin: float) -> bool:
 
 def margin_of(dataset: xr.Dataset) -> float:
     """The margin of a campaign's design [1], MARGIN if it has none."""
-    margin = dataset.falloff.design.margin
-    return MARGIN if margin is None else margin
+    return dataset.falloff.design.margin or MARGIN
 
 
 def exit_code(verdicts: Iterable[StatementVerdict]) -> int:
@@ -215,7 +332,11 @@ def text(verdicts: Sequence[StatementVerdict]) -> str:
         of_notebook = [verdict for verdict in verdicts if verdict.notebook == notebook]
         lines.append(notebook)
         for kind in KINDS:
-            lines += [_lines(v) for v in of_notebook if v.kind == kind and v.compared]
+            lines += [
+                _lines(v, v.compared, v.today)
+                for v in of_notebook
+                if v.kind == kind and v.compared and v.today
+            ]
         rest = Counter((v.kind, v.reason) for v in of_notebook if not v.compared)
         lines += [
             f"  {kind:{_WIDTH}}{counted(count, 'statement')}: {reason}"
@@ -224,9 +345,9 @@ def text(verdicts: Sequence[StatementVerdict]) -> str:
     return "\n".join([*lines, "", in_short(Counter(verdict.kind for verdict in verdicts))])
 
 
-def _lines(verdict: StatementVerdict) -> str:
-    compared, indent = verdict.compared, " " * (2 + _WIDTH)
-    values = f"archived {value_in_words(verdict.statement)}; today {value_in_words(verdict.today)}"
+def _lines(verdict: StatementVerdict, compared: Compared, today: Statement) -> str:
+    indent = " " * (2 + _WIDTH)
+    values = f"archived {value_in_words(verdict.statement)}; today {value_in_words(today)}"
     if compared.interval and compared.interval[0] < compared.interval[1]:
         level = f"{level_in_words(compared.confidence)} interval"
         ends = between(compared.interval, 3)
@@ -237,6 +358,7 @@ def _lines(verdict: StatementVerdict) -> str:
 
 def value_in_words(statement: Statement) -> str:
     """An estimate with its answer and what it rests on."""
+    assert statement.estimate is not None
     is_share = statement.quantity in (*_LEFT, *_MORE, "share")
     is_count = statement.estimate == round(statement.estimate)
     value = (percent if is_share else exact if is_count else number)(statement.estimate)
@@ -292,7 +414,8 @@ def saved_runs(data: str = "") -> list[dict]:
         return [record for record in records if record["archive_sha256"] == wanted]
     except (ValueError, KeyError, TypeError) as error:
         raise FalloffError(
-            f"{paths.REPRODUCED} holds a damaged {RECORD} ({error}): delete it, and run `falloff reproduce` again"
+            f"{paths.REPRODUCED} holds a damaged {RECORD} ({error}): delete it, and run "
+            "`falloff reproduce` again"
         ) from None
 
 
@@ -304,8 +427,9 @@ def first_page_text(records: Sequence[Mapping]) -> str:
         rows = record["statements"]
         counts = in_short(Counter(row["verdict"] for row in rows))
         paragraphs.append(
-            f"**Run again** on {quoted(record['machine'])}, {day(record['ended'])}, in {number(record['minutes'], 2)} "
-            f"minutes. Of {counted(len(rows), 'statement')}: {counts}."
+            f"**Run again** on {quoted(record['machine'])}, {day(record['ended'])}, in "
+            f"{number(record['minutes'], 2)} minutes. "
+            f"Of {counted(len(rows), 'statement')}: {counts}."
         )
         shown = [
             f"- *{quoted(row['verdict'])}*: {quoted(row['statement']['subject'])}."

@@ -26,13 +26,13 @@ from runners.records.record import FalloffError
 # The quantities in which trials are compared, those that a tool is run for. Lower is better in the
 # second group.
 HIGHER = (
-    "hpl_rate goodput goodput_reverse aggregate_goodput packets_received_per_s transaction_rate token_throughput "
-    "message_bandwidth dgemm_star_rate ptrans_bandwidth random_access_rate stream_triad_star_bandwidth fft_rate "
-    "ping_pong_bandwidth_mean bus_bandwidth reported_rate"
+    "hpl_rate goodput goodput_reverse aggregate_goodput packets_received_per_s transaction_rate "
+    "token_throughput message_bandwidth dgemm_star_rate ptrans_bandwidth random_access_rate "
+    "stream_triad_star_bandwidth fft_rate ping_pong_bandwidth_mean bus_bandwidth reported_rate"
 ).split()
 LOWER = (
-    "flow_makespan message_time round_trip_time half_round_trip_p50 ping_pong_latency_mean collective_time "
-    "program_time computing_mean reported_time"
+    "flow_makespan message_time round_trip_time half_round_trip_p50 ping_pong_latency_mean "
+    "collective_time program_time computing_mean reported_time"
 ).split()
 _SampleRow = tuple[Point, int, float, str]  # with block, log of the speed, and trial
 # Facts about a machine that differ at every reading.
@@ -107,10 +107,8 @@ def of_dataset(dataset: xr.Dataset, source: str) -> Sample:
     rows = _imported_rows(dataset) if is_imported else _rows(dataset)
     trials = pd.DataFrame(rows, columns=["point", "block", "log", "trial"])
     if trials.empty:
-        reasons = filter(
-            None, [*dataset.reason.values.tolist(), "it may have no rate or time at all"]
-        )
-        raise FalloffError(f"{source} has no valid rate or time to compare: {next(reasons)}")
+        reason = next(filter(None, dataset.reason.values.tolist()), "it may have none at all")
+        raise FalloffError(f"{source} has no valid rate or time to compare: {reason}")
     in_blocks = not is_imported or dataset.falloff.design.repeats == store.BLOCKS
     if not in_blocks:  # each result was a run of its own
         trials["block"] = trials.groupby("point").cumcount() + 1
@@ -203,6 +201,7 @@ def of_csv(file: Path, x: str, y: str, block: str, better: str) -> Sample:
         names={},
         facts={},
         left_out=len(table) - len(rows),
+        is_recorded=False,
         digests=frozenset([hashlib.sha256(file.read_bytes()).hexdigest()]),
     )
 

@@ -14,8 +14,7 @@ import xarray as xr
 from analysis.quoting import quoted
 from analysis.statistics import outliers
 from analysis.statistics.outliers import PeerComparison
-from analysis.watch.comparison import few
-from analysis.wording import counted, listed, number, percent, percent_range
+from analysis.wording import counted, few, listed, number, percent, percent_range
 from runners.records.record import FalloffError
 from runners.tools.suspects import LEAST_NODES
 
@@ -36,7 +35,10 @@ QUANTITIES = {
 }
 # The faults that a testbed plants, and where each shows first; a slow link is slow both ways.
 PLANTED = {COMPUTE: ("nodes", "node"), SEND: ("links", "link"), RECEIVE: ("links", "link")}
-REMEDY = " To tell adapter, cable and port apart, put its cable into the port of another node and run it again."
+REMEDY = (
+    " To tell adapter, cable and port apart, put its cable into the port of another node and run "
+    "it again."
+)
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class Suspects:
     """The campaign's dataset and all results.
 
     `hosts` are the names of the nodes that every block has; `absent` are the others, each with the
-    blocks that ran without it. `tolerance` and `smallest` are the design's [1]. `switches` are the
-    nearest switch of each node according to Slurm, empty if unknown.
+    blocks that ran without it. `switches` are the nearest switch of each node according to Slurm,
+    empty if unknown.
     """
 
     dataset: xr.Dataset
@@ -77,8 +79,6 @@ class Suspects:
     absent: Mapping[str, tuple[int, ...]]
     switches: tuple[str, ...]
     blocks: int
-    tolerance: float
-    smallest: float
     networks: tuple[NetworkFamilies, ...]
 
 
@@ -97,7 +97,8 @@ def compare(runs: xr.Dataset) -> Suspects:
     absent = _absent(runs, valid, names)
     if len(hosts) < LEAST_NODES:
         raise FalloffError(
-            f"the blocks have {len(hosts)} nodes in common, {LEAST_NODES} are needed: run all blocks on the same nodes"
+            f"the blocks have {len(hosts)} nodes in common, {LEAST_NODES} are needed: run all "
+            "blocks on the same nodes"
         )
     # For each trial, the positions of the nodes that all trials have in common.
     places = np.array([[others.index(host) for host in hosts] for others in names])
@@ -110,15 +111,15 @@ def compare(runs: xr.Dataset) -> Suspects:
     members = 5 * n
     if _have_all_met(valid, n):
         members += n * (n - 1) + n * (n - 1) // 2
-    tolerance, smallest = planned.tolerance, planned.smallest
-    limits = planned.false_alarms / len(chosen), members, tolerance, smallest
+    level = planned.false_alarms / len(chosen)
+    limits = level, members, planned.tolerance, planned.smallest
     networks = tuple(
         _network(name, valid.isel(trial=trials), places[trials], switches, limits)
         for name, trials in chosen.items()
     )
     blocks = min(map(len, chosen.values()))
     named = tuple(map(quoted, hosts))
-    return Suspects(runs, named, absent, switches, blocks, tolerance, smallest, networks)
+    return Suspects(runs, named, absent, switches, blocks, networks)
 
 
 def _absent(
@@ -191,7 +192,7 @@ def _network(
     nodes = tuple((node,) for node in range(n))
     bandwidth = f"{number(np.nanmedian(bandwidths) / 1e6)} MB/s"
     latency = f"{number(np.nanmedian(latencies) * 1e6)} µs"
-    rated = {
+    rated: dict[str, tuple[tuple[tuple[int, ...], ...], np.ndarray, str]] = {
         COMPUTE: (nodes, outliers.of_each(np.log(dgemm)), f"{number(np.median(dgemm))} Gflop/s"),
         MEMORY: (nodes, outliers.of_each(np.log(triad)), f"{number(np.median(triad) / 1e9)} GB/s"),
         SEND: (nodes, sending, bandwidth),
@@ -217,7 +218,7 @@ def _network(
 
 
 def _have_all_met(trials: xr.Dataset, n: int) -> bool:
-    """Whether every pair of n nodes met in every run, none of which was held in some `rounds` only."""
+    """Whether every pair of n nodes met in every run, none of which was held in some `rounds`."""
     met = np.isfinite(trials.pair_bandwidth.values).sum(axis=(1, 2))
     return bool((met >= n * (n - 1)).all())
 
@@ -249,7 +250,8 @@ def accusations(study: Suspects, network: NetworkFamilies, where: str) -> Iterat
     for node in dict.fromkeys(named):
         name = study.hosts[node]
         slow = [quantity for quantity in of_node if node in families[quantity].found.slower]
-        slower = f"it {listed([_loss(network, quantity, node) for quantity in slow])} slower than the median"
+        losses = listed([_loss(network, quantity, node) for quantity in slow])
+        slower = f"it {losses} slower than the median"
         is_node = COMPUTE in slow or MEMORY in slow
         port = f" on switch {study.switches[node]}" if study.switches else ""
         what = f"Node {name}" if is_node else f"The link or the switch port{port} of node {name}"
@@ -267,8 +269,8 @@ def accusations(study: Suspects, network: NetworkFamilies, where: str) -> Iterat
             if len(group) == 1:
                 yield f"**The path {ends[0]} is slow{where}**: it {loss} ({basis})."
             else:
-                of_node = f"{len(group)} paths of node {study.hosts[node]} are slow{where}"
-                yield f"**{of_node}**: {few(ends)}. The first {loss} ({basis})."
+                of_paths = f"{len(group)} paths of node {study.hosts[node]} are slow{where}"
+                yield f"**{of_paths}**: {few(ends)}. The first {loss} ({basis})."
         if more := sum(len(group) for _, group in groups[NAMED_PATHS:]):
             yield f"More slow paths: {more}."
         if shared := _shared_link(study, family):

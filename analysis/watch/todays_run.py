@@ -6,11 +6,11 @@ own cells judge both, and `reproducing.verdict` compares each statement with its
 """
 
 import json
-from collections import ChainMap
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -18,8 +18,8 @@ from analysis.quoting import as_markdown
 from analysis.statements import notebooks
 from analysis.statements.exhibit import block_count
 from analysis.statements.statement import KEY, Statement, gave_nothing, without_reading
-from analysis.statistics.reproduction import NOT_REPRODUCED, REPRODUCED, TOO_SHORT
 from analysis.watch import reproducing
+from analysis.watch.reproducing import NOT_REPRODUCED, REPRODUCED, TOO_SHORT
 from analysis.wording import counted, day, listed, number
 
 HEADS = {
@@ -53,12 +53,13 @@ class TodaysRun:
         blocks = counted(block_count(self.run), "block")
         lines = []
         for kind, head in HEADS.items():
-            of_kind = [
-                verdict for verdict in self.verdicts if verdict.kind == kind and verdict.today
+            of_kind = [(v.statement, v.today) for v in self.verdicts if v.kind == kind and v.today]
+            subjects = [
+                f"*{statement.subject}*{_result(today)}"
+                for statement, today in of_kind
+                if statement.primary or today.primary
             ]
-            planned = [v for v in of_kind if v.statement.primary or v.today.primary]
-            subjects = [f"*{v.statement.subject}*{_result(v.today)}" for v in planned]
-            if others := len(of_kind) - len(planned):
+            if others := len(of_kind) - len(subjects):
                 subjects.append(counted(others, "other statement"))
             if subjects:
                 lines.append(f"{head.format(run=called)} ({blocks}): {listed(subjects)}.")
@@ -94,7 +95,7 @@ class TodaysRun:
             if verdict.today
         ]
 
-    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict, dict]:
         return {"text/markdown": as_markdown(self.text)}, {
             KEY: {"markdown": self.text, "today": self.as_data()}
         }
@@ -154,7 +155,7 @@ def compare(
         return TodaysRun(run, (), without_reading(run))
     reference = stored[campaign]
     archived, same, new = (
-        reproducing.by_subject(notebooks.statements(file, ChainMap({campaign: data}, stored))[0])
+        reproducing.by_subject(notebooks.statements(file, {**stored, campaign: data})[0])
         for data in (reference, at_points_of(reference, run), run)
     )
     margin = reproducing.margin_of(reference)
@@ -163,7 +164,7 @@ def compare(
         for subject, statement in archived.items()
         if statement.campaign == campaign
     ]
-    return TodaysRun(run, tuple(verdicts), without_reading(run))
+    return TodaysRun(run, tuple(reproducing.together(verdicts)), without_reading(run))
 
 
 def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:

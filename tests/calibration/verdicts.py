@@ -9,16 +9,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.statistics import change
+from analysis.statistics import same
 from analysis.statistics.calibration import draw, judge_all
 from analysis.statistics.design import Design
+from analysis.statistics.intervals import welch
 from analysis.statistics.judgement import DECIDED, FALLS_OFF, FLAT, REFUSED
-from analysis.statistics.reproduction import (
-    NOT_REPRODUCED,
-    REPRODUCED,
-    Estimate,
-    reproduction,
-)
+from analysis.watch.reproducing import Estimate
 
 
 def error_rates(
@@ -71,31 +67,47 @@ def of_blocks(values, exact: bool = False) -> Estimate:
 
 
 def simulate_reproduction(settings: Mapping) -> pd.DataFrame:
-    """How often a run of a few blocks reproduces a reference, by scatter, today's extra scatter,
-    and the true difference (0 or the margin)."""
+    """How often a run of a few blocks reproduces a reference, by the number of statements judged
+    together, scatter, today's extra scatter, and the true difference: `none`, all by the `margin`,
+    or `one`, the last, by `slower`.
+
+    `reproduced`, `not_reproduced`: the last statement. `any_not`: any statement is not reproduced.
+    """
     sizes, rows = settings["reproduction"], list[dict]()
-    true = {"none": 0.0, "margin": np.log1p(-settings["margin"])}
-    for run_sd, factor, (name, difference) in itertools.product(
-        settings["run_sds"], sizes["today_scatters"], true.items()
-    ):
+    varied = [settings["run_sds"], *(sizes[name] for name in ("today_scatters", "statements"))]
+    for run_sd, factor, number, truth in itertools.product(*varied, ("none", "margin", "one")):
         random = np.random.default_rng([settings["seed"], 1, len(rows)])
-        sd = 2 * run_sd  # D combines four runs
-        reference = random.normal(0, sd, (sizes["campaigns"], sizes["reference_blocks"]))
-        today = random.normal(difference, factor * sd, (sizes["campaigns"], sizes["today_blocks"]))
-        kinds = [
-            reproduction(of_blocks(then), of_blocks(now), settings["margin"]).kind
-            for then, now in zip(reference, today)
-        ]
+        true = np.full(number, np.log1p(-settings["margin"]) if truth == "margin" else 0.0)
+        if truth == "one":
+            true[-1] = np.log1p(-sizes["slower"])
+        shape, sd = (sizes["campaigns"], number), 2 * run_sd  # D combines four runs
+        reference = random.normal(0, sd, (*shape, sizes["reference_blocks"]))
+        today = random.normal(true[:, None], factor * sd, (*shape, sizes["today_blocks"]))
+        answers = reproduced(reference, today, settings["margin"])
+        is_not = np.isin(answers, (same.SLOWER, same.FASTER))
         rows.append(
             {
+                "statements": number,
                 "run_sd": run_sd,
                 "today_scatter": factor,
-                "difference": name,
-                "reproduced": kinds.count(REPRODUCED) / len(kinds),
-                "not_reproduced": kinds.count(NOT_REPRODUCED) / len(kinds),
+                "difference": truth,
+                "reproduced": (answers[:, -1] == same.SAME).mean(),
+                "not_reproduced": is_not[:, -1].mean(),
+                "any_not": is_not.any(axis=1).mean(),
             }
         )
     return pd.DataFrame(rows)
+
+
+def reproduced(reference: np.ndarray, today: np.ndarray, margin: float) -> np.ndarray:
+    """The answers of `reproducing.judged` on blocks of log values, shape (..., statements,
+    blocks)."""
+    sides = reference, today
+    squares = np.array([side.var(axis=-1, ddof=1) / side.shape[-1] for side in sides])
+    counts = np.array([side.shape[-1] for side in sides]).reshape(2, *(1,) * (today.ndim - 1))
+    means = today.mean(axis=-1) - reference.mean(axis=-1)
+    differences = same.Differences(means, *welch(squares, counts))
+    return same.decide(differences, margin, margin, apart=True).answer
 
 
 def simulate_comparison(settings: Mapping) -> pd.DataFrame:
@@ -111,7 +123,7 @@ def simulate_comparison(settings: Mapping) -> pd.DataFrame:
         *(sizes[name] for name in varied), ("none", "all", "one")
     ):
         random = np.random.default_rng([settings["seed"], 2, len(rows)])
-        true = np.full(points, -change.log_margin(sizes["margin"]) if truth == "all" else 0.0)
+        true = np.full(points, -same.log_margin(sizes["margin"]) if truth == "all" else 0.0)
         if truth == "one":
             true[-1] = np.log1p(-sizes["slower"])
         old, new = (random.normal(0, run_sd, (sizes["campaigns"], points, n)) for n in blocks)
@@ -132,14 +144,14 @@ def comparison_rates(old, new, true, margin: float) -> dict[str, float]:
     slower.
     """
     true = with_contrasts(true[:, None])[:, 0]
-    found = change.differences(with_contrasts(old), with_contrasts(new))
-    given = change.decide(found, margin).answer
-    is_changed, is_same = np.isin(given, (change.SLOWER, change.FASTER)), given == change.SAME
-    is_beyond = np.abs(true) >= change.log_margin(margin) * (1 - 1e-9)
+    found = same.differences(with_contrasts(old), with_contrasts(new))
+    given = same.decide(found, margin).answer
+    is_changed, is_same = np.isin(given, (same.SLOWER, same.FASTER)), given == same.SAME
+    is_beyond = np.abs(true) >= same.log_margin(margin) * (1 - 1e-9)
     return {
         "wrongly_changed": (is_changed & (true == 0)).any(axis=1).mean(),
         "wrongly_same": (is_same & is_beyond).any(axis=1).mean(),
-        "found": (given[:, old.shape[1] - 1] == change.SLOWER).mean(),
+        "found": (given[:, old.shape[1] - 1] == same.SLOWER).mean(),
     }
 
 
