@@ -56,20 +56,14 @@ class NotebookRun:
     names: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def stated(self) -> tuple[Statement, ...]:
+        """Every statement, in the order in which they were made; claims are judged by named ones."""
+        return tuple(statement for text in self._of(Text) for statement in text.statements)
+
+    @property
     def statements(self) -> tuple[Statement, ...]:
-        """Every statement, in the order in which they were made; those that judge claims are
-        `quantities`.
-        """
-        return tuple(statement for statement in self._stated if not statement.name)
-
-    @property
-    def quantities(self) -> tuple[Statement, ...]:
-        """The named quantities that claims of the sources are judged by."""
-        return tuple(statement for statement in self._stated if statement.name)
-
-    @property
-    def _stated(self) -> list[Statement]:
-        return [statement for text in self._of(Text) for statement in text.statements]
+        """What answers the notebook's own questions: the statements without a name."""
+        return tuple(statement for statement in self.stated if not statement.name)
 
     @property
     def figures(self) -> dict[str, Exhibit]:

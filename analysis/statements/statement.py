@@ -209,12 +209,12 @@ class Text:
 
 def say(text: str, *statements: Statement | Iterable[Statement]) -> Text:
     """Show a text in Markdown, and keep the statements that it rests on, single ones or lists of
-    them, with the notebook.
+    them, with the notebook. A named one that was not run is left out.
     """
-    shown: list[Statement] = []
+    made: list[Statement] = []
     for item in statements:
-        shown += [item] if isinstance(item, Statement) else item
-    return Text(text.strip(), tuple(shown))
+        made += [item] if isinstance(item, Statement) else item
+    return Text(text.strip(), tuple(s for s in made if not s.name or s.n or s.reason))
 
 
 def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
@@ -491,13 +491,6 @@ def named(
     about |= {"answer": REFUSED, "reason": refused} if refused else {}
     quantity = "ratio" if is_ratio else "difference"
     return value(runs, subject, quantity, estimate, len(values), **about)
-
-
-def claimed(*statements: Statement) -> Text:
-    """Show the named statements; those that were not run are left out."""
-    with_data = [statement for statement in statements if statement.n or statement.reason]
-    text = f"Claims of the sources are judged by these quantities.\n\n{bullets(with_data)}"
-    return say(text if with_data else "", with_data)
 
 
 def of_every_point(statement: Statement, read: xr.DataArray) -> Statement:

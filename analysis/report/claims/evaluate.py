@@ -56,5 +56,5 @@ def stated_on(ledger: Ledger, data: Mapping[str, xr.Dataset]) -> dict[str, tuple
     stated = {}
     for name in sorted(names):
         with suppress(*notebooks.INSUFFICIENT):
-            stated[name] = notebooks.run(paths.NOTEBOOKS / f"{name}.ipynb", data).quantities
+            stated[name] = notebooks.run(paths.NOTEBOOKS / f"{name}.ipynb", data).stated
     return stated
