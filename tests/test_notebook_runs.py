@@ -218,7 +218,7 @@ def in_every_way(run, folder):
     (folder / "figures").mkdir(exist_ok=True)
     drawn = []
     for label, figure in run.figures.items():
-        (folder / "figures" / f"{label}.svg").write_text(figure.svg())
+        (folder / "figures" / f"{label}.svg").write_text(style.svg(figure.figure))
         drawn += [word.get_text() for word, _ in placed(figure.figure)]
     told = [f"{one.subject}: {one.words}. {one.reason}" for one in run.statements]
     exhibits = [one.markdown for one in (*run.figures.values(), *run.tables)]

@@ -117,7 +117,7 @@ def _against_the_plan(folder: Folder) -> list[str]:
     """Differences between the plan, the journal and the transcripts about the same trials."""
     plan, notes = folder.plan(), folder.notes()
     planned = {trial.id: trial for trial in plan.trials()}
-    lines, present = [], {}
+    present, lines = {}, list[str]()
     for name, text in folder.texts():
         with _noting(lines):
             present[name] = read_transcript(text, folder.place(name)).trial
@@ -159,9 +159,9 @@ def changed_values(earlier: xr.Dataset, now: xr.Dataset) -> list[str]:
         lines += [f"{name}: its dims were {was}, they are {is_now}"] if was != is_now else []
     old, new = _cells(earlier, rows, rows_now), _cells(now, rows_now, rows)
     for place in dict.fromkeys([*old, *new]):
-        was, value = old.get(place), new.get(place)
-        if not _is_same(was, value):
-            lines.append(f"{place}: {_shown(was)} was recorded, it is {_shown(value)}")
+        recorded, value = old.get(place), new.get(place)
+        if not _is_same(recorded, value):
+            lines.append(f"{place}: {_shown(recorded)} was recorded, it is {_shown(value)}")
     return lines
 
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import papermill
 import xarray as xr
@@ -270,7 +270,9 @@ class _Engine(Engine):
     """Papermill's interface for running cells in an existing kernel, which stays alive."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man, kernel_name, km, stdout_file, **_) -> None:
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, km: Any, stdout_file: Any, **_: Any
+    ) -> None:
         client = _Client(nb_man, km, stdout_file=stdout_file, extra_arguments=QUIET)
         try:
             client.execute()

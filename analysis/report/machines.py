@@ -15,8 +15,8 @@ from analysis.statements.exhibit import Table
 from analysis.wording import counted, number
 
 _SILENT = (
-    "The files do not record the machines. Facts in `report.toml` beside them, below `[cluster]`, are "
-    "shown here."
+    "The files do not record the machines. Facts in `report.toml` beside them, below "
+    "`[cluster]`, are shown here."
 )
 # What is shown of the nodes, or of the only machine, by the name of its record.
 _OF_NODES = {

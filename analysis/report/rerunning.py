@@ -107,11 +107,12 @@ def reproduce(
         took = time.monotonic() - begun
     verdicts = reproducing.verdicts(published, stated, again, today, not_run, references)
     host = provenance.host()
+    machine = host["cpu_model"] or host["architecture"]
     about = {
         "archive": str(archive),
         "archive_sha256": digest,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{host['hostname']} ({host['cpu_model'] or host['architecture']}, kernel {host['kernel']})",
+        "machine": f"{host['hostname']} ({machine}, kernel {host['kernel']})",
         "minutes": took / 60,
         "described_otherwise": {
             name: keys for name, rerun in chosen.items() if (keys := differences(rerun))

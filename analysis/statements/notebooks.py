@@ -30,15 +30,9 @@ from runners.records.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
 # Who reads a notebook: everybody, as a section of the report; whoever opens the supplement, which
-# has all further experiments; users in the report of their own files; and those who open the
-# notebook itself. A FRAME is a section that judges no data.
-REPORT, SUPPLEMENT, FRAME, OWN_FILES, READER = (
-    "report",
-    "supplement",
-    "frame",
-    "own files",
-    "reader",
-)
+# has all further experiments; users in the report of their own files; and ("reader") those who open
+# the notebook itself. A FRAME is a section that judges no data.
+REPORT, SUPPLEMENT, FRAME, OWN_FILES = "report", "supplement", "frame", "own files"
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces
@@ -57,7 +51,7 @@ class NotebookRun:
 
     @property
     def stated(self) -> tuple[Statement, ...]:
-        """Every statement, in the order in which they were made; claims are judged by named ones."""
+        """Every statement, in the order in which they were made; named ones judge claims."""
         return tuple(statement for text in self._of(Text) for statement in text.statements)
 
     @property
@@ -152,7 +146,7 @@ def reading(data: Mapping[str, xr.Dataset] | None) -> Iterator[dict[str, None]]:
 class _Recorded(ChainMap[str, xr.Dataset]):
     """Datasets by campaign, with a note of those that were read."""
 
-    def __init__(self, data: Mapping[str, xr.Dataset], read: dict[str, None]) -> None:
+    def __init__(self, data: Any, read: dict[str, None]) -> None:
         super().__init__(data)
         self._read = read
 
@@ -220,19 +214,17 @@ def _matches(pattern: str, file: Path) -> list[str]:
 
 
 def stated(
-    data: Mapping[str, xr.Dataset], beside: Mapping[str, xr.Dataset] = MappingProxyType({})
+    data: Mapping[str, xr.Dataset], beside: Any = MappingProxyType({})
 ) -> dict[Path, NotebookRun]:
     """The notebooks that state something on datasets by campaign, each run on them; what else they
     need they read from the datasets `beside` them, such as the references."""
     executed = {}
     for file in of_experiments():
         with suppress(*INSUFFICIENT):
-            executed[file] = run(file, ChainMap(dict(data), beside), about=data.keys())
-    return {
-        file: notebook
-        for file, notebook in executed.items()
-        if any(statement.campaign in data for statement in notebook.statements)
-    }
+            made = run(file, ChainMap(dict(data), beside), about=data.keys())
+            if any(statement.campaign in data for statement in made.statements):
+                executed[file] = made
+    return executed
 
 
 def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhibit]:

@@ -50,7 +50,8 @@ def text(ledger: Ledger, entries: Iterable[Entry]) -> str:
 
 
 def finding(entries: Sequence[Entry]) -> str:
-    """How many claims runs can judge, and on which of them kinds of evidence disagree (Markdown)."""
+    """How many claims runs can judge, and on which of them kinds of evidence disagree
+    (Markdown)."""
     judged = [sum(v.answer in OF_RUNS for v in entry.verdicts) for entry in entries]
     claims = counted(len(judged), "claim")
     opposite = list(filter(None, map(_disagreement, entries)))
