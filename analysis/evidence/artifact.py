@@ -75,27 +75,27 @@ def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], 
     contents: dict[str, Path | bytes] = {**files}
     chains = []
     for folder in verify.folders():
-        if folder / "trials.json" in files.values():
-            try:
-                chains.append(chain.of(folder))
-            except FalloffError as error:  # without a finished trial
-                notes.append(f"not described: {error}")
-                continue
+        if folder / "trials.json" not in files.values():
+            continue
+        try:
+            chains.append(chain.of(folder))
+        except FalloffError as error:  # without a finished trial
+            notes.append(f"not described: {error}")
+        else:
             if chains[-1].plan.testbed["kind"] == "cluster":
-                notes.append(
-                    f"{chain.shown(folder)} is packed, and names its nodes and perhaps an account"
-                )
+                packed = f"{chain.shown(folder)} is packed"
+                notes.append(f"{packed}, and names its nodes and perhaps an account")
     code = provenance.code()
     contents[provenance.COMMIT] = json.dumps(code).encode()
     contents[DESCRIPTION] = described(chains, code, references).encode()
     contents |= crate.files(contents, chains, code["git_commit"] or "")
-    with replacing(file) as part, zipfile.ZipFile(part, "w") as packed:
+    with replacing(file) as part, zipfile.ZipFile(part, "w") as archive:
         for name, source in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, UNDATED)
             executable = isinstance(source, Path) and os.access(source, os.X_OK)
             entry.external_attr = (0o755 if executable else 0o644) << 16
             text = source.read_bytes() if isinstance(source, Path) else source
-            packed.writestr(entry, text, zipfile.ZIP_DEFLATED)
+            archive.writestr(entry, text, zipfile.ZIP_DEFLATED)
     return sorted(contents), notes
 
 
@@ -135,25 +135,26 @@ def opened(archive: Path) -> Iterator[list[Path]]:
     For a whole archive these are its reference's campaigns, else its runs. Raises FalloffError if
     there is none, or if one was changed since it was recorded.
     """
-    named = paths.REFERENCE / archive
     if archive.is_file():
         with tempfile.TemporaryDirectory(prefix="falloff-") as unpacked:
             _unpack(archive, Path(unpacked))
             campaigns = _campaigns(archive, Path(unpacked))
-            unknown = [folder.name for folder in campaigns if not manifest.read(folder)]
-            if unknown:
+            for folder in campaigns:
+                if manifest.read(folder):
+                    continue
                 raise FalloffError(
-                    f"{archive}: {unknown[0]} has no {manifest.NAME}, so that nobody can tell "
+                    f"{archive}: {folder.name} has no {manifest.NAME}, so that nobody can tell "
                     "whether it was changed: fetch it again"
                 )
             yield campaigns
-    elif archive.is_dir() or named.is_dir():
-        yield _campaigns(archive, archive if archive.is_dir() else named)
-    else:
+        return
+    top = archive if archive.is_dir() else paths.REFERENCE / archive
+    if not top.is_dir():
         raise FalloffError(
             f"there is no {archive}: name a file of `falloff evidence archive`, a folder of "
             "campaigns, or a folder in data/reference"
         )
+    yield _campaigns(archive, top)
 
 
 def _unpack(archive: Path, target: Path) -> None:
@@ -163,8 +164,7 @@ def _unpack(archive: Path, target: Path) -> None:
             wanted = [
                 entry
                 for entry in packed.infolist()
-                if {"reference", "raw"} & set(entry.filename.split("/"))
-                and not entry.filename.endswith("/")
+                if {"reference", "raw"} & {*entry.filename.split("/")} and not entry.is_dir()
             ]
             if strange := _no_files(wanted):
                 raise FalloffError(
@@ -209,14 +209,12 @@ def _campaigns(archive: Path, top: Path) -> list[Path]:
     if not within:
         raise FalloffError(f"{archive} holds no campaign's folder (with a trials.json)")
     campaigns = verify.folders(sorted(references or within))
-    changed = [
-        f"{folder.name}: {line}" for folder in campaigns for line in manifest.differences(folder)
-    ]
-    if changed:
-        raise FalloffError(
-            f"{archive} is not as it was recorded: {changed[0]}. `falloff evidence verify` names "
-            "all; fetch it again"
-        )
+    for folder in campaigns:
+        if changed := manifest.differences(folder):
+            raise FalloffError(
+                f"{archive} is not as it was recorded: {folder.name}: {changed[0]}. `falloff "
+                "evidence verify` names all; fetch it again"
+            )
     return campaigns
 
 

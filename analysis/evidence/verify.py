@@ -38,7 +38,7 @@ class Check:
     trials: int
     differences: tuple[str, ...]
     unknown: str
-    unreadable: tuple[str, ...] = ()
+    unreadable: tuple[str, ...]
 
 
 def folders(given: Sequence[Path] = ()) -> list[Path]:
@@ -60,16 +60,18 @@ def check(folder: Path) -> Check:
     unknown, trials, lines, unreadable = "", 0, list[str](), list[str]()
     # Check each part on its own, so that damage in one does not hide differences in another.
     campaign = Folder(folder)
-    with _noting(unreadable):
-        lines += manifest.differences(folder)
-    with _noting(unreadable):
-        lines += campaign.damage()
-    with _noting(unreadable):
-        lines += _against_the_plan(campaign)
+    for part in (
+        lambda: manifest.differences(folder),
+        campaign.damage,
+        lambda: _against_the_plan(campaign),
+    ):
+        with _noting(unreadable):
+            lines += part()
     with _noting(unreadable):
         if not manifest.read(folder):
-            remedy = "(--renew records it)"
-            unknown = f"no {manifest.NAME}: nothing shows whether a file was changed {remedy}"
+            unknown = (
+                f"no {manifest.NAME}: nothing shows whether a file was changed (--renew records it)"
+            )
     with _noting(unreadable):
         rebuilt, recorded = store.assemble(folder), folder / manifest.DATASET
         trials, changed = rebuilt.sizes["trial"], list[str]()
@@ -131,10 +133,8 @@ def _against_the_plan(folder: Folder) -> list[str]:
         if name not in planned:
             lines.append(f"transcript {name} is of no trial of the plan")
         elif trial != planned[name]:
-            fields = [
-                key for key, value in vars(planned[name]).items() if value != vars(trial)[key]
-            ]
-            changed = ", ".join(fields)
+            plans = vars(planned[name]).items()
+            changed = ", ".join(key for key, value in plans if value != vars(trial)[key])
             lines.append(f"transcript {name} is of another trial than the plan's: {changed}")
     for digest in dict.fromkeys(note["digest"] for note in notes if note["event"] == "session"):
         if digest != plan.digest:

@@ -75,13 +75,6 @@ class Part:
         """Who reads it."""
         return role(self.book.stem).audience
 
-    @property
-    def shows_own_files(self) -> bool:
-        """Whether it shows files of its reader."""
-        return self.audience == OWN_FILES or any(
-            dataset.falloff.is_imported for dataset in self.datasets
-        )
-
     @cached_property
     def whole(self) -> Section:
         """What the notebook shows, with its details."""
@@ -151,10 +144,11 @@ def build(
         for variant in documents:
             text = markdown(variant, facts, left_out)
             text = with_decimal_comma(text) if facts.numbers == "de" else text
-            page = folder / f"{variant.name}.html"
-            framed = {"campaign": "Falloff", "columns": str(variant.columns)}
-            framed |= {"subtitle": IN_FULL} if variant.columns == 1 else {}
-            about = front | framed if variant.columns else front
+            page, about = folder / f"{variant.name}.html", {**front}
+            if variant.columns:
+                about |= {"campaign": "Falloff", "columns": str(variant.columns)}
+            if variant.columns == 1:
+                about["subtitle"] = IN_FULL
             page.write_text(publish.to_html(text, about, folder), encoding="utf-8")
             page.with_suffix(".pdf").write_bytes(publish.to_pdf(text, about, folder, dated))
         sources = [] if most.columns else _write_sources(text, front, folder, out, dated)
@@ -170,7 +164,11 @@ def _documents(parts: Sequence[Part]) -> list[Document]:
     own files is shown whole.
     """
     if not any(part.audience == FRAME for part in parts):
-        shown = [(part, part.whole if part.shows_own_files else part.brief) for part in parts]
+        own = [
+            part.audience == OWN_FILES or any(it.falloff.is_imported for it in part.datasets)
+            for part in parts
+        ]
+        shown = [(part, part.whole if is_own else part.brief) for part, is_own in zip(parts, own)]
         return [Document("report", shown)]
     parts = [part for part in parts if summary.says_something(part.book.stem, part.whole)]
     main = [(part, part.brief) for part in parts if part.audience != SUPPLEMENT]
@@ -199,11 +197,7 @@ def _write_sources(text: str, front: Mapping, folder: Path, out: Path, dated: in
     return [f"{source} was changed by you and stays; the new text is {new}"] * is_changed
 
 
-def markdown(
-    made: Document,
-    facts: ReportFacts,
-    left_out: Sequence[str] = (),
-) -> str:
+def markdown(made: Document, facts: ReportFacts, left_out: Sequence[str]) -> str:
     """A whole document, from its sections and the datasets of these."""
     sections, datasets = [*_with_evidence(made)], _datasets(part for part, _ in made.shown)
     if made.columns:

@@ -51,6 +51,11 @@ class Rerun:
     plan: Plan
     seconds: float
 
+    @property
+    def takes(self) -> str:
+        """How long its trials take, in words."""
+        return f"about {number(self.seconds / 60, 2)} minutes"
+
 
 def reproduce(
     archive: Path,
@@ -81,14 +86,15 @@ def reproduce(
                 )
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
-        primary: set[str] = set()  # the campaigns that notebooks with a primary statement read
-        for executed in stated.values():
-            if any(statement.primary for statement in executed.statements):
-                primary |= set(executed.read)
+        primary = {  # the campaigns that notebooks with a primary statement read
+            name
+            for executed in stated.values()
+            if any(statement.primary for statement in executed.statements)
+            for name in executed.read
+        }
         chosen = choose(short, whole, primary, 60 * minutes)
         for name in short.keys() - chosen.keys():
-            takes = number(short[name].seconds / 60, 2)
-            not_run[name] = TOO_SHORT, f"There was no time for {name}, about {takes} minutes."
+            not_run[name] = TOO_SHORT, f"There was no time for {name}, {short[name].takes}."
         out = paths.REPRODUCED / digest[:8]
         again, today = {}, {}
         begun = time.monotonic()
@@ -97,8 +103,7 @@ def reproduce(
             if left <= 0:
                 not_run[name] = TOO_SHORT, f"The time was over before {name} began."
                 continue
-            takes, where = number(rerun.seconds / 60, 2), rerun.plan.testbed["name"]
-            print(f"{name} on {where}, about {takes} minutes", flush=True)
+            print(f"{name} on {rerun.plan.testbed['name']}, {rerun.takes}", flush=True)
             try:
                 today[name] = store.read(run(rerun.plan, left, out))
                 again[name] = at_points_of(published[name], today[name])

@@ -15,7 +15,7 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -46,8 +46,8 @@ class NotebookRun:
     """The outputs of a notebook in order, and the campaigns that it read."""
 
     shown: tuple[Any, ...]
-    read: tuple[str, ...] = ()
-    names: Mapping[str, Any] = field(default_factory=dict)
+    read: tuple[str, ...]
+    names: Mapping[str, Any]
 
     @property
     def stated(self) -> tuple[Statement, ...]:
@@ -69,11 +69,6 @@ class NotebookRun:
         """The tables in their order."""
         return tuple(self._of(Table))
 
-    @property
-    def text(self) -> str:
-        """All text that it showed, as Markdown."""
-        return "\n\n".join(text.text for text in self._of(Text) if text.text)
-
     def _of(self, kind: type) -> Iterator:
         return (item for item in self.shown if isinstance(item, kind))
 
@@ -93,14 +88,15 @@ def run(
     points may find.
     """
     shown: list[Any] = []
-    names: dict[str, Any] = {
-        "__name__": "__main__",
-        "display": lambda *objects: shown.extend(objects),
-    }
+
+    def display(*values: Any) -> None:
+        shown.extend(value for value in values if value is not None)
+
+    names: dict[str, Any] = {"__name__": "__main__", "display": display}
     # What a cell prints is for its reader in Jupyter.
     with reading(data) as read, redirect_stdout(io.StringIO()):
         for source, tags in _code(file):
-            shown += _run_cell(source, names, file)
+            exec(_compiled(source, file), names)
             if PARAMETERS in tags:
                 names.update(parameters)
             if about and shown and not read.keys() & set(about):
@@ -117,17 +113,13 @@ def _code(file: Path) -> Iterator[tuple[str, list[str]]]:
             yield "".join(cell["source"]), cell["metadata"].get("tags", [])
 
 
-def _run_cell(source: str, names: dict[str, Any], file: Path) -> Iterator[Any]:
-    """Run a cell and return the value of its last line, as Jupyter does."""
+def _compiled(source: str, file: Path) -> Any:
+    """The code of a cell, which displays the value of its last line, as Jupyter does."""
     tree = ast.parse(source, str(file))
     last = tree.body[-1] if tree.body else None
-    if not isinstance(last, ast.Expr) or source.rstrip().endswith(";"):
-        exec(compile(tree, str(file), "exec"), names)
-        return
-    exec(compile(ast.Module(tree.body[:-1], []), str(file), "exec"), names)
-    value = eval(compile(ast.Expression(last.value), str(file), "eval"), names)
-    if value is not None:
-        yield value
+    if isinstance(last, ast.Expr) and not source.rstrip().endswith(";"):
+        last.value = ast.Call(ast.Name("display", ast.Load()), [last.value], [])
+    return compile(ast.fix_missing_locations(tree), str(file), "exec")
 
 
 @contextmanager

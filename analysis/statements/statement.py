@@ -142,10 +142,9 @@ class Statement:
     def from_data(cls, data: dict) -> "Statement":
         """A statement as `as_data` wrote it; anything else that was kept beside it is left out."""
         fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        ends = fields.get("interval")
-        return cls(
-            **fields | {"interval": ends and tuple(ends), "values": tuple(fields.get("values", ()))}
-        )
+        made = cls(**fields)
+        ends = made.interval and (made.interval[0], made.interval[1])
+        return replace(made, interval=ends, values=tuple(made.values))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict, dict]:
         return say(str(self), self)._repr_mimebundle_()
@@ -166,8 +165,6 @@ class Statement:
         """The estimate, and its interval in parentheses behind the `kind` of it."""
         if self.estimate is None:
             return UNKNOWN
-        if self.quantity == "nodes":
-            return counted(round(self.estimate), "node")
         if self.quantity in FRACTIONS:
             value, ends = percent(self.estimate), percent_range(self.interval)
         elif self.unit == "B":
@@ -238,14 +235,13 @@ def fall(
     against: str,
     nodes: tuple[int, int],
     margin: float = 0.05,
-    level: float = 0.90,
     primary: bool = False,
 ) -> Statement:
     """What is lost of the ratio of two networks' rates from the first number of nodes to the
     second, 1 - exp(D) over blocks.
 
     `points` is from `derive.points`, over (block, interconnect, nodes). The interval is Student's t
-    at this two-sided `level`, and `margin` is relative. A campaign's own statements, with its looks
+    at 90 %, two-sided, and `margin` is relative. A campaign's own statements, with its looks
     and corrections, are `planned_falls`. Raises FalloffError if a network or a node count was not
     run.
     """
@@ -255,7 +251,7 @@ def fall(
             raise unknown(str(there.name), str(strange[0]), map(str, levels))
     evidence = points.falloff.evidence
     blocks = differences(log_ratios(points, network, against), *nodes)
-    verdict = judge(blocks.values, margin, evidence, (1 - level) / 2)
+    verdict = judge(blocks.values, margin, evidence)
     judged = blocks.block.values[np.isfinite(blocks.values)].tolist()
     verdict = replace(verdict, sessions=sessions_of(points, evidence, judged))
     contrast = Contrast(network, against, *nodes, primary, verdict, None, blocks)
@@ -305,9 +301,7 @@ def by_evidence(*datasets: xr.Dataset | None, **texts: str) -> str:
     return " ".join(text for kind, text in texts.items() if kind in kinds)
 
 
-def interval_in_words(
-    ends: tuple[float, float] | None, level: float | None = 0.95, of: str = ""
-) -> str:
+def interval_in_words(ends: tuple[float, float] | None, level: float | None, of: str = "") -> str:
     """An interval of this level in percent; empty if unknown (None, NaN)."""
     if ends is None or level is None or not is_known(*ends):
         return ""

@@ -56,7 +56,6 @@ LOOKS = {
     "ecmp_layer34": Look("#D55E00", "o", "-"),
     "mptcp": Look("#0072B2", "s", "--"),
     "mpi_striping": Look("#009E73", "D", "-"),
-    "bond_8023ad": Look("#56B4E9", "P", DASH_DOTS),
     "bond_balance_rr": Look("#CC79A7", "X", LONG_DASHES),
     "cubic": Look("#0072B2", "s", "-"),
     "reno": Look("#D55E00", "o", "--"),
