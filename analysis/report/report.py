@@ -207,9 +207,8 @@ def markdown(made: Document, facts: ReportFacts, left_out: Sequence[str]) -> str
         ending = [_in_supplement(made.further)]
         sections[:0] = [_missing(left_out), "::: floating\n:::"]
     else:
-        shown = [*datasets.values()]
+        shown, table = [*datasets.values()], summary.table(made.sections)
         names = {part.book.stem for part, _ in made.shown}
-        table = summary.table(made.sections)
         head = [
             f"::: summary\n{summary.own_abstract(made.sections)}\n:::",
             facts.introduction and introduction(facts),

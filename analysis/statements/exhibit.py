@@ -141,11 +141,11 @@ def figure(
     as of runs that are none. Raises FalloffError if an axis has no unit.
     """
     plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
-    drawn_from = [of.attrs["campaign"]]
-    for further in beside:
-        if further is not None:
-            name = further if isinstance(further, str) else further.attrs["campaign"]
-            drawn_from.append(name)
+    drawn_from = (
+        item if isinstance(item, str) else item.attrs["campaign"]
+        for item in (of, *beside)
+        if item is not None
+    )
     basis = basis or Basis.of_dataset(of, intervals, blocks)
     rests_on = tuple(dict.fromkeys(drawn_from))
     return Exhibit(label_of(label, of), drawn, shows, basis, alt, marks, rests_on)
@@ -305,10 +305,11 @@ def without_result(dataset: xr.Dataset) -> Table | None:
 
 
 def _levels(levels: Sequence, names: Mapping) -> str:
-    words = {True: "yes", False: "no"}
-    called = [
-        names.get(level)
-        or (words[level] if isinstance(level, bool) else quoted(str(level).replace("_", " ")))
-        for level in levels
-    ]
+    called = [names.get(level) or _level(level) for level in levels]
     return ("; " if any("," in name for name in called) else ", ").join(called)
+
+
+def _level(level: Any) -> str:
+    if isinstance(level, bool):
+        return "yes" if level else "no"
+    return quoted(str(level).replace("_", " "))
