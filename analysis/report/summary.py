@@ -132,7 +132,7 @@ def table(sections: Collection[Section]) -> Table:
         for statement in section.primary
     ]
     caption = f"What was found; {MEANING}"
-    return Table("statements", COLUMNS, "rlllrl", rows, caption, widths=WIDTHS, long=True)
+    return Table("statements", COLUMNS, "rlllrl", rows, caption, widths=WIDTHS, box="long")
 
 
 def _row(number: int, made: Statement) -> tuple[str, ...]:

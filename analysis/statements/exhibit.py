@@ -166,8 +166,8 @@ class Table:
 
     `caption` says what it shows; `basis` says what it rests on, None if the rows say so themselves.
     `widths` are the relative widths of columns in which text wraps; without them columns are as
-    wide as their content. A `long` table may continue on the next page, and one that is not
-    `in_print` is in HTML alone.
+    wide as their content. A table in the `box` "long" may continue on the next page, and
+    one in "screen" is in HTML alone.
     """
 
     label: str
@@ -177,8 +177,7 @@ class Table:
     caption: str
     basis: Basis | None = None
     widths: Sequence[int] = ()
-    long: bool = False
-    in_print: bool = True
+    box: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
@@ -204,8 +203,7 @@ class Table:
         """The table in the report's Markdown."""
         widths = f' widths="{" ".join(map(str, self.widths))}"' if self.widths else ""
         table = f"{self.body}\n\nTable: {self.full_caption} {{#tbl:{anchor(self.label)}{widths}}}"
-        box = "screen" if not self.in_print else "long" if self.long else ""
-        return f"::: {box}\n\n{table}\n\n:::" if box else table
+        return f"::: {self.box}\n\n{table}\n\n:::" if self.box else table
 
     def save(self, folder: Path) -> None:
         """Write it as CSV into a folder, named by its label."""

@@ -121,7 +121,7 @@ def whole(entries: Iterable[Entry], confounds: Iterable[Confound]) -> Table:
     ]
     caption = "The ledger: every claim, the values that support it, and its verdicts."
     widths = (8, 10, 20, 16, 28, 18)
-    return Table(LEDGER, COLUMNS, "llllll", rows, caption, widths=widths, in_print=False)
+    return Table(LEDGER, COLUMNS, "llllll", rows, caption, widths=widths, box="screen")
 
 
 def amount(value: float, unit: str, digits: int = DIGITS) -> str:
