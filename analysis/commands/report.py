@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import click
@@ -185,15 +184,11 @@ def reproduce(archive, minutes, fresh) -> int:
     described here are run. Exit code: 0 all reproduced, 1 at least one not reproduced, 2 none
     failed but some could not be judged, 3 nothing was judged because of a mistake.
     """
-    from analysis import experiment, running
     from analysis.commands.progress import shown
     from analysis.report import rerunning
     from analysis.watch import reproducing
 
     with shown() as listen:
-        run = partial(running.run_within, fresh=fresh, listen=listen)
-        verdicts, file = rerunning.reproduce(
-            Path(archive), minutes, running.runnable, run, experiment.stored_datasets()
-        )
+        verdicts, file = rerunning.reproduce(Path(archive), minutes, fresh, listen)
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
     return reproducing.exit_code(verdicts)

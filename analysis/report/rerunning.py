@@ -3,8 +3,7 @@ allows, and compare.
 
 The order is fixed. First comes the short form (preset quick) of each campaign with a primary
 statement, then that of the others, the shortest first. The remaining time completes them in the
-same order. This module executes nothing: the caller passes in how a campaign is planned and run.
-Only campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The
+same order. Only campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The
 content of an archive is read and compared, never executed.
 """
 
@@ -16,10 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-import xarray as xr
-
-from analysis import paths
+from analysis import experiment, paths, running
 from analysis.dataset import store
 from analysis.descriptions import campaigns
 from analysis.evidence import artifact
@@ -35,12 +33,6 @@ from runners.records import provenance
 from runners.records.journal import Folder, write_whole
 from runners.records.plan import Plan
 from runners.records.record import FalloffError, Trial
-
-# Makes a plan from campaign, testbed and preset; raises FalloffError if it cannot run here.
-Planner = Callable[[str, str, str], Plan]
-# Runs a plan for a number of seconds in a new folder inside the given one, and returns the new
-# folder.
-Runner = Callable[[Plan, float, Path], Path]
 
 
 @dataclass(frozen=True)
@@ -58,18 +50,16 @@ class Rerun:
 
 
 def reproduce(
-    archive: Path,
-    minutes: float,
-    plan: Planner,
-    run: Runner,
-    references: Mapping[str, xr.Dataset],
+    archive: Path, minutes: float, fresh: bool, listen: Callable[[Any], None]
 ) -> tuple[list[StatementVerdict], Path]:
     """Run what fits into `minutes`; return the verdict on every statement of an archive, and the
-    file that keeps them. What a notebook needs beside the archive it reads from the `references`.
+    file that keeps them. What a notebook needs beside the archive it reads from the references.
+    `fresh` and `listen` are those of `running.run_within`.
 
     Raises FalloffError in the cases of `archives.opened`, or if no notebook here states anything on
     what the archive holds.
     """
+    references = experiment.stored_datasets()
     with artifact.opened(archive) as archived:
         digest = reproducing.digest(archived)
         folders = _of_experiments(archived)
@@ -82,7 +72,7 @@ def reproduce(
         for name, folder in folders.items():
             try:
                 short[name], whole[name] = (
-                    _rerun(Folder(folder), plan, form) for form in ("quick", "full")
+                    _rerun(Folder(folder), form) for form in ("quick", "full")
                 )
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
@@ -105,7 +95,8 @@ def reproduce(
                 continue
             print(f"{name} on {rerun.plan.testbed['name']}, {rerun.takes}", flush=True)
             try:
-                today[name] = store.read(run(rerun.plan, left, out))
+                run = running.run_within(rerun.plan, left, out, fresh, listen)
+                today[name] = store.read(run)
                 again[name] = at_points_of(published[name], today[name])
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
@@ -142,7 +133,7 @@ def _of_experiments(archived: Sequence[Path]) -> dict[str, Path]:
     return folders
 
 
-def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
+def _rerun(folder: Folder, preset: str) -> Rerun:
     """How an archived campaign is run here; raises FalloffError if it cannot be run."""
     archived = folder.plan()
     testbed = archived.testbed["name"]
@@ -151,7 +142,7 @@ def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
         raise FalloffError(
             f"It ran on testbed {testbed!r}, which is not described here, in data/testbeds"
         )
-    planned = plan(archived.name, testbed, preset)
+    planned = running.runnable(archived.name, testbed, preset)
     return Rerun(archived, planned, _seconds(folder, archived, planned))
 
 
