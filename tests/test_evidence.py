@@ -210,4 +210,7 @@ def test_the_description_follows_the_campaigns(archived):
         assert f"**Substantiates**: the statements of {notebook}" in section
         (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", section)
         assert float(minutes) == pytest.approx(float(one.dataset.wall_time.sum()) / 60, rel=0.01)
-    assert as_written(chains[1].dataset.falloff.hosts[0]["cpu_model"]) in text and "mpirun (Open MPI)" in text
+    assert (
+        as_written(chains[1].dataset.falloff.hosts[0]["cpu_model"]) in text
+        and "mpirun (Open MPI)" in text
+    )

@@ -3,8 +3,8 @@ allows, and compare.
 
 The order is fixed. First comes the short form (preset quick) of each campaign with a primary
 statement, then that of the others, the shortest first. The remaining time completes them in the
-same order. Only campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The
-content of an archive is read and compared, never executed.
+same order. Only campaigns and testbeds that data/campaigns and data/testbeds describe here are
+planned. The content of an archive is read and compared, never executed.
 """
 
 import json
