@@ -17,11 +17,11 @@ from analysis.descriptions import ledger
 from analysis.descriptions.ledger import EVIDENCE, Claim, Confound
 from analysis.quoting import as_written
 from analysis.report.claims import evaluate, tables
-from analysis.report.claims.evaluate import Entry
-from analysis.report.claims.judging import (
+from analysis.report.claims.evaluate import (
     NO_CAMPAIGN,
     NO_NUMBER,
     ClaimVerdict,
+    Entry,
     judge,
     judge_printed,
 )

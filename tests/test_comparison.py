@@ -13,7 +13,7 @@ import pytest
 import synthetic
 from calibration.verdicts import simulate_comparison
 from command_line import ROOT, run
-from executed import executed
+from executed import executed, text
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
@@ -290,8 +290,9 @@ def test_planted_changes_are_found_in_stored_runs():
     assert single.answer == SLOWER and single.low < 0.97 < single.high
     points = large.answer[is_point]
     assert set(points) == {SLOWER} and len(points) >= 5
-    found, planted = map(int, re.search(r"found (\d+) of (\d+) statements", made.text).groups())
-    assert len(points) <= found <= planted and "accused none" in made.text
+    said = text(made)
+    found, planted = map(int, re.search(r"found (\d+) of (\d+) statements", said).groups())
+    assert len(points) <= found <= planted and "accused none" in said
     assert set(changes[changes.scenario == "nothing was changed"].answer) <= {SAME, UNDECIDED}
     assert len(made.statements) == len(changes)
 

@@ -208,9 +208,12 @@ def test_the_description_follows_the_campaigns(archived):
     chains = [chain.of(paths.REFERENCE / name) for name in FOLDERS]
     for number, (one, (figure, notebook)) in enumerate(zip(chains, SHOWN), 1):
         section = text[text.index(f"### A{number}:") :].partition("\n### ")[0]
-        for part in (one.about, one.raw_sha256, figure):
+        for part in (one.about, one.dataset.attrs["transcripts_sha256"], figure):
             assert part in section
         assert f"**Substantiates**: the statements of {notebook}" in section
         (minutes,) = re.findall(r"took ([\d.]+)\s+minutes", section)
         assert float(minutes) == pytest.approx(float(one.dataset.wall_time.sum()) / 60, rel=0.01)
-    assert as_written(chains[1].sessions[0]["cpu_model"]) in text and "mpirun (Open MPI)" in text
+    assert (
+        as_written(chains[1].dataset.falloff.hosts[0]["cpu_model"]) in text
+        and "mpirun (Open MPI)" in text
+    )

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from executed import executed, stated, words
+from executed import executed, stated, text, words
 from shown import failed
 from synthetic import campaign, sequential_campaign
 
@@ -104,7 +104,7 @@ def test_open_statements_have_no_numbers():
     assert "is open" in words(wide) and "the ratio of their rates falls" not in words(wide)
     alone = run(campaign(blocks=1))
     assert {one.words for one in alone.statements if one.quantity == "fall"} == {"undecided"}
-    assert "% interval" not in alone.text
+    assert "% interval" not in text(alone)
 
 
 @pytest.mark.more

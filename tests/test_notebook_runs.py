@@ -11,7 +11,7 @@ from itertools import combinations, cycle, product
 
 import numpy as np
 import pytest
-from executed import words
+from executed import text, words
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from odd_names import ODD
@@ -218,11 +218,11 @@ def in_every_way(run, folder):
     (folder / "figures").mkdir(exist_ok=True)
     drawn = []
     for label, figure in run.figures.items():
-        (folder / "figures" / f"{label}.svg").write_text(figure.svg())
+        (folder / "figures" / f"{label}.svg").write_text(style.svg(figure.figure))
         drawn += [word.get_text() for word, _ in placed(figure.figure)]
     told = [f"{one.subject}: {one.words}. {one.reason}" for one in run.statements]
     exhibits = [one.markdown for one in (*run.figures.values(), *run.tables)]
-    page = publish.to_html("\n\n".join([run.text, *told, *exhibits]), {"title": "t"}, folder)
+    page = publish.to_html("\n\n".join([text(run), *told, *exhibits]), {"title": "t"}, folder)
     page = html.unescape(re.sub(r"<[^>]+>", "", page.split("<body>")[1]))
     lines = [as_written(wording.plain(str(one))) for one in run.statements]
     return page, "\n".join(drawn), "\n".join(lines)

@@ -225,7 +225,7 @@ def test_the_scaling_notebook_runs_with_the_simulated_testbed(run):
     section = document.read(out / SCALING.name)
     said = section.markdown.partition("What it does not say")[0]
     assert not error and "simulated evidence" in said and "emulated" not in said
-    assert {one["evidence"] for one in section.statements} == {"simulated"}
+    assert {one.evidence for one in section.statements} == {"simulated"}
     assert xr.open_dataset(out / "hpl_scaling-smith.nc").evidence.values[0] == "simulated"
 
 

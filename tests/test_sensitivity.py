@@ -34,7 +34,7 @@ def test_the_fall_is_claimed_with_its_range_over_the_models():
     """A slower link makes the fall larger: its upper end is the fall with the bandwidth at its low
     end.
     """
-    (fall,) = (value for value in made().quantities if value.name == "slow_over_nodes")
+    (fall,) = (value for value in made().stated if value.name == "slow_over_nodes")
     ratios = [
         planted("gige", 36, level) / planted("gige", 2, level)
         for level in ("none", "bandwidth=low")

@@ -36,7 +36,7 @@ def statements(name):
     run = executed(name)
     return [
         [statement.name or statement.subject, statement.answer, numbers(statement)]
-        for statement in (*run.statements, *run.quantities)
+        for statement in sorted(run.stated, key=lambda statement: bool(statement.name))
     ]
 
 
@@ -47,7 +47,7 @@ def numbers(statement):
 
 def verdicts():
     """The answer to each claim on each kind of evidence."""
-    stated = {name: executed(name).quantities for name in NOTEBOOKS}
+    stated = {name: executed(name).stated for name in NOTEBOOKS}
     return {
         entry.claim.id: {verdict.evidence: verdict.answer for verdict in entry.verdicts}
         for entry in evaluate(ledger.load(), stated)

@@ -43,7 +43,7 @@ def test_only_a_buffer_that_costs_more_than_the_margin_is_named():
     assert named[0].estimate == pytest.approx(0.1, abs=0.01)
     text = words(made)
     assert "3 full frames" in text and "250000 of a million" in text  # of those that came in
-    (claim,) = (one for one in made.quantities if one.name == "without_congestion")
+    (claim,) = (one for one in made.stated if one.name == "without_congestion")
     assert claim.estimate == pytest.approx(1, abs=0.01)
     none = executed("57", switch_buffers_hpl=planted_hpl({}))
     assert {one.words for one in none.statements if one.quantity == "loss"} == {"no"}

@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 import click
@@ -190,16 +189,12 @@ def reproduce(archive: str, minutes: float, fresh: bool) -> int:
     described here are run. Exit code: 0 all reproduced, 1 at least one not reproduced, 2 none
     failed but some could not be judged, 3 nothing was judged because of a mistake.
     """
-    from analysis import experiment, running
     from analysis.commands.progress import shown
     from analysis.report import rerunning
     from analysis.watch import reproducing
 
     with shown() as listen:
-        run = partial(running.run_within, fresh=fresh, listen=listen)
-        verdicts, file = rerunning.reproduce(
-            Path(archive), minutes, running.runnable, run, experiment.stored_datasets()
-        )
+        verdicts, file = rerunning.reproduce(Path(archive), minutes, fresh, listen)
     print(f"\n{reproducing.text(verdicts)}\nVerdicts: {file}")
     return reproducing.exit_code(verdicts)
 

@@ -44,6 +44,7 @@ _UNREADABLE = (
     NotImplementedError,
     RuntimeError,
     EOFError,
+    OSError,
     ValueError,
 )
 STATEMENTS = "build/report/summary.json"
@@ -74,27 +75,27 @@ def write(file: Path, references: Mapping[str, xr.Dataset]) -> tuple[list[str], 
     contents: dict[str, Path | bytes] = {**files}
     chains = []
     for folder in verify.folders():
-        if folder / "trials.json" in files.values():
-            try:
-                chains.append(chain.of(folder))
-            except FalloffError as error:  # without a finished trial
-                notes.append(f"not described: {error}")
-                continue
+        if folder / "trials.json" not in files.values():
+            continue
+        try:
+            chains.append(chain.of(folder))
+        except FalloffError as error:  # without a finished trial
+            notes.append(f"not described: {error}")
+        else:
             if chains[-1].plan.testbed["kind"] == "cluster":
-                notes.append(
-                    f"{chain.shown(folder)} is packed, and names its nodes and perhaps an account"
-                )
+                packed = f"{chain.shown(folder)} is packed"
+                notes.append(f"{packed}, and names its nodes and perhaps an account")
     code = provenance.code()
     contents[provenance.COMMIT] = json.dumps(code).encode()
     contents[DESCRIPTION] = described(chains, code, references).encode()
     contents |= crate.files(contents, chains, code["git_commit"] or "")
-    with replacing(file) as part, zipfile.ZipFile(part, "w") as packed:
+    with replacing(file) as part, zipfile.ZipFile(part, "w") as archive:
         for name, source in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, UNDATED)
             executable = isinstance(source, Path) and os.access(source, os.X_OK)
             entry.external_attr = (0o755 if executable else 0o644) << 16
             text = source.read_bytes() if isinstance(source, Path) else source
-            packed.writestr(entry, text, zipfile.ZIP_DEFLATED)
+            archive.writestr(entry, text, zipfile.ZIP_DEFLATED)
     return sorted(contents), notes
 
 
@@ -108,7 +109,8 @@ def _names_a_cluster(name: str, file: Path) -> bool:
 
 
 def _require_its_data(files: Mapping[str, Path]) -> None:
-    """Raise FalloffError if a statement in the report is of a campaign that is not among the files."""
+    """Raise FalloffError if a statement in the report is of a campaign that is not among the
+    files."""
     if STATEMENTS not in files:
         return
     stated = json.loads(files[STATEMENTS].read_text(encoding="utf-8")).get("statements", ())
@@ -120,8 +122,8 @@ def _require_its_data(files: Mapping[str, Path]) -> None:
     strange = {row["campaign"] for row in stated if row["digest"] and row["digest"] not in packed}
     if strange:
         raise FalloffError(
-            f"{STATEMENTS} rests on other runs of {', '.join(sorted(strange))} than those that would be packed: `make report` "
-            "makes the report anew"
+            f"{STATEMENTS} rests on other runs of {', '.join(sorted(strange))} than those that "
+            "would be packed: `make report` makes the report anew"
         )
 
 
@@ -133,24 +135,26 @@ def opened(archive: Path) -> Iterator[list[Path]]:
     For a whole archive these are its reference's campaigns, else its runs. Raises FalloffError if
     there is none, or if one was changed since it was recorded.
     """
-    named = paths.REFERENCE / archive
     if archive.is_file():
         with tempfile.TemporaryDirectory(prefix="falloff-") as unpacked:
             _unpack(archive, Path(unpacked))
             campaigns = _campaigns(archive, Path(unpacked))
-            unknown = [folder.name for folder in campaigns if not manifest.read(folder)]
-            if unknown:
+            for folder in campaigns:
+                if manifest.read(folder):
+                    continue
                 raise FalloffError(
-                    f"{archive}: {unknown[0]} has no {manifest.NAME}, so that nobody can tell whether it was changed: fetch it again"
+                    f"{archive}: {folder.name} has no {manifest.NAME}, so that nobody can tell "
+                    "whether it was changed: fetch it again"
                 )
             yield campaigns
-    elif archive.is_dir() or named.is_dir():
-        yield _campaigns(archive, archive if archive.is_dir() else named)
-    else:
+        return
+    top = archive if archive.is_dir() else paths.REFERENCE / archive
+    if not top.is_dir():
         raise FalloffError(
-            f"there is no {archive}: name a file of `falloff evidence archive`, a folder of campaigns, or a folder in "
-            "data/reference"
+            f"there is no {archive}: name a file of `falloff evidence archive`, a folder of "
+            "campaigns, or a folder in data/reference"
         )
+    yield _campaigns(archive, top)
 
 
 def _unpack(archive: Path, target: Path) -> None:
@@ -160,32 +164,24 @@ def _unpack(archive: Path, target: Path) -> None:
             wanted = [
                 entry
                 for entry in packed.infolist()
-                if {"reference", "raw"} & set(entry.filename.split("/"))
-                and not entry.filename.endswith("/")
+                if {"reference", "raw"} & {*entry.filename.split("/")} and not entry.is_dir()
             ]
             if strange := _no_files(wanted):
                 raise FalloffError(
-                    f"{archive} has an entry {strange[0][:40]!r} that is no file of an archive: fetch it again"
+                    f"{archive} has an entry {strange[0][:40]!r} that is no file of an archive: "
+                    "fetch it again"
                 )
             size = sum(entry.file_size for entry in wanted)
             if size > unpacked_at_most(archive.stat().st_size):
                 raise FalloffError(
-                    f"{archive} unpacks to {size / 1e6:.0f} MB, far more than campaigns do: unpack it yourself, and name "
-                    "one of its folders"
+                    f"{archive} unpacks to {size / 1e6:.0f} MB, far more than campaigns do: unpack "
+                    "it yourself, and name one of its folders"
                 )
-            for entry in wanted:
-                content = packed.read(entry)
-                file = target / entry.filename
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+            packed.extractall(target, wanted)
     except _UNREADABLE as error:
-        raise FalloffError(f"{archive} is no readable zip file ({error}): fetch it again") from None
-    except OSError as error:
-        if error.filename is not None:  # the error is about a file being written
+        if getattr(error, "filename", None) is not None:  # the error is about a file being written
             raise
-        raise FalloffError(
-            f"{archive} is no readable zip file ({error.strerror}): fetch it again"
-        ) from None
+        raise FalloffError(f"{archive} is no readable zip file ({error}): fetch it again") from None
 
 
 def _no_files(entries: Sequence[zipfile.ZipInfo]) -> list[str]:
@@ -213,13 +209,12 @@ def _campaigns(archive: Path, top: Path) -> list[Path]:
     if not within:
         raise FalloffError(f"{archive} holds no campaign's folder (with a trials.json)")
     campaigns = verify.folders(sorted(references or within))
-    changed = [
-        f"{folder.name}: {line}" for folder in campaigns for line in manifest.differences(folder)
-    ]
-    if changed:
-        raise FalloffError(
-            f"{archive} is not as it was recorded: {changed[0]}. `falloff evidence verify` names all; fetch it again"
-        )
+    for folder in campaigns:
+        if changed := manifest.differences(folder):
+            raise FalloffError(
+                f"{archive} is not as it was recorded: {folder.name}: {changed[0]}. `falloff "
+                "evidence verify` names all; fetch it again"
+            )
     return campaigns
 
 
@@ -228,25 +223,32 @@ def described(chains: Sequence[Chain], code: Mapping, references: Mapping[str, x
     unknown)."""
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     stated = notebooks.stated({source.plan.name: source.dataset for source in chains}, references)
-    hosts = [host for source in chains for host in source.sessions]
-    hardware = "\n".join(dict.fromkeys(f"- {_machine(host)}" for host in hosts))
+    hosts = [host for source in chains for host in source.dataset.falloff.hosts]
+    hardware = dict.fromkeys(f"- {_machine(host)}" for host in hosts)
     tools = {name for host in hosts for name in host.get("tools", {}).values() if name}
     tools |= {f"{host['system']}, kernel {host['kernel']}" for host in hosts if host.get("system")}
-    text = f"""# Artifact Description: {project["description"].removesuffix(".")}
+    software = [f"- {quoted(name)}" for name in sorted(tools)]
+    lines = "\n".join
+    artifacts = [_artifact(order, source, stated) for order, source in enumerate(chains, 1)]
+    text = f"""\
+# Artifact Description: {project["description"].removesuffix(".")}
 
-Made by `falloff evidence archive` from the campaigns' own records. Version {project["version"]}, {chain.code(code)}.
+Made by `falloff evidence archive` from the campaigns' own records.
+Version {project["version"]}, {chain.code(code)}.
 
 ## Hardware
 
-{hardware}
+{lines(hardware)}
 
-Emulated and simulated campaigns need one such machine. Measured ones need the cluster that their `trials.json` describes; to
-verify them and to rebuild their figures needs no cluster.
+Emulated and simulated campaigns need one such machine. Measured ones need the cluster that their
+`trials.json` describes; to verify them and to rebuild their figures needs no cluster.
 
 ## Software
 
-{chr(10).join(f"- {quoted(name)}" for name in sorted(tools))}
-- Python packages: {", ".join(map(quoted, project["dependencies"]))}. Their locked versions are in `packaging/requirements.lock`, the Debian packages in `packaging/debian-packages.txt`.
+{lines(software)}
+- Python packages: {", ".join(map(quoted, project["dependencies"]))}.
+  Their locked versions are in `packaging/requirements.lock`, the Debian packages in
+  `packaging/debian-packages.txt`.
 
 ## Installation and evaluation
 
@@ -254,41 +256,52 @@ verify them and to rebuild their figures needs no cluster.
     falloff evidence verify
     falloff report --preset stored
 
-Without root the first names what is missing; the other two need the Python packages only. `falloff evidence trace FIGURE` prints what a
-figure rests on.
+Without root the first names what is missing; the other two need the Python packages only.
+`falloff evidence trace FIGURE` prints what a figure rests on.
 
-On a minimal Debian 12 with two processors, set-up took 2 minutes and the report of stored data 2 minutes (23 November 2026; `docs/install.md`).
-`make report` also measures: 7 minutes with set-up. Execution times of whole campaigns stand below.
+On a minimal Debian 12 with two processors, set-up took 2 minutes and the report of stored data
+2 minutes (23 November 2026; `docs/install.md`). `make report` also measures: 7 minutes with set-up.
+Execution times of whole campaigns stand below.
 
-**Expected results.** `falloff evidence verify` says ok for each campaign. The report's first page then has the statements of `summary.json`, and
-`falloff reproduce` says of a new run which of them come out again. Each artifact below names the notebooks whose statements rest on it.
+**Expected results.** `falloff evidence verify` says ok for each campaign. The report's first page
+then has the statements of `summary.json`, and `falloff reproduce` says of a new run which of them
+come out again. Each artifact below names the notebooks whose statements rest on it.
 
 ## Artifacts
 
 Execution is what all trials took together, as measured.
 
-{chr(10).join(_artifact(order, source, stated) for order, source in enumerate(chains, 1))}"""
+{lines(artifacts)}"""
     return as_markdown(text)
 
 
 def _artifact(order: int, source: Chain, stated: Mapping[Path, notebooks.NotebookRun]) -> str:
-    dataset, figures, contributions = source.dataset, list[str](), list[str]()
-    for file, executed in stated.items():
-        for figure in executed.figures.values():
-            if source.plan.name in figure.campaigns:
-                figures.append(f"`{figure.label}`")
-        if source.plan.name in {statement.campaign for statement in executed.statements}:
-            contributions.append(f"`{file.stem}`")
+    dataset, campaign, folder = source.dataset, source.plan.name, chain.shown(source.folder)
+    figures = [
+        f"`{figure.label}`"
+        for executed in stated.values()
+        for figure in executed.figures.values()
+        if campaign in figure.campaigns
+    ]
+    stating = [
+        f"`{file.stem}`"
+        for file, executed in stated.items()
+        if campaign in {statement.campaign for statement in executed.statements}
+    ]
     minutes = float(dataset.wall_time.sum()) / 60
     took = f"{number(minutes)} minutes" if minutes else UNKNOWN
-    folder = chain.shown(source.folder)
-    return f"""### A{order}: {quoted(source.plan.title)}
+    begun, ended = moment(dataset.attrs["started"]), moment(dataset.attrs["ended"])
+    digest = dataset.attrs["transcripts_sha256"]
+    return f"""\
+### A{order}: {quoted(source.plan.title)}
 
 - **Campaign**: {quoted(source.about)}. **Figures**: {", ".join(figures) or "none"}.
-- **Substantiates**: the statements of {", ".join(contributions) or "no notebook"}.
-- **Inputs**: `{folder}/trials.json`, {counted(len(source.transcripts), "transcript")} beside it (SHA-256 of all `{source.raw_sha256}`).
-- **Expected result**: `falloff evidence verify {folder}` says ok: each value of the rebuilt dataset is the recorded one.
-- **Execution**: `{chain.command(dataset)}` took {took} (from {moment(dataset.attrs["started"])} to {moment(dataset.attrs["ended"])}).
+- **Substantiates**: the statements of {", ".join(stating) or "no notebook"}.
+- **Inputs**: `{folder}/trials.json`, {counted(len(source.transcripts), "transcript")} beside it
+  (SHA-256 of all `{digest}`).
+- **Expected result**: `falloff evidence verify {folder}` says ok: each value of the rebuilt dataset
+  is the recorded one.
+- **Execution**: `{chain.command(dataset)}` took {took} (from {begun} to {ended}).
 """
 
 
@@ -296,7 +309,8 @@ def _machine(host: Mapping) -> str:
     model = quoted(host.get("cpu_model") or "processor not recorded")
     if not host.get("cpus") or not host.get("memory_bytes"):
         return model
-    return f"{model}, {counted(host['cpus'], 'processor')}, {number(host['memory_bytes'] / 1e9)} GB of memory"
+    memory = number(host["memory_bytes"] / 1e9)
+    return f"{model}, {counted(host['cpus'], 'processor')}, {memory} GB of memory"
 
 
 def _files() -> dict[str, Path]:

@@ -36,17 +36,6 @@ class Chain:
         evidence = self.dataset.falloff.evidence
         return f"{self.plan.name} on {self.plan.testbed['name']}, {evidence} evidence"
 
-    @property
-    def raw_sha256(self) -> str:
-        """One SHA-256 for all transcripts."""
-        return self.dataset.attrs["transcripts_sha256"]
-
-    @property
-    def sessions(self) -> list[dict[str, Any]]:
-        """Where and with which code parts of the trials ran, in the form of
-        `runners.provenance.host`."""
-        return self.dataset.falloff.hosts
-
 
 def of(folder: Path) -> Chain:
     """The chain of a campaign's folder; raises FalloffError in the cases of `store.assemble`."""
@@ -95,21 +84,23 @@ def text(
             lines += [
                 f"  campaign   {chain.about}: {chain.plan.title}",
                 f"    trials     sha256 {chain.plan.digest}",
-                f"    raw        sha256 {chain.raw_sha256}, {len(chain.transcripts)} transcripts",
+                f"    raw        sha256 {chain.dataset.attrs['transcripts_sha256']}, "
+                f"{len(chain.transcripts)} transcripts",
                 f"    kept in    {shown(chain.folder)}",
                 f"    made by    {command(chain.dataset)}{changed}",
-                *(f"    session    {_session(host)}" for host in chain.sessions),
-                *(line for trial in chain.transcripts for line in _trial(chain, trial)),
+                *(f"    session    {_session(host)}" for host in chain.dataset.falloff.hosts),
             ]
+            rows = dict(zip(chain.dataset.trial_id.values, chain.dataset.status.values))
+            for trial in chain.transcripts:
+                lines += _trial(chain, trial, rows.get(trial, "no row"))
     return "\n".join(lines)
 
 
-def _trial(chain: Chain, trial: str) -> list[str]:
-    rows = dict(zip(chain.dataset.trial_id.values, chain.dataset.status.values))
+def _trial(chain: Chain, trial: str, status: str) -> list[str]:
     loose = chain.folder / "transcripts" / f"{trial}.json"
     text = chain.transcripts[trial]
     return [
-        f"  trial      {trial}: {rows.get(trial, 'no row')}",
+        f"  trial      {trial}: {status}",
         f"    file       {shown(loose if loose.exists() else chain.folder / archive.NAME)}",
         f"    sha256     {manifest.digest(text)}",
         *(f"    command    {_executed(run)}" for run in read_transcript(text, trial).executions),
@@ -127,9 +118,9 @@ def printed(figure: str, wanted: str, folders: Sequence[Path]) -> str:
     texts = {folder.name: dict(Folder(folder).texts()).get(trial) for folder in among}
     outputs = {name: raw(read_transcript(text, trial)) for name, text in texts.items() if text}
     if not outputs:
-        names = ", ".join(folder.name for folder in folders)
+        names = ", ".join(folder.name for folder in folders) or "none here"
         raise FalloffError(
-            f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names or 'none here'}"
+            f"no campaign of figure {figure} has a transcript {wanted!r}; they are: {names}"
         )
     if len(outputs) == 1:
         return "".join(outputs.values())
@@ -140,12 +131,8 @@ def raw(transcript: Transcript) -> str:
     """The output of a trial's tools, each under its command line."""
     parts = []
     for execution in transcript.executions:
-        end = (
-            "stopped at its limit"
-            if execution.timed_out
-            else f"exit code {_known(execution.exit_code)}"
-        )
-        parts.append(f"$ {shlex.join(execution.argv or (execution.tool,))}    [{end}]")
+        end = "stopped at its limit" if execution.timed_out else _ended(execution)
+        parts.append(f"$ {_command(execution)}    [{end}]")
         parts += [
             output.rstrip("\n") for output in (execution.stdout, execution.stderr) if output.strip()
         ]
@@ -169,11 +156,16 @@ def _executed(execution: Execution) -> str:
     if math.isfinite(execution.start):
         start = datetime.fromtimestamp(execution.start, UTC).isoformat("T", "seconds")
         when = f"{start}, {execution.wall_s:.2f} s"
-    return f"[{when}, exit code {_known(execution.exit_code)}] {shlex.join(execution.argv or (execution.tool,))}"
+    return f"[{when}, {_ended(execution)}] {_command(execution)}"
 
 
-def _known(exit_code: int | None) -> str:
-    return "not known" if exit_code is None else str(exit_code)
+def _command(execution: Execution) -> str:
+    return shlex.join(execution.argv or (execution.tool,))
+
+
+def _ended(execution: Execution) -> str:
+    code = execution.exit_code
+    return f"exit code {'not known' if code is None else code}"
 
 
 def shown(path: Path) -> str:

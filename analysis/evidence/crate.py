@@ -81,7 +81,9 @@ def _authors(cited: Mapping[str, Any]) -> list[dict[str, str]]:
     return [{"@type": "Organization", "name": author["name"]} for author in cited["authors"]]
 
 
-def _run(made, source: Chain, workflow: File, agents: Sequence, files: Mapping[str, File]):
+def _run(
+    made: ROCrate, source: Chain, workflow: File, agents: Sequence, files: Mapping[str, File]
+) -> ContextEntity:
     """A campaign as an action of the workflow."""
     folder, attributes = source.folder, source.dataset.attrs
     tops = [top for top in (paths.ROOT, paths.HOME) if folder.is_relative_to(top)]

@@ -1,21 +1,28 @@
 """Verify that a campaign's folder is unchanged: its files by their digests, its dataset value by
 value."""
 
+import json
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
 
 from analysis import paths
 from analysis.dataset import store
-from analysis.evidence import content
 from runners.records import archive, manifest
 from runners.records.journal import Folder, read_transcript
 from runners.records.record import FalloffError
 
 # A parser's fault appears in every trial, so this many lines are enough.
 MOST_VALUES = 24
+PRECISION = 1e-9  # relative, of two computations of one number
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Check:
     trials: int
     differences: tuple[str, ...]
     unknown: str
-    unreadable: tuple[str, ...] = ()
+    unreadable: tuple[str, ...]
 
 
 def folders(given: Sequence[Path] = ()) -> list[Path]:
@@ -53,23 +60,25 @@ def check(folder: Path) -> Check:
     unknown, trials, lines, unreadable = "", 0, list[str](), list[str]()
     # Check each part on its own, so that damage in one does not hide differences in another.
     campaign = Folder(folder)
-    with _noting(unreadable):
-        lines += manifest.differences(folder)
-    with _noting(unreadable):
-        lines += campaign.damage()
-    with _noting(unreadable):
-        lines += _against_the_plan(campaign)
+    for part in (
+        lambda: manifest.differences(folder),
+        campaign.damage,
+        lambda: _against_the_plan(campaign),
+    ):
+        with _noting(unreadable):
+            lines += part()
     with _noting(unreadable):
         if not manifest.read(folder):
-            remedy = "(--renew records it)"
-            unknown = f"no {manifest.NAME}: nothing shows whether a file was changed {remedy}"
+            unknown = (
+                f"no {manifest.NAME}: nothing shows whether a file was changed (--renew records it)"
+            )
     with _noting(unreadable):
-        rebuilt = content.of(store.assemble(folder))
-        trials = len(rebuilt["trial_id"]["values"])
-        stored = content.stored(folder)
-        if not stored and (folder / archive.NAME).exists():
+        rebuilt, recorded = store.assemble(folder), folder / manifest.DATASET
+        trials, changed = rebuilt.sizes["trial"], list[str]()
+        if recorded.exists():
+            changed = changed_values(store.load(recorded), rebuilt)
+        elif (folder / archive.NAME).exists():
             unknown = unknown or f"no {manifest.DATASET}: its values cannot be compared"
-        changed = content.differences(stored, rebuilt) if stored else []
         # Single values first, because a refused trial has many list members.
         changed.sort(key=lambda line: "[" in line)
         lines += [f"{manifest.DATASET}: {line}" for line in changed[:MOST_VALUES]]
@@ -110,7 +119,7 @@ def _against_the_plan(folder: Folder) -> list[str]:
     """Differences between the plan, the journal and the transcripts about the same trials."""
     plan, notes = folder.plan(), folder.notes()
     planned = {trial.id: trial for trial in plan.trials()}
-    lines, present = [], {}
+    present, lines = {}, list[str]()
     for name, text in folder.texts():
         with _noting(lines):
             present[name] = read_transcript(text, folder.place(name)).trial
@@ -124,16 +133,88 @@ def _against_the_plan(folder: Folder) -> list[str]:
         if name not in planned:
             lines.append(f"transcript {name} is of no trial of the plan")
         elif trial != planned[name]:
-            fields = [
-                key for key, value in vars(planned[name]).items() if value != vars(trial)[key]
-            ]
-            changed = ", ".join(fields)
+            plans = vars(planned[name]).items()
+            changed = ", ".join(key for key, value in plans if value != vars(trial)[key])
             lines.append(f"transcript {name} is of another trial than the plan's: {changed}")
     for digest in dict.fromkeys(note["digest"] for note in notes if note["event"] == "session"):
         if digest != plan.digest:
             ran = f"a session of the journal ran the trials {digest[:16]}"
             lines.append(f"{ran}, the plan is {plan.digest[:16]}")
     return lines
+
+
+def changed_values(earlier: xr.Dataset, now: xr.Dataset) -> list[str]:
+    """Every value that differs between two datasets of one campaign, with its variable and trial, a
+    line each.
+
+    Variables without any known value are left out, with the dims that only they have, so that a
+    schema that grows changes nothing.
+    """
+    earlier, now = _known(earlier), _known(now)
+    rows, rows_now = _rows(earlier), _rows(now)
+    lines = [f"trial {row} has no row any more" for row in rows if row not in rows_now]
+    lines += [f"trial {row} has a row that was not there" for row in rows_now if row not in rows]
+    for name in earlier.variables.keys() & now.variables.keys():
+        was, is_now = (", ".join(map(str, side[name].dims)) for side in (earlier, now))
+        lines += [f"{name}: its dims were {was}, they are {is_now}"] if was != is_now else []
+    old, new = _cells(earlier, rows, rows_now), _cells(now, rows_now, rows)
+    for place in dict.fromkeys([*old, *new]):
+        recorded, value = old.get(place), new.get(place)
+        if not _is_same(recorded, value):
+            lines.append(f"{place}: {_shown(recorded)} was recorded, it is {_shown(value)}")
+    return lines
+
+
+def _known(dataset: xr.Dataset) -> xr.Dataset:
+    """The variables that have a known value, and the labels of their dims."""
+    values = {name: array.values for name, array in dataset.variables.items()}
+    # NaN is not equal to itself.
+    measured = [
+        name for name in values if ((values[name] == values[name]) & (values[name] != "")).any()
+    ]
+    return dataset.reset_coords()[[name for name in measured if name not in dataset.dims]]
+
+
+def _is_same(was: Any, value: Any) -> bool:
+    """Whether two values are equal, numbers to print precision: another Python sums with other last
+    digits.
+    """
+    if isinstance(was, float) and isinstance(value, float):
+        return math.isclose(was, value, rel_tol=PRECISION)
+    return was == value
+
+
+def _rows(dataset: xr.Dataset) -> dict[str, int]:
+    """The row of each trial. A trial with several results has a row for each, numbered from the
+    second on."""
+    rows: dict[str, int] = {}
+    seen: Counter[str] = Counter()
+    for row, trial in enumerate(dataset.trial_id.values if "trial_id" in dataset else ()):
+        seen[trial] += 1
+        rows[trial if seen[trial] == 1 else f"{trial} result {seen[trial]}"] = row
+    return rows
+
+
+def _cells(dataset: xr.Dataset, rows: Mapping[str, int], others: Collection[str]) -> dict[str, Any]:
+    """Each known value by its place in words, for the trials that are also in `others`. The labels
+    of a dim count as one value."""
+    cells = {}
+    for name in sorted(dataset.variables, key=str):
+        array = dataset[name]
+        if array.dims[:1] != ("trial",):
+            cells[f"labels {name}"] = array.values.tolist()
+            continue
+        for trial in (name for name in rows if name in others):
+            for place, value in np.ndenumerate(array.values[rows[trial]]):
+                if value == value and value != "":
+                    indices = "".join(f"[{number}]" for number in place)
+                    cells[f"{name}{indices} of {trial}"] = np.array(value).item()
+    return cells
+
+
+def _shown(value: Any) -> str:
+    written = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return written if len(written) <= 120 else f"{written[:120]} ..."
 
 
 def only_folder(folder: Path) -> Path:

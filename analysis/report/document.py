@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from analysis.statements.statement import KEY
+from analysis.statements.statement import KEY, Statement
 from runners.records.record import FalloffError
 
 # Cells with this tag appear only in the supplement.
@@ -27,21 +28,26 @@ class Picture:
         """The campaigns, and the files of data/, that it draws."""
         return tuple(self.about["rests_on"])
 
-    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict, dict]:
         return {"image/svg+xml": self.svg}, {KEY: dict(self.about)}
 
 
 @dataclass(frozen=True)
 class Section:
-    """A notebook's content: `markdown`, its `figures` by label, its `statements` as data, and what
-    a run of `today` says of them. `answer` is the Markdown of what was said first with a primary
-    statement."""
+    """A notebook's content: `markdown`, its `figures` by label, its `statements`, and what a run of
+    `today` says of them. `answer` is the Markdown of what was said first with a primary statement.
+    """
 
     markdown: str
     figures: Mapping[str, Picture]
-    statements: tuple[dict, ...]
+    statements: tuple[Statement, ...]
     today: tuple[dict, ...] = ()
     answer: str = ""
+
+    @property
+    def primary(self) -> list[Statement]:
+        """The statements that campaigns were planned for."""
+        return [statement for statement in self.statements if statement.primary]
 
 
 def read(file: Path, whole: bool = False) -> Section:
@@ -52,50 +58,50 @@ def read(file: Path, whole: bool = False) -> Section:
     import nbformat  # takes a second, which only a report needs
 
     cells = nbformat.read(file, as_version=4).cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    if unfinished := [cell for cell in code if not cell.execution_count]:
-        raise FalloffError(
-            f"{file} was not executed to its end: {unfinished[0].source.splitlines()[0]!r} did not run"
-        )
+    for cell in cells:
+        if cell.cell_type == "code" and not cell.execution_count:
+            line = cell.source.splitlines()[0]
+            raise FalloffError(f"{file} was not executed to its end: {line!r} did not run")
     shown = [cell for cell in cells if whole or DETAIL not in cell.metadata.get("tags", [])]
-    outputs = [output for cell in shown for output in cell.get("outputs", ()) if _is_ours(output)]
-    about = [output.metadata[KEY] for output in outputs]
+    outputs = [output for cell in shown for output in cell.get("outputs", ())]
+    ours = [(about, output.data) for output in outputs if (about := _about(output))]
     answers = [
-        it["markdown"]
-        for it in about
-        if any(statement["primary"] for statement in it.get("statements", ()))
+        about["markdown"]
+        for about, _ in ours
+        if any(statement["primary"] for statement in about.get("statements", ()))
     ]
     return Section(
         markdown="\n\n".join(part for cell in shown for part in _parts(cell, whole)),
         figures={
-            it["label"]: Picture(output.data["image/svg+xml"], it)
-            for it, output in zip(about, outputs)
-            if "label" in it
+            about["label"]: Picture(data["image/svg+xml"], about)
+            for about, data in ours
+            if "label" in about
         },
-        statements=tuple(statement for it in about for statement in it.get("statements", ())),
-        today=tuple(comparison for it in about for comparison in it.get("today", ())),
-        answer=next(iter(answers), ""),
+        statements=tuple(
+            Statement.from_data(made) for about, _ in ours for made in about.get("statements", ())
+        ),
+        today=tuple(comparison for about, _ in ours for comparison in about.get("today", ())),
+        answer=answers[0] if answers else "",
     )
 
 
-def _parts(cell, whole: bool) -> Iterable[str]:
+def _about(output: Any) -> Any:
+    """What an output of a cell says of itself, empty if it is none of ours."""
+    return output.get("metadata", {}).get(KEY, {})
+
+
+def _parts(cell: Any, whole: bool) -> Iterable[str]:
     """A cell's Markdown: its text, or its outputs. The code is added below a figure, or if
     `whole`."""
     if cell.cell_type == "markdown":
         yield cell.source
         return
-    yield from (text for output in cell.outputs if (text := _text(output)))
-    if whole or any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
+    data = [output.get("data", {}) for output in cell.outputs]
+    for output, shown in zip(cell.outputs, data):
+        about = _about(output)
+        if text := about.get("markdown", "") if about else shown.get("text/markdown", ""):
+            yield text
+    if whole or any("image/svg+xml" in shown for shown in data):
         longest = max(map(len, re.findall("`+", cell.source)), default=0)
         fence = "`" * max(3, longest + 1)
         yield f"::: code\n{fence}python\n{cell.source}\n{fence}\n:::"
-
-
-def _text(output) -> str:
-    if _is_ours(output):
-        return output.metadata[KEY].get("markdown", "")
-    return output.get("data", {}).get("text/markdown", "")
-
-
-def _is_ours(output) -> bool:
-    return KEY in output.get("metadata", {})

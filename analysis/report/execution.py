@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import papermill
 import xarray as xr
@@ -90,20 +90,15 @@ def make_own(data: Path, out: Path) -> tuple[Path, list[str], list[str]]:
     lines += _not_shown(datasets, {section.folder for section in wanted})
     if not wanted:
         raise FalloffError(f"nothing in {data} has a section of a report: {'; '.join(lines)}")
-    parts: list[report.Part] = []
-    shown: list[Path] = []
+    parts, shown = list[report.Part](), list[Path]()
     done = 0
     with Kernel() as kernel:
         while wanted:
-            section = wanted.pop(0)
-            notebook, folder, dataset, is_alone = section
+            notebook, folder, dataset, is_alone = wanted.pop(0)
             file = paths.NOTEBOOKS / f"{notebook}.ipynb"
             made = paths.BUILD / "own_notebooks" / f"{notebook}-{folder.name}" / file.name
-            parameters = {
-                "data": str((folder if is_alone else data).resolve()),
-                "campaign": dataset.attrs["campaign"],
-            }
-            if error := kernel.execute(file, made, **parameters):
+            source, campaign = folder if is_alone else data, dataset.attrs["campaign"]
+            if error := kernel.execute(file, made, data=str(source.resolve()), campaign=campaign):
                 lines.append(f"{folder.name}: {notebook} is left out: {error.splitlines()[0]}")
                 others = [*shown, *(further.folder for further in wanted)]
                 if not is_alone and folder not in others:
@@ -137,15 +132,10 @@ def _not_shown(datasets: Mapping[Path, xr.Dataset], shown: set[Path]) -> Iterato
     latest = {datasets[folder].attrs["campaign"]: folder.name for folder in shown}
     for folder, dataset in datasets.items():
         campaign = dataset.attrs["campaign"]
-        if (
-            folder in shown
-            or campaign == twin_prediction.HELD_OUT
-            and twin_prediction.WHAT_IF in latest
-        ):
-            continue
-        if campaign in latest:
+        is_of_twin = campaign == twin_prediction.HELD_OUT and twin_prediction.WHAT_IF in latest
+        if campaign in latest and folder not in shown:
             yield f"{folder.name}: {latest[campaign]} is a later run of {campaign}, and is shown"
-        else:
+        elif folder not in shown and not is_of_twin:
             yield f"{folder.name}: no section shows its readings"
 
 
@@ -165,8 +155,9 @@ def planned_sections(
     if not asked:
         return chosen
     names = [{section.dataset.attrs["campaign"], section.folder.name} for section in chosen]
-    if strangers := [name for name in asked if name not in set().union(*names)]:
-        raise unknown(f"campaign in {report_facts.NAME}", strangers[0], set().union(*names))
+    every = set().union(*names)
+    if strangers := [name for name in asked if name not in every]:
+        raise unknown(f"campaign in {report_facts.NAME}", strangers[0], every)
     return [section for name in asked for section, of in zip(chosen, names) if name in of]
 
 
@@ -179,12 +170,12 @@ def _sections(folder: Path, dataset: xr.Dataset, last: Mapping) -> list[PlannedS
     if campaign == twin_prediction.WHAT_IF:
         return [PlannedSection(dataset_sections.TWIN, folder, dataset, False)]
     about = program.CAMPAIGN if program.is_one(dataset) else campaign
+    files = [] if dataset.falloff.is_imported else notebooks.of_experiments()
     about_campaign = [
         PlannedSection(file.stem, folder, dataset, False)
-        for file in notebooks.of_experiments()
+        for file in files
         if notebooks.campaign_of(file) == about
         and notebooks.role(file.stem).evidence in ("", evidence)
-        and not dataset.falloff.is_imported
     ]
     return about_campaign or _by_readings(folder, dataset)
 
@@ -250,9 +241,9 @@ class Kernel:
             made.unlink(missing_ok=True)
             if error.ename == experiment.RunFailed.__name__:
                 self.failed.append(error.evalue)
-            if error.ename in (FalloffError.__name__, experiment.RunFailed.__name__):
-                return error.evalue
-            return f"{error.ename}: {error.evalue}"
+            elif error.ename != FalloffError.__name__:
+                return f"{error.ename}: {error.evalue}"
+            return error.evalue
         except DeadKernelError:
             made.unlink(missing_ok=True)
             self.__exit__()
@@ -270,7 +261,9 @@ class _Engine(Engine):
     """Papermill's interface for running cells in an existing kernel, which stays alive."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man, kernel_name, km, stdout_file, **_) -> None:
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, km: Any, stdout_file: Any, **_: Any
+    ) -> None:
         client = _Client(nb_man, km, stdout_file=stdout_file, extra_arguments=QUIET)
         try:
             client.execute()

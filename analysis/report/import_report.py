@@ -13,6 +13,7 @@ from analysis.imports.importing import Import
 from analysis.quoting import as_written
 from analysis.statements import exhibit, notebooks, style
 from analysis.subjects import hpl_points
+from analysis.wording import HARD_SPACE
 
 MOST_FILES = 8  # of which every reading is printed
 
@@ -24,15 +25,19 @@ def save(imported: Import, out: Path | None) -> str:
     dataset = store.read(folder)
     file = (out or paths.DATASETS) / f"{folder.name}.nc"
     store.save(dataset, file)
-    listed = importing.summary(dataset)
-    few = dataset.sizes["trial"] <= MOST_FILES
-    head = listed if few else _with_refusals(dataset, listed)
+    head, *rows = importing.summary(dataset).splitlines()
+    is_short = dataset.sizes["trial"] <= MOST_FILES
+    if not is_short:  # only those without a reading
+        rows = [row for row, status in zip(rows, dataset.status.values) if status != "ok"]
     texts, figures = shown(dataset)
     beside = out / "figures" / folder.name if out else file.with_suffix("")
-    files = style.save_all(figures, beside) if figures else {}
     where = [f"Transcripts: {folder}", f"Dataset: {file}"]
-    where += [f"Figure: {figure}" for figure in files.values()]
-    parts = [head, importing.structure(imported) if not few else "", *texts, "\n".join(where)]
+    for name, figure in figures.items():
+        beside.mkdir(parents=True, exist_ok=True)
+        style.save(figure, beside / f"{name}.svg")
+        where.append(f"Figure: {beside / name}.svg")
+    structure = "" if is_short else importing.structure(imported)
+    parts = ["\n".join([head, *rows]), structure, *texts, "\n".join(where)]
     if out and dataset_sections.of(dataset):
         parts.append(f"`falloff report --data {out} --out report` makes a report of it.")
     return "\n\n".join(filter(None, parts))
@@ -43,10 +48,10 @@ def shown(dataset: xr.Dataset) -> tuple[list[str], dict[str, Figure]]:
 
     Raises FalloffError if it is one of HPL and no result can be used.
     """
-    texts, figures = [], {}
+    texts, figures = list[str](), dict[str, Figure]()
     sections = dataset_sections.of(dataset)
     if dataset.attrs["campaign"] == "hpl":
-        sections = dict.fromkeys([dataset_sections.HPL, *sections])
+        sections = [*dict.fromkeys([dataset_sections.HPL, *sections])]
     for notebook in sections:
         text, drawn = _of_notebook(notebook, dataset)
         texts.append(text)
@@ -64,26 +69,10 @@ def _of_notebook(name: str, dataset: xr.Dataset) -> tuple[str, dict[str, Figure]
     campaign = dataset.attrs["campaign"]
     file = paths.NOTEBOOKS / f"{name}.ipynb"
     run = notebooks.run(file, {campaign: dataset}, campaign=campaign)
-    parts = [_plain(run.statements)]
+    parts = ["\n".join(str(statement).replace("**", "") for statement in run.statements)]
     for table in run.tables:
         if table.label == exhibit.label_of("points", dataset):
             parts.append(pd.DataFrame(table.rows, columns=table.columns).to_string(index=False))
     parts.append("\n".join(f"note: {note}" for note in run.names.get("notes", ())))
-    return _unquoted("\n\n".join(filter(None, parts))), {
-        label: figure.figure for label, figure in run.figures.items()
-    }
-
-
-def _plain(statements) -> str:
-    return _unquoted("\n".join(str(statement).replace("**", "") for statement in statements))
-
-
-def _unquoted(text: str) -> str:
-    return as_written(text.replace("\u00a0", " "))
-
-
-def _with_refusals(dataset: xr.Dataset, listed: str) -> str:
-    """The first line of the list, and a line for each result without a reading."""
-    head, *rows = listed.splitlines()
-    bad = [row for row, status in zip(rows, dataset.status.values) if status != "ok"]
-    return "\n".join([head, *bad])
+    text = as_written("\n\n".join(filter(None, parts)).replace(HARD_SPACE, " "))
+    return text, {label: figure.figure for label, figure in run.figures.items()}

@@ -4,7 +4,7 @@ campaigns recorded.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
@@ -15,8 +15,8 @@ from analysis.statements.exhibit import Table
 from analysis.wording import counted, number
 
 _SILENT = (
-    "The files do not record the machines. Facts in `report.toml` beside them, below `[cluster]`, are "
-    "shown here."
+    "The files do not record the machines. Facts in `report.toml` beside them, below "
+    "`[cluster]`, are shown here."
 )
 # What is shown of the nodes, or of the only machine, by the name of its record.
 _OF_NODES = {
@@ -42,9 +42,8 @@ def section(datasets: Sequence[xr.Dataset], facts: ReportFacts) -> str:
         name.replace("_", " "): quoted(_in_words(it)) for name, it in facts.cluster.items()
     }
     for dataset in datasets:
-        words_by_name |= {
-            name: words for name, words in recorded(dataset).items() if name not in words_by_name
-        }
+        for name, words in recorded(dataset).items():
+            words_by_name.setdefault(name, words)
     if not words_by_name:
         return f"# The cluster\n\n{_SILENT}"
     rows = [(quoted(name), value) for name, value in words_by_name.items()]
@@ -82,13 +81,11 @@ def _of_session(dataset: xr.Dataset, session: Mapping[str, Any]) -> Iterator[tup
     yield "nodes", str(len(states) or "")
     for name, key in (_OF_NODES if states else _OF_HOST).items():
         values = [state[key] for state in states or [host] if state.get(key)]
-        is_memory = key == "memory_bytes"
-        yield (
-            name,
-            _counts([f"{number(it / 2**30, 3)} GiB" if is_memory else str(it) for it in values]),
-        )
-    tools = host.get("tools") or {}
-    yield "MPI", str((testbed.get("mpirun") or {}).get("version") or tools.get("mpirun") or "")
+        if key == "memory_bytes":
+            values = [f"{number(size / 2**30, 3)} GiB" for size in values]
+        yield name, _counts(values)
+    of_nodes, tools = testbed.get("mpirun") or {}, host.get("tools") or {}
+    yield "MPI", str(of_nodes.get("version") or tools.get("mpirun") or "")
     of_testbed = dataset.falloff.testbed.networks or {}
     for name, network in dataset.falloff.networks.items():
         yield _network(name, {**network.table, **of_testbed.get(name, {})}, states)
@@ -103,14 +100,14 @@ def _network(name: str, about: Mapping[str, Any], states: Sequence[Mapping]) -> 
         f"{number(rate / 1e9, 3)} Gbit/s" if rate else "",
         f"MTU {about['mtu']} B" if about.get("mtu") else "",
         str(about.get("switch", "")),
-        f"interface {_counts(list(filter(None, interfaces)))}" if any(interfaces) else "",
+        f"interface {_counts(filter(None, interfaces))}" if any(interfaces) else "",
     ]
     return f"network {about.get('short') or quoted(name)}", ", ".join(filter(None, words))
 
 
-def _counts(words: Sequence[str]) -> str:
-    """The only word, or each with how many nodes say it."""
-    counts = Counter(words)
+def _counts(values: Iterable) -> str:
+    """The only value, or each with how many nodes say it."""
+    counts = Counter(map(str, values))
     if len(counts) < 2:
         return "".join(counts)
     return "; ".join(f"{word} ({counted(n, 'node')})" for word, n in counts.most_common())

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pypandoc
 import typst
@@ -23,10 +24,18 @@ READ = (
     "markdown-auto_identifiers+link_attributes+table_attributes"
     "-raw_html-raw_tex-raw_attribute-native_divs-native_spans-yaml_metadata_block-pandoc_title_block"
 )
-COMMON = ("--standalone", "--columns=10000", "--citeproc", "--fail-if-warnings")
+COMMON = (
+    "--standalone",
+    "--columns=10000",
+    "--citeproc",
+    "--lua-filter={}/crossref.lua",
+    "--bibliography={}/references.bib",
+    "--fail-if-warnings",
+)
 _TABLE = re.compile(r"((?:^\|.*\n)+)\n^Table: (.*?)(?: \{#tbl:([\w-]+)[^}\n]*\})?$", re.M)
-_GENERATED = re.compile(
-    r"\A<!-- Made by Falloff\. As long as this is unchanged, the next report replaces it: (\w+) -->\n"
+# The first line of a source, with the digest of what follows it.
+_GENERATED = (
+    "<!-- Made by Falloff. As long as this is unchanged, the next report replaces it: {} -->\n"
 )
 HTML = (
     "--mathml",
@@ -41,41 +50,33 @@ HTML = (
 def to_html(markdown: str, metadata: Mapping[str, str], folder: Path) -> str:
     """The whole page, with mathematics as MathML; style sheet and figures (relative to `folder`)
     are embedded."""
-    with _templates() as templates:
-        looks = (
-            f"--css={templates / 'report.css'}",
-            f"--include-after-body={templates / 'page.html'}",
-        )
-        return _converted(markdown, "html5", metadata, folder, templates, (*HTML, *looks))
+    looks = "--css={}/report.css", "--include-after-body={}/page.html"
+    return _converted(markdown, "html5", metadata, folder, (*HTML, *looks))
 
 
 def to_typst(markdown: str, metadata: Mapping[str, str], folder: Path) -> str:
     """The document as Typst source, with the project's template."""
-    with _templates() as templates:
-        template = f"--template={templates / 'report.typ.template'}"
-        return _converted(markdown, "typst", metadata, folder, templates, (template,))
+    return _converted(markdown, "typst", metadata, folder, ("--template={}/report.typ.template",))
 
 
 def _converted(
-    markdown: str,
-    to: str,
-    metadata: Mapping[str, str],
-    folder: Path,
-    templates: Path,
-    options: tuple[str, ...],
+    markdown: str, to: str, metadata: Mapping[str, str], folder: Path, options: tuple[str, ...]
 ) -> str:
-    stated = [f"--metadata={name}:{value}" for name, value in metadata.items()]
-    read = (
-        f"--lua-filter={templates / 'crossref.lua'}",
-        f"--bibliography={templates / 'references.bib'}",
-    )
-    arguments = [*COMMON, *read, *stated, *options]
+    """A text in another format; {} in options is the folder with the templates."""
     # After a name that does not end in a letter, Pandoc would take an apostrophe for an opening
     # quotation mark.
     text = re.sub(r"(?<=[^\x00-\x7f])'(?=s\b)", "\u2019", markdown)
-    return pypandoc.convert_text(
-        text, to, READ, extra_args=arguments, cworkdir=str(folder), verify_format=False
-    )
+    stated = [f"--metadata={name}:{value}" for name, value in metadata.items()]
+    with _templates() as templates:
+        of_templates = [option.format(templates) for option in (*COMMON, *options)]
+        return pypandoc.convert_text(
+            text,
+            to,
+            READ,
+            extra_args=[*of_templates, *stated],
+            cworkdir=str(folder),
+            verify_format=False,
+        )
 
 
 @contextmanager
@@ -101,7 +102,8 @@ def figure_pdf(figure: Path, timestamp: int) -> bytes:
 
 
 def _compiled(source: str, folder: Path, timestamp: int) -> bytes:
-    return typst.compile(
+    compiled: Any = typst.compile  # its stub takes only several files for bytes
+    return compiled(
         source.encode(), root=str(folder), ignore_system_fonts=True, timestamp=timestamp
     )
 
@@ -148,13 +150,13 @@ def to_source(markdown: str, metadata: Mapping[str, str]) -> str:
     head = {**metadata, "bibliography": "references.bib"}
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
     body = "\n".join(["---", *lines, "---", "", re.sub(r"\n{3,}", "\n\n", as_markdown(text)), ""])
-    return f"<!-- Made by Falloff. As long as this is unchanged, the next report replaces it: {_digest(body)} -->\n{body}"
+    return _GENERATED.format(_digest(body)) + body
 
 
 def is_generated(source: str) -> bool:
     """Whether nobody changed a text since `to_source` made it."""
-    first = _GENERATED.match(source)
-    return bool(first) and _digest(source[first.end() :]) == first[1]
+    _, _, body = source.partition("\n")
+    return source == _GENERATED.format(_digest(body)) + body
 
 
 def _digest(text: str) -> str:

@@ -38,17 +38,14 @@ from analysis.statements.notebooks import (
     in_order,
     role,
 )
-from analysis.statements.statement import Statement
 from analysis.subjects import hpl_points
 from analysis.wording import (
     UNKNOWN,
     counted,
     day,
-    first_sentence,
     listed,
     percent,
     with_decimal_comma,
-    within_words,
 )
 from runners.records import manifest
 from runners.records.journal import write_whole
@@ -58,12 +55,9 @@ SUBTITLE = "Published experiments on interconnects, made rerunnable"
 FIGURE = r"^!\[.*\]\(figures/(?P<label>\w+)\.svg\)\{.*\}$"  # in a section's Markdown
 DIGITS = 8  # of a digest that are shown: enough to tell all digests here apart
 # Links to files in the same folder; the PDF may be moved, so it has no such line.
-_BESIDE = "::: beside\nBeside this page: [the explorer](explorer.html), with every trial{}.\n:::"
-BESIDE = _BESIDE.format("")
-BESIDE_SUPPLEMENT = _BESIDE.format(", and [the supplement](supplement.html), with every table")
-BESIDE_REPORT = _BESIDE.format(
-    ", and [the report](falloff.html), with the answer and what its words mean"
-)
+BESIDE = "::: beside\nBeside this page: [the explorer](explorer.html), with every trial{}.\n:::"
+AND_SUPPLEMENT = ", and [the supplement](supplement.html), with every table"
+AND_REPORT = ", and [the report](falloff.html), with the answer and what its words mean"
 IN_FULL = "Supplement: every section in full"
 REFERENCES = "# References {.unnumbered}\n\n:::: small\n::: {#refs}\n:::\n::::"
 UNDATED = "1970-01-01"  # used if nothing ran and there is no date
@@ -80,13 +74,6 @@ class Part:
     def audience(self) -> str:
         """Who reads it."""
         return role(self.book.stem).audience
-
-    @property
-    def shows_own_files(self) -> bool:
-        """Whether it shows files of its reader."""
-        return self.audience == OWN_FILES or any(
-            dataset.falloff.is_imported for dataset in self.datasets
-        )
 
     @cached_property
     def whole(self) -> Section:
@@ -136,9 +123,9 @@ def build(
     same bytes. Returns the report's page, and a line about each file of the user's that was kept.
     """
     datasets = _datasets(parts)
-    last_day = (_moments(datasets) or [UNDATED])[-1][:10]
+    last_day = (moments(*datasets.values()) or [UNDATED])[-1][:10]
     dated = int(datetime.fromisoformat(f"{last_day}T00:00+00:00").timestamp())
-    front, documents = _front(facts, datasets), _documents(parts)
+    front, documents = _front(facts, datasets.values()), _documents(parts)
     *_, most = documents
     with tempfile.TemporaryDirectory(prefix="falloff-") as made:
         folder = Path(made)
@@ -147,9 +134,9 @@ def build(
             for label, figure in section.figures.items():
                 (folder / "figures" / f"{label}.svg").write_text(figure.svg, encoding="utf-8")
         stated = [
-            statement | {"notebook": part.book.stem}
+            made.as_data() | {"notebook": part.book.stem}
             for part, section in most.shown
-            for statement in section.statements
+            for made in section.statements
         ]
         (folder / "summary.json").write_text(statement.text(stated), encoding="utf-8")
         for table in (file for part in parts for file in part.book.parent.glob("*.csv")):
@@ -157,10 +144,11 @@ def build(
         for variant in documents:
             text = markdown(variant, facts, left_out)
             text = with_decimal_comma(text) if facts.numbers == "de" else text
-            page = folder / f"{variant.name}.html"
-            framed = {"campaign": "Falloff", "columns": str(variant.columns)}
-            framed |= {"subtitle": IN_FULL} if variant.columns == 1 else {}
-            about = front | framed if variant.columns else front
+            page, about = folder / f"{variant.name}.html", {**front}
+            if variant.columns:
+                about |= {"campaign": "Falloff", "columns": str(variant.columns)}
+            if variant.columns == 1:
+                about["subtitle"] = IN_FULL
             page.write_text(publish.to_html(text, about, folder), encoding="utf-8")
             page.with_suffix(".pdf").write_bytes(publish.to_pdf(text, about, folder, dated))
         sources = [] if most.columns else _write_sources(text, front, folder, out, dated)
@@ -176,7 +164,11 @@ def _documents(parts: Sequence[Part]) -> list[Document]:
     own files is shown whole.
     """
     if not any(part.audience == FRAME for part in parts):
-        shown = [(part, part.whole if part.shows_own_files else part.brief) for part in parts]
+        own = [
+            part.audience == OWN_FILES or any(it.falloff.is_imported for it in part.datasets)
+            for part in parts
+        ]
+        shown = [(part, part.whole if is_own else part.brief) for part, is_own in zip(parts, own)]
         return [Document("report", shown)]
     parts = [part for part in parts if summary.says_something(part.book.stem, part.whole)]
     main = [(part, part.brief) for part in parts if part.audience != SUPPLEMENT]
@@ -205,28 +197,23 @@ def _write_sources(text: str, front: Mapping, folder: Path, out: Path, dated: in
     return [f"{source} was changed by you and stays; the new text is {new}"] * is_changed
 
 
-def markdown(
-    made: Document,
-    facts: ReportFacts,
-    left_out: Sequence[str] = (),
-) -> str:
+def markdown(made: Document, facts: ReportFacts, left_out: Sequence[str]) -> str:
     """A whole document, from its sections and the datasets of these."""
     sections, datasets = [*_with_evidence(made)], _datasets(part for part, _ in made.shown)
     if made.columns:
-        head = [BESIDE_REPORT]
+        head = [BESIDE.format(AND_REPORT)]
         if made.columns > 1:
-            head = _first_page(sections.pop(0).removeprefix(f"# {facts.title}").strip())
+            head = [*_first_page(sections.pop(0).removeprefix(f"# {facts.title}").strip())]
         ending = [_in_supplement(made.further)]
         sections[:0] = [_missing(left_out), "::: floating\n:::"]
     else:
-        shown = [*datasets.values()]
+        shown, table = [*datasets.values()], summary.table(made.sections)
         names = {part.book.stem for part, _ in made.shown}
-        table = summary.table(made.sections)
         head = [
-            f"::: summary\n{abstract(made.sections)}\n:::",
+            f"::: summary\n{summary.own_abstract(made.sections)}\n:::",
             facts.introduction and introduction(facts),
             table.markdown if table.rows else "",
-            BESIDE,
+            BESIDE.format(""),
         ]
         ending = [
             _optional("The cluster", lambda: machines.section(shown, facts)),
@@ -241,16 +228,18 @@ def _first_page(opening: str) -> Iterator[str]:
     first_page, heading, background = opening.partition("\n# ")
     abstract, figure, rest = first_page.partition("\n![")
     yield f"::::: opening\n\n::: summary\n\n{abstract.strip()}\n\n:::\n{figure}{rest}\n\n:::::"
-    yield BESIDE_SUPPLEMENT
+    yield BESIDE.format(AND_SUPPLEMENT)
     yield heading.lstrip() + background
 
 
 def _in_supplement(parts: Sequence[Part]) -> str:
-    titles = [_title(part.whole).removeprefix("# ") for part in parts]
-    if not titles:
+    if not parts:
         return ""
-    end = "" if titles[-1].endswith("?") else "."
-    return f"**More experiments** are in the supplement: {'; '.join(titles)}{end} Its appendix lists every campaign with the digests of what it rests on."
+    titles = "; ".join(_title(part.whole).removeprefix("# ") for part in parts)
+    return (
+        f"**More experiments** are in the supplement: {titles}{'.' * (titles[-1] != '?')} Its "
+        "appendix lists every campaign with the digests of what it rests on."
+    )
 
 
 def _title(section: Section) -> str:
@@ -262,23 +251,6 @@ def _missing(left_out: Sequence[str]) -> str:
         return ""
     lines = "\n".join(f"- {quoted(line)}" for line in left_out)
     return f"::: small\n**Not run or left out**, and the remedy:\n\n{lines}\n:::"
-
-
-def abstract(sections: Sequence[Section]) -> str:
-    """The main sentences of the sections' primary statements that say something in bold, or that
-    nothing was asked of, as many as fit. Those that compare with another network come only where a
-    section has no others: they are in the table."""
-    sentences: list[str] = []
-    for section in sections:
-        made = [Statement.from_data(data) for data in section.statements]
-        lines = [
-            str(statement)
-            for statement in made
-            if statement.primary and (str(statement).startswith("**") or not statement.answer)
-        ]
-        alone = [line for line in lines if " against " not in line]
-        sentences += map(first_sentence, alone or lines)
-    return " ".join(within_words(sentences, summary.WORDS))
 
 
 def introduction(facts: ReportFacts) -> str:
@@ -331,30 +303,27 @@ def methods_and_limits(names: Collection[str], datasets: Sequence[xr.Dataset]) -
 def project_facts(parts: Sequence[Part]) -> ReportFacts:
     """The title matter of Falloff's own report."""
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    datasets = _datasets(parts)
-    count = sum(bool(dataset.attrs["started"]) for dataset in datasets.values())
+    datasets = _datasets(parts).values()
     ran = f"Version {cited['version']}"
-    if count:
-        ran += f". {count} campaigns (planned sets of runs), {_days(datasets)}{_machine(datasets.values())}"
+    if count := sum(bool(dataset.attrs["started"]) for dataset in datasets):
+        days, machine = _days(datasets), _machine(datasets)
+        ran += f". {count} campaigns (planned sets of runs), {days}{machine}"
     authors = [author["name"] for author in cited["authors"]]
     return ReportFacts(title=TITLE, subtitle=SUBTITLE, authors=authors, date=ran)
 
 
 def _machine(datasets: Iterable[xr.Dataset]) -> str:
     """On which machine most campaigns ran, as words that follow the days; empty if none says so."""
-    counts = Counter(
-        (host.get("cpu_model"), host.get("cpus"))
-        for host in (dataset.falloff.host for dataset in datasets)
-    )
-    del counts[None, None]
-    if not counts:
+    hosts = [dataset.falloff.host for dataset in datasets]
+    machines = Counter((host["cpu_model"], host["cpus"]) for host in hosts if host.get("cpu_model"))
+    if not machines:
         return ""
-    ((processor, count), times), *_ = counts.most_common(1)
-    most = "" if times == counts.total() else ", most of them"
+    ((processor, count), times), *_ = machines.most_common(1)
+    most = "" if times == machines.total() else ", most of them"
     return f"{most} on {counted(count, f'{as_written(processor)} processor')}"
 
 
-def _front(facts: ReportFacts, datasets: Mapping[str, xr.Dataset]) -> dict[str, str]:
+def _front(facts: ReportFacts, datasets: Iterable[xr.Dataset]) -> dict[str, str]:
     """The title matter that the templates print above the text."""
     authors = ", ".join(facts.authors)
     by = f" ({facts.affiliation})" if authors and facts.affiliation else facts.affiliation
@@ -369,9 +338,9 @@ def _front(facts: ReportFacts, datasets: Mapping[str, xr.Dataset]) -> dict[str, 
     return {name: value for name, value in front.items() if value}
 
 
-def _days(datasets: Mapping[str, xr.Dataset]) -> str:
+def _days(datasets: Iterable[xr.Dataset]) -> str:
     """The days of the first and the last run, as far as they are known."""
-    days = [day(moment) for moment in _moments(datasets)]
+    days = [day(moment) for moment in moments(*datasets)]
     return " to ".join(dict.fromkeys(days[:1] + days[-1:]))
 
 
@@ -388,24 +357,18 @@ def _target(dataset: xr.Dataset) -> str:
     return anchor(f"{about['campaign']}-{digest[:DIGITS]}")
 
 
-def _moments(datasets: Mapping[str, xr.Dataset]) -> list[str]:
+def moments(*datasets: xr.Dataset) -> list[str]:
     """When the runs of datasets began and the last ones ended (ISO 8601), as far as that is known,
     in order.
     """
-    return sorted(moment for dataset in datasets.values() for moment in moments(dataset))
-
-
-def moments(dataset: xr.Dataset) -> list[str]:
-    """When the runs of a dataset began and the last one ended (ISO 8601), as far as that is known,
-    in order.
-    """
-    times = [
-        as_written(run["moment"])
+    imported = (
+        as_written(run.get("moment", ""))
+        for dataset in datasets
         for session in dataset.falloff.sessions
         for run in session.get("imported", [])
-        if run.get("moment")
-    ]
-    return sorted([*times, *filter(None, (dataset.attrs["started"], dataset.attrs["ended"]))])
+    )
+    ran = (dataset.attrs[end] for dataset in datasets for end in ("started", "ended"))
+    return sorted(filter(None, (*imported, *ran)))
 
 
 def _with_evidence(made: Document) -> Iterator[str]:
@@ -425,8 +388,9 @@ def _with_evidence(made: Document) -> Iterator[str]:
         seen.add(label)
         sources = [_source(name, part.datasets) for name in section.figures[label].rests_on]
         lines = [f"- {source}" for source in sources if source]
-        trace = f"`falloff evidence trace {label}` prints every command, digest and transcript behind it."
-        lines += ["", trace] if made.columns else []
+        if made.columns:
+            trace = f"`falloff evidence trace {label}`"
+            lines += ["", f"{trace} prints every command, digest and transcript behind it."]
         return "\n".join([reference[0], "", "::: evidence", *lines, ":::"])
 
     first_page = set(made.sections[0].markdown.splitlines() if made.columns > 1 else ()) - {""}
@@ -454,11 +418,11 @@ def _source(name: str, datasets: Iterable[xr.Dataset]) -> str:
     dataset = next((it for it in datasets if it.attrs["campaign"] == name), None)
     if dataset is None:
         return f"[{quoted(name)}](#data:{anchor(name)})" * (DATA / name).is_file()
-    trials = f"explorer.html#{quote(name, safe='')}"
+    trials, command = f"explorer.html#{quote(name, safe='')}", quoted(chain.command(dataset))
     testbed = quoted(dataset.falloff.testbed.name)
     return (
-        f"[{quoted(name)}](#data:{_target(dataset)}): {dataset.sizes['trial']} trials on {testbed}, each with its "
-        f"[transcript]({trials}); `{quoted(chain.command(dataset))}` makes them anew"
+        f"[{quoted(name)}](#data:{_target(dataset)}): {dataset.sizes['trial']} trials on "
+        f"{testbed}, each with its [transcript]({trials}); `{command}` makes them anew"
     )
 
 
@@ -468,25 +432,39 @@ def _provenance(made: Document, datasets: Mapping[str, xr.Dataset]) -> str:
     rows = []
     for target, dataset in datasets.items():
         about, host = dataset.attrs, dataset.falloff.host
-        number = int((dataset.status != "ok").sum())
-        trials = f"{dataset.sizes['trial']}" + (f", {number} failed" if number else "")
-        where = [
-            quoted(dataset[name].values[0].item() if dataset.sizes["trial"] else "")
-            for name in ("testbed", "evidence")
-        ]
-        commit = host["git_commit"][:7] if host.get("git_commit") else UNKNOWN
-        commit += "+" if host.get("git_dirty") else ""
-        digests = about["campaign_hash"], about.get("transcripts_sha256")
-        begun = (moments(dataset) or [UNKNOWN])[0][:10]
-        link = f"[{quoted(about['campaign'])}]{{#data:{target}}}"
-        rows.append((link, *where, trials, begun, commit, *map(_first, digests)))
+        trials, failed = f"{dataset.sizes['trial']}", int((dataset.status != "ok").sum())
+        commit = (host.get("git_commit") or UNKNOWN)[:7] + "+" * bool(host.get("git_dirty"))
+        rows.append(
+            (
+                f"[{quoted(about['campaign'])}]{{#data:{target}}}",
+                quoted(dataset.falloff.testbed.name),
+                quoted(dataset.falloff.evidence),
+                f"{trials}, {failed} failed" if failed else trials,
+                (moments(dataset) or [UNKNOWN])[0][:10],
+                commit,
+                _first(about["campaign_hash"]),
+                _first(about.get("transcripts_sha256")),
+            )
+        )
     columns = (
-        "Campaign", "Testbed", "Evidence", "Trials", "Begun", "Commit", "Plan", "Transcripts"
-    )  # fmt: skip
-    ours = ", `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no result, and the supplement says why"
+        "Campaign",
+        "Testbed",
+        "Evidence",
+        "Trials",
+        "Begun",
+        "Commit",
+        "Plan",
+        "Transcripts",
+    )
+    folder, ours = "" if made.columns else " FOLDER", ""
+    if made.columns:
+        ours = (
+            ", `falloff run CAMPAIGN --testbed TESTBED` makes them anew. A failed trial has no "
+            "result, and the supplement says why"
+        )
     caption = (
-        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan and transcripts. `falloff evidence "
-        f"verify{'' if made.columns else ' FOLDER'}` recomputes them{ours if made.columns else ''}. +: the code had changes that no "
+        f"The campaigns, with the beginnings of the {manifest.ALGORITHM} of plan and transcripts. "
+        f"`falloff evidence verify{folder}` recomputes them{ours}. +: the code had changes that no "
         "commit has."
     )
     table = Table("campaigns", columns, "lllrllll", rows, caption)
@@ -498,15 +476,14 @@ def _provenance(made: Document, datasets: Mapping[str, xr.Dataset]) -> str:
         if (DATA / name).is_file()
     )
     files = [
-        f"[{quoted(name)}]{{#data:{anchor(name)}}} ({_first(manifest.digest((DATA / name).read_bytes()))})"
+        f"[{quoted(name)}]{{#data:{anchor(name)}}} ({_first(manifest.digest(content))})"
         for name in used
+        for content in [(DATA / name).read_bytes()]
     ]
-    beside = (
-        f"\n\nFiles of `data/` that figures show beside them: {', '.join(files)}." if files else ""
-    )
-    appendix = (
-        f"# Appendix: provenance {{.unnumbered}}\n\n::: dense\n\n{table.markdown}{beside}\n\n:::"
-    )
+    title, shown = "# Appendix: provenance {.unnumbered}", [table.markdown]
+    if files:
+        shown.append(f"Files of `data/` that figures show beside them: {', '.join(files)}.")
+    appendix = "\n\n".join([title, "::: dense", *shown, ":::"])
     return f"::::: screen\n\n{appendix}\n\n:::::" if made.further else appendix
 
 

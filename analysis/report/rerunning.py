@@ -3,9 +3,8 @@ allows, and compare.
 
 The order is fixed. First comes the short form (preset quick) of each campaign with a primary
 statement, then that of the others, the shortest first. The remaining time completes them in the
-same order. This module executes nothing: the caller passes in how a campaign is planned and run.
-Only campaigns and testbeds that data/campaigns and data/testbeds describe here are planned. The
-content of an archive is read and compared, never executed.
+same order. Only campaigns and testbeds that data/campaigns and data/testbeds describe here are
+planned. The content of an archive is read and compared, never executed.
 """
 
 import json
@@ -16,10 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-import xarray as xr
-
-from analysis import paths
+from analysis import experiment, paths, running
 from analysis.dataset import store
 from analysis.descriptions import campaigns
 from analysis.evidence import artifact
@@ -35,12 +33,6 @@ from runners.records.journal import Folder, write_whole
 from runners.records.plan import Plan
 from runners.records.record import FalloffError, Trial
 
-# Makes a plan from campaign, testbed and preset; raises FalloffError if it cannot run here.
-Planner = Callable[[str, str, str], Plan]
-# Runs a plan for a number of seconds in a new folder inside the given one, and returns the new
-# folder.
-Runner = Callable[[Plan, float, Path], Path]
-
 
 @dataclass(frozen=True)
 class Rerun:
@@ -50,20 +42,23 @@ class Rerun:
     plan: Plan
     seconds: float
 
+    @property
+    def takes(self) -> str:
+        """How long its trials take, in words."""
+        return f"about {number(self.seconds / 60, 2)} minutes"
+
 
 def reproduce(
-    archive: Path,
-    minutes: float,
-    plan: Planner,
-    run: Runner,
-    references: Mapping[str, xr.Dataset],
+    archive: Path, minutes: float, fresh: bool, listen: Callable[[Any], None]
 ) -> tuple[list[StatementVerdict], Path]:
     """Run what fits into `minutes`; return the verdict on every statement of an archive, and the
-    file that keeps them. What a notebook needs beside the archive it reads from the `references`.
+    file that keeps them. What a notebook needs beside the archive it reads from the references.
+    `fresh` and `listen` are those of `running.run_within`.
 
     Raises FalloffError in the cases of `archives.opened`, or if no notebook here states anything on
     what the archive holds.
     """
+    references = experiment.stored_datasets()
     with artifact.opened(archive) as archived:
         digest = reproducing.digest(archived)
         folders = _of_experiments(archived)
@@ -76,18 +71,19 @@ def reproduce(
         for name, folder in folders.items():
             try:
                 short[name], whole[name] = (
-                    _rerun(Folder(folder), plan, form) for form in ("quick", "full")
+                    _rerun(Folder(folder), form) for form in ("quick", "full")
                 )
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
-        primary: set[str] = set()  # the campaigns that notebooks with a primary statement read
-        for executed in stated.values():
-            if any(statement.primary for statement in executed.statements):
-                primary |= set(executed.read)
+        primary = {  # the campaigns that notebooks with a primary statement read
+            name
+            for executed in stated.values()
+            if any(statement.primary for statement in executed.statements)
+            for name in executed.read
+        }
         chosen = choose(short, whole, primary, 60 * minutes)
         for name in short.keys() - chosen.keys():
-            takes = number(short[name].seconds / 60, 2)
-            not_run[name] = TOO_SHORT, f"There was no time for {name}, about {takes} minutes."
+            not_run[name] = TOO_SHORT, f"There was no time for {name}, {short[name].takes}."
         out = paths.REPRODUCED / digest[:8]
         again, today = {}, {}
         begun = time.monotonic()
@@ -96,21 +92,22 @@ def reproduce(
             if left <= 0:
                 not_run[name] = TOO_SHORT, f"The time was over before {name} began."
                 continue
-            takes, where = number(rerun.seconds / 60, 2), rerun.plan.testbed["name"]
-            print(f"{name} on {where}, about {takes} minutes", flush=True)
+            print(f"{name} on {rerun.plan.testbed['name']}, {rerun.takes}", flush=True)
             try:
-                today[name] = store.read(run(rerun.plan, left, out))
+                run = running.run_within(rerun.plan, left, out, fresh, listen)
+                today[name] = store.read(run)
                 again[name] = at_points_of(published[name], today[name])
             except FalloffError as error:
                 not_run[name] = CANNOT, f"{error}."
         took = time.monotonic() - begun
     verdicts = reproducing.verdicts(published, stated, again, today, not_run, references)
     host = provenance.host()
+    machine = host["cpu_model"] or host["architecture"]
     about = {
         "archive": str(archive),
         "archive_sha256": digest,
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{host['hostname']} ({host['cpu_model'] or host['architecture']}, kernel {host['kernel']})",
+        "machine": f"{host['hostname']} ({machine}, kernel {host['kernel']})",
         "minutes": took / 60,
         "described_otherwise": {
             name: keys for name, rerun in chosen.items() if (keys := differences(rerun))
@@ -135,7 +132,7 @@ def _of_experiments(archived: Sequence[Path]) -> dict[str, Path]:
     return folders
 
 
-def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
+def _rerun(folder: Folder, preset: str) -> Rerun:
     """How an archived campaign is run here; raises FalloffError if it cannot be run."""
     archived = folder.plan()
     testbed = archived.testbed["name"]
@@ -144,7 +141,7 @@ def _rerun(folder: Folder, plan: Planner, preset: str) -> Rerun:
         raise FalloffError(
             f"It ran on testbed {testbed!r}, which is not described here, in data/testbeds"
         )
-    planned = plan(archived.name, testbed, preset)
+    planned = running.runnable(archived.name, testbed, preset)
     return Rerun(archived, planned, _seconds(folder, archived, planned))
 
 

@@ -3,7 +3,7 @@
 It reads the executed notebooks, and judges nothing itself.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from analysis.dataset.accessor import NOT_RUN
@@ -16,18 +16,22 @@ from analysis.statements.statement import Statement, Text, say
 from analysis.watch import reproducing
 from analysis.watch.reproducing import NOT_REPRODUCED, REPRODUCED
 from analysis.watch.todays_run import FAILED
-from analysis.wording import within_words
+from analysis.wording import first_sentence, within_words
 from runners.records.record import FalloffError
 
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
 WIDTHS = (3, 50, 16, 28, 25, 10)  # of the columns, in characters
 WORDS = 120  # of an abstract, at most
 MEANING = (
-    "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is *flat* if all of it lies "
-    "within. *Yes* and *no*: the whole interval lies on one side of what was asked. *The same*: a difference lies within a margin. "
-    "*Undecided*: the interval decides nothing. An interval's level stands before it."
+    "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is "
+    "*flat* if all of it lies within. *Yes* and *no*: the whole interval lies on one side of what "
+    "was asked. *The same*: a difference lies within a margin. *Undecided*: the interval decides "
+    "nothing. An interval's level stands before it."
 )
-OF_OTHERS = f"What the other experiments found; {MEANING} Sections that are not here are in the supplement, with every statement."
+OF_OTHERS = (
+    f"What the other experiments found; {MEANING} Sections that are not here are in the "
+    "supplement, with every statement."
+)
 VERDICTS = {REPRODUCED: "reproduces this", NOT_REPRODUCED: "does not reproduce this"}
 
 
@@ -50,16 +54,6 @@ def says_something(notebook: str, section: Section) -> bool:
     return role(notebook).audience == FRAME or bool(section.statements)
 
 
-def stated(folder: Path) -> dict[str, tuple[Statement, ...]]:
-    """Every statement of the executed notebooks in a folder, by the notebook; raises FalloffError
-    where there is none.
-    """
-    return {
-        name: tuple(map(Statement.from_data, section.statements))
-        for name, section in gathered(folder).items()
-    }
-
-
 def abstract(sections: Mapping[str, Section], notebook: str) -> Text:
     """A notebook's first text with primary statements, and the statements that fit into WORDS
     words.
@@ -71,15 +65,24 @@ def abstract(sections: Mapping[str, Section], notebook: str) -> Text:
         raise FalloffError(f"{notebook} was not executed, and the first page rests on it")
     section = sections[notebook]
     opening, *_ = section.answer.split("\n\n")
-    made = [Statement.from_data(statement) for statement in section.statements]
-    primary = [
-        f"- {statement}"
-        for statement in made
-        if statement.primary and NOT_RUN not in statement.subject
-    ]
+    primary = [f"- {made}" for made in section.primary if NOT_RUN not in made.subject]
     opens = [] if opening.startswith("- ") else [opening]
     first, *others = within_words([*opens, *primary], WORDS)
     return say("\n".join([first, "", *others]))
+
+
+def own_abstract(sections: Iterable[Section]) -> str:
+    """The main sentences of the sections' primary statements that say something in bold, or that
+    nothing was asked of, as many as fit. Those that compare with another network come only where a
+    section has no others: they are in the table."""
+    sentences: list[str] = []
+    for section in sections:
+        lines = [
+            str(made) for made in section.primary if not made.answer or str(made).startswith("**")
+        ]
+        alone = [line for line in lines if " against " not in line]
+        sentences += map(first_sentence, alone or lines)
+    return " ".join(within_words(sentences, WORDS))
 
 
 def today(
@@ -100,8 +103,7 @@ def today(
         and (statement["primary"] or statement["today"]["primary"])
     ]
     places = dict.fromkeys(
-        f"- {statement['run']} of campaign {quoted(statement['campaign'])} began on {statement['where']}."
-        for statement in statements
+        f"- {_called(statement)} began on {statement['where']}." for statement in statements
     )
     parts = [reproducing.first_page_text(reproductions), "\n".join(lines), "\n".join(places)]
     nothing = (
@@ -115,47 +117,44 @@ def findings(sections: Mapping[str, Section]) -> Table:
     of the sections.
     """
     rows = [
-        row
+        _row(number, section.primary[0])
         for number, (name, section) in enumerate(sections.items(), 1)
-        if role(name).on_first_page
-        for row in [*_rows_of(number, section)][:1]
+        if section.primary and role(name).on_first_page
     ]
     return Table("findings", COLUMNS, "rlllrl", rows, OF_OTHERS, widths=WIDTHS)
 
 
 def table(sections: Collection[Section]) -> Table:
     """The primary statements of each section, by its number."""
-    rows = [row for number, section in enumerate(sections, 1) for row in _rows_of(number, section)]
+    rows = [
+        _row(number, statement)
+        for number, section in enumerate(sections, 1)
+        for statement in section.primary
+    ]
     caption = f"What was found; {MEANING}"
-    return Table("statements", COLUMNS, "rlllrl", rows, caption, widths=WIDTHS, long=True)
+    return Table("statements", COLUMNS, "rlllrl", rows, caption, widths=WIDTHS, box="long")
 
 
-def _rows_of(number: int, section: Section) -> Iterator[tuple[str, ...]]:
-    for statement in map(Statement.from_data, section.statements):
-        if statement.primary:
-            words = f"**{statement.words}**" if statement.words else ""
-            yield (
-                str(number),
-                statement.subject,
-                words,
-                statement.value,
-                statement.basis,
-                statement.evidence,
-            )
+def _row(number: int, made: Statement) -> tuple[str, ...]:
+    words = f"**{made.words}**" if made.words else ""
+    return str(number), made.subject, words, made.value, made.basis, made.evidence
 
 
-def _failed(run: dict) -> str:
+def _called(run: Mapping) -> str:
+    return f"{run['run']} of campaign {quoted(run['campaign'])}"
+
+
+def _failed(run: Mapping) -> str:
     """How many trials of a run of today failed, and why."""
-    called = f"{run['run']} of campaign {quoted(run['campaign'])}"
-    head = f"**{called} failed**:" if run["verdict"] == FAILED else f"{called}:"
+    head = f"**{_called(run)} failed**:" if run["verdict"] == FAILED else f"{_called(run)}:"
     return f"- {head} {quoted(run['failed'])}"
 
 
-def _compared(comparison: dict) -> str:
-    words, made = (
-        VERDICTS.get(comparison["verdict"], "is too short to tell"),
-        Statement.from_data(comparison["today"]),
-    )
+def _compared(comparison: Mapping) -> str:
+    made = Statement.from_data(comparison["today"])
+    words = VERDICTS.get(comparison["verdict"], "is too short to tell")
     answer = f"**{made.words}**, " if made.words else ""
-    called = f"{comparison['run']} of campaign {quoted(comparison['campaign'])} ({made.evidence})"
-    return f"- {called} {words}: {comparison['subject']}: {answer}{made.value}, {made.basis}."
+    return (
+        f"- {_called(comparison)} ({made.evidence}) {words}: {comparison['subject']}: "
+        f"{answer}{made.value}, {made.basis}."
+    )

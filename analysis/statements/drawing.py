@@ -1,10 +1,9 @@
 """The marks that make up figures: points, intervals, curves, verdicts and axes."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from matplotlib import ticker
 from matplotlib.axes import Axes
@@ -24,7 +23,7 @@ RUNS_AND_MEANS = (
 # Fractions of a doubling: between two series, and from a level's place to a mean and to its runs.
 SIDESTEP, APART = 0.12, 0.025
 # Open, so that the mark of the reference below it is seen.
-TODAY = {
+TODAY: dict[str, Any] = {
     "marker": style.TODAY.marker,
     "color": style.TODAY.color,
     "mfc": "none",
@@ -41,62 +40,28 @@ def of_today(run: object | None) -> str:
     return "" if run is None else "Diamonds are means of today."
 
 
-def new_figures(height: float, columns: int, **shared: bool) -> tuple[Figure, np.ndarray]:
-    """A figure of the report's width and this height [inches] with `columns` axes side by side.
-    Pass `sharex`, `sharey` to share an axis."""
+def new_figures(
+    height: float, columns: int, rows: int = 1, **shared: Any
+) -> tuple[Figure, np.ndarray]:
+    """A figure of the report's width and this height [inches] with axes in `rows` of `columns`, row
+    by row. Pass `sharex`, `sharey` to share an axis."""
     figure = Figure(figsize=(style.WIDTH, height))
-    return figure, figure.subplots(1, columns, squeeze=False, **shared)[0]
-
-
-def new_grid(height: float, rows: int, columns: int) -> tuple[Figure, np.ndarray]:
-    """A figure of the report's width and this height [inches] with axes in rows and columns that
-    share y."""
-    figure = Figure(figsize=(style.WIDTH, height))
-    return figure, figure.subplots(rows, columns, squeeze=False, sharey=True)
+    return figure, figure.subplots(rows, columns, squeeze=False, **shared).ravel()
 
 
 def new_figure(height: float) -> tuple[Figure, Axes]:
     """A figure of the report's width and this height [inches] with its only axes."""
-    figure = Figure(figsize=(style.WIDTH, height))
-    return figure, figure.subplots()
+    figure, (axes,) = new_figures(height, 1)
+    return figure, axes
 
 
 def runs(axes: Axes, series: str, x: np.ndarray, values: xr.DataArray, label: str = "") -> None:
     """Draw every run of a series, values over (block, level), at the levels' places x; add its
     legend entry."""
-    look = style.look(series)
-    values = values.transpose("block", ...).values
-    everywhere = np.broadcast_to(x, values.shape).ravel()
-    small = {"color": look.color, "alpha": 0.45, "markersize": 3.5, "mew": 0}
-    axes.plot(everywhere, values.ravel(), look.marker, **small)
+    look, rates = style.look(series), values.transpose("block", ...).values
+    x = np.broadcast_to(x, rates.shape).ravel()
+    axes.plot(x, rates.ravel(), look.marker, color=look.color, alpha=0.45, markersize=3.5, mew=0)
     axes.plot([], [], look.marker, color=look.color, linestyle=look.line, label=label)
-
-
-def interval(
-    axes: Axes, series: str, x, mean, low, high, label: str = "", fill: str | None = "white"
-) -> None:
-    """Draw a series' mean at x, one number or several, with its interval. An unknown interval (NaN)
-    is left out."""
-    look, ends = style.look(series), np.reshape([mean - low, high - mean], (2, -1))
-    mark = {"fmt": look.marker, "color": look.color, "mfc": fill or look.color}
-    axes.errorbar(x, mean, ends, label=label, capsize=3, zorder=3, **mark)
-
-
-def runs_and_means(
-    axes: Axes,
-    series: str,
-    x: np.ndarray,
-    values: xr.DataArray,
-    means: xr.Dataset | pd.DataFrame,
-    label: str,
-    fill: str | None = "white",
-) -> None:
-    """Every run as in `runs`, and beside them the large marks of their means over (level), `ratio`
-    or `mean` with `low` and `high`, on an axis of doublings."""
-    runs(axes, series, x * 2**-APART, values)
-    of = "ratio" if "ratio" in means else "mean"
-    ends = (means[name].values for name in (of, "low", "high"))
-    interval(axes, series, x * 2**APART, *ends, label, fill)
 
 
 def series(
@@ -115,15 +80,30 @@ def series(
     `values` are over (block, by, x), and `means` over (by, x). Without `names` a level is its own
     name, and without `looks` it has its own look.
     """
-    levels = values[by].values.tolist()
+    levels, of = values[by].values.tolist(), "ratio" if "ratio" in means else "mean"
     for rank, level in enumerate(levels):
         places, at = offset(values[x].values, rank, len(levels)), {by: level}
         look, name = looks[rank] if looks else level, names[level] if names else level
-        runs_and_means(axes, look, places, values.sel(at), means.sel(at), name)
+        runs(axes, look, places * 2**-APART, values.sel(at))
+        mark, color = style.look(look).marker, style.look(look).color
+        mean, *ends = (means[end].sel(at).values for end in (of, "low", "high"))
+        axes.errorbar(
+            places * 2**APART,
+            mean,
+            np.abs(ends - mean),
+            fmt=mark,
+            color=color,
+            mfc="white",
+            label=name,
+            capsize=3,
+            zorder=3,
+        )
     doubling_axis(axes, values[x].values, label)
 
 
-def interval_across(axes: Axes, look: style.Look, row: float, mean, low, high, label: str) -> None:
+def interval_across(
+    axes: Axes, look: style.Look, row: float, mean: Any, low: Any, high: Any, label: str
+) -> None:
     """Draw a mean in a row with its interval along the horizontal axis. An unknown interval (NaN)
     is left out."""
     ends = np.reshape([mean - low, high - mean], (2, -1))
@@ -142,7 +122,7 @@ def band(
     axes.fill_between(x, low, high, color=look.color, alpha=0.15, linewidth=0)
 
 
-def doubling_axis(axes: Axes, ticks: Sequence[int], label: str = "nodes") -> None:
+def doubling_axis(axes: Axes, ticks: Any, label: str = "nodes") -> None:
     """A horizontal axis of whole numbers with equal steps per doubling and the numbers as ticks."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(int(n)) for n in ticks])
@@ -174,8 +154,12 @@ def scaling(
         series(axes, values, derive.means(values), "interconnect", names)
         for name, law in laws.items():
             curve = 100 * law.band()
-            ends = (curve[end].values for end in ("mean", "low", "high"))
-            band(axes, name, curve.nodes.values, *ends)
+            band(
+                axes,
+                name,
+                curve.nodes.values,
+                *(curve[end].values for end in ("mean", "low", "high")),
+            )
         for rank, name in enumerate(networks):
             if today is not None and name in today.interconnect:
                 now = np.log(100 * today.share.sel(interconnect=name)).mean("block")
@@ -199,10 +183,16 @@ def falls(statements: Sequence[Statement]) -> Figure:
         axes.axvline(0, color=style.INK, linewidth=0.8)
         for row, fall in enumerate(statements):
             look, blocks = style.look(fall.series), 100 * np.array(fall.values)
+            marks: dict[str, Any] = {"color": look.color, "alpha": 0.6, "markersize": 3.5}
             below = row + 0.16 + 0.16 * np.linspace(0, 1, len(blocks))
-            mark = {"color": look.color, "alpha": 0.6, "markersize": 3.5}
-            axes.plot(blocks, below, look.marker, label="one block", **mark)
-            _mean_and_answer(axes, row, fall, look)
+            axes.plot(blocks, below, look.marker, label="one block", **marks)
+            beside = axes.get_yaxis_transform()
+            axes.text(1.02, row, fall.words, weight="bold", va="center", transform=beside)
+            if fall.interval and fall.estimate is not None:
+                across, label = [100 * end for end in fall.interval], f"{fall.level} interval"
+                axes.plot(across, [row, row], color=look.color, linewidth=3, label=label)
+                marks = {"color": "white", "mec": look.color, "mew": 1.5, "markersize": 7}
+                axes.plot(100 * fall.estimate, row, look.marker, zorder=3, **marks)
         rows(axes, [_in_two_lines(fall) for fall in statements])
         axes.set_xlabel("loss of the ratio [%]; below 0 it rises")
         legend_below(figure, axes, 4)
@@ -215,25 +205,6 @@ def _in_two_lines(fall: Statement) -> str:
     return f"{subject.replace(' loses rate against ', ' / ')}{planned}\n{span}, n = {fall.n}"
 
 
-def _mean_and_answer(axes: Axes, row: int, fall: Statement, look: style.Look) -> None:
-    """Draw a statement's mean, interval and answer in a row, above its blocks."""
-    beside = axes.get_yaxis_transform()
-    axes.text(1.02, row, fall.words, weight="bold", va="center", transform=beside)
-    if fall.interval is None:
-        return
-    bar = {"color": look.color, "linewidth": 3, "label": f"{fall.level} interval"}
-    axes.plot(100 * np.array(fall.interval), [row, row], **bar)
-    mark = {"color": "white", "mec": look.color, "mew": 1.5, "markersize": 7, "zorder": 3}
-    axes.plot(100 * fall.estimate, row, look.marker, **mark)
-
-
-def margin_around_100(axes: Axes, margin: float, label: str) -> None:
-    """Draw a line at 100 % and shade the range of ratios that count as the same."""
-    ends = 100 * (1 - margin), 100 / (1 - margin)
-    axes.axhspan(*ends, color=style.MARGIN, zorder=0, label=label)
-    axes.axhline(100, color=style.INK, linewidth=0.8)
-
-
 def rows(axes: Axes, names: Sequence[str]) -> None:
     """A vertical axis of named rows, the first on top."""
     axes.set_yticks(range(len(names)), names)
@@ -241,7 +212,7 @@ def rows(axes: Axes, names: Sequence[str]) -> None:
     axes.grid(False, axis="y")
 
 
-def thin_ticks(values: Sequence[int], factor: float) -> list[int]:
+def thin_ticks(values: Any, factor: float) -> list[int]:
     """The ascending values that are at least `factor` times the one before, so that tick labels do
     not collide."""
     chosen: list[int] = []
@@ -251,7 +222,7 @@ def thin_ticks(values: Sequence[int], factor: float) -> list[int]:
     return chosen
 
 
-def _each_once(axes: Axes | Sequence[Axes]) -> tuple[list, list[str]]:
+def _each_once(axes: Any) -> tuple[list, list[str]]:
     """The handles and labels of a legend that names each kind of mark once."""
     marks: dict[str, object] = {}
     for panel in np.ravel(axes):
@@ -260,6 +231,6 @@ def _each_once(axes: Axes | Sequence[Axes]) -> tuple[list, list[str]]:
     return [*marks.values()], [*marks]
 
 
-def legend_below(figure: Figure, axes: Axes | Sequence[Axes], columns: int) -> None:
+def legend_below(figure: Figure, axes: Any, columns: int) -> None:
     """One legend under the axes, or under several axes, that names each kind of mark once."""
     figure.legend(*_each_once(axes), loc="outside lower center", ncols=columns)

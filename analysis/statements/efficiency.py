@@ -60,19 +60,22 @@ def losses(points: xr.Dataset, primary: tuple[str, ...] = ()) -> list[Statement]
     names, margin = points.falloff.names, points.falloff.design.margin
     statements = []
     for cases in efficiency(points).sortby("nodes").transpose("interconnect", "nodes"):
-        network, finite_cases = cases.interconnect.item(), cases.dropna("nodes")
-        if finite_cases.size < 2 or np.isnan(cases[0]):
+        network, known = cases.interconnect.item(), cases.dropna("nodes")
+        if known.size < 2 or np.isnan(cases[0]):
             continue
-        verdict = judge(
-            [math.log(finite_cases[-1] / finite_cases[0])], margin, points.falloff.evidence
+        fall = [math.log(known[-1] / known[0])]
+        verdict = judge(fall, margin, points.falloff.evidence)
+        span = f"from {int(known.nodes[0])} to {int(known.nodes[-1])} nodes"
+        change = ratio_change(verdict.fall or 0)
+        statement = judged_fall(
+            points,
+            f"{names[network]} loses efficiency {span}",
+            verdict,
+            primary=network in primary,
+            series=network,
+            sentence=f"{names[network]}'s efficiency {change} {span}: **{verdict.answer}**.",
         )
-        span = f"from {int(finite_cases.nodes[0])} to {int(finite_cases.nodes[-1])} nodes"
-        about = {"primary": network in primary, "series": network}
-        about["sentence"] = (
-            f"{names[network]}'s efficiency {ratio_change(verdict.fall)} {span}: **{verdict.answer}**."
-        )
-        subject = f"{names[network]} loses efficiency {span}"
-        statements.append(judged_fall(points, subject, verdict, **about))
+        statements.append(statement)
     return statements
 
 
@@ -129,11 +132,11 @@ def over_peak(runs: xr.Dataset, points: xr.Dataset, n_of: str) -> list[Statement
     fast = points.falloff.design.pair[1]
     shares = efficiency(points).sel(interconnect=fast, nodes=points.nodes >= FEWEST)
     refused = "the theoretical peak of its nodes is not known" * bool(np.isnan(rpeak(runs)))
-    most, spread = shares.isel(nodes=-1), shares.max("nodes") - shares.min("nodes")
-    subjects = {
-        "fast_level": ("rate over Rpeak on the most nodes, 10GE", most),
-        "fast_spread": ("largest less smallest rate over Rpeak, 10GE", spread),
-    }
+    spread = shares.max("nodes") - shares.min("nodes")
     return [
-        named(runs, name, *about, refused, n_of, is_ratio=False) for name, about in subjects.items()
+        named(runs, name, subject, values, refused, n_of, is_ratio=False)
+        for name, subject, values in (
+            ("fast_level", "rate over Rpeak on the most nodes, 10GE", shares.isel(nodes=-1)),
+            ("fast_spread", "largest less smallest rate over Rpeak, 10GE", spread),
+        )
     ]

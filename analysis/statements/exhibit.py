@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 from matplotlib import pyplot as plt
@@ -47,11 +48,10 @@ class Basis:
     of: str = "block"
     sessions: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.evidence not in WITHOUT_SCATTER and not (self.n and self.intervals):
-            raise FalloffError(
-                f"a figure or table of {self.evidence} evidence says its n and the kind of its intervals"
-            )
+            what = f"a figure or table of {self.evidence} evidence"
+            raise FalloffError(f"{what} says its n and the kind of its intervals")
 
     @classmethod
     def of_dataset(cls, dataset: xr.Dataset, intervals: str, judged: int = 0) -> "Basis":
@@ -86,7 +86,7 @@ class Exhibit:
     marks: str = ""
     rests_on: tuple[str, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if faults := _axes_without_unit(self.figure):
             raise FalloffError(f"figure {self.label}: {'; '.join(faults)}")
 
@@ -108,18 +108,16 @@ class Exhibit:
     @property
     def markdown(self) -> str:
         """The figure in the report's Markdown; its file is in `figures/`."""
-        return f'![{self.caption}](figures/{self.label}.svg){{#fig:{self.label.replace("_", "-")} alt="{escape(self.alt)}"}}'
+        about = f'#fig:{self.label.replace("_", "-")} alt="{escape(self.alt)}"'
+        return f"![{self.caption}](figures/{self.label}.svg){{{about}}}"
 
-    def svg(self) -> str:
-        """The figure as SVG; the same figure gives the same text."""
-        return style.svg(self.figure)
-
-    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
-        svg = self.svg()
-        picture = base64.b64encode(svg.encode()).decode()
-        shown = f'<img alt="{escape(as_written(self.alt))}" src="data:image/svg+xml;base64,{picture}" style="width:100%;max-width:900px;background:white">'
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict, dict]:
+        svg = style.svg(self.figure)
+        picture = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+        alt, caption = escape(as_written(self.alt)), escape(as_written(self.caption))
+        look = "width:100%;max-width:900px;background:white"
+        html = f'<img alt="{alt}" src="{picture}" style="{look}"><p><em>{caption}</em></p>'
         about = {"markdown": self.markdown, "label": self.label, "rests_on": list(self.rests_on)}
-        html = f"{shown}<p><em>{escape(as_written(self.caption))}</em></p>"
         return {"text/html": html, "image/svg+xml": svg}, {KEY: about}
 
 
@@ -143,21 +141,14 @@ def figure(
     as of runs that are none. Raises FalloffError if an axis has no unit.
     """
     plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
-    others = [
-        dataset if isinstance(dataset, str) else dataset.attrs["campaign"]
-        for dataset in beside
-        if dataset is not None
-    ]
-    rests_on = tuple(dict.fromkeys([of.attrs["campaign"], *others]))
-    return Exhibit(
-        label_of(label, of),
-        drawn,
-        shows,
-        basis or Basis.of_dataset(of, intervals, blocks),
-        alt,
-        marks,
-        rests_on,
+    drawn_from = (
+        item if isinstance(item, str) else item.attrs["campaign"]
+        for item in (of, *beside)
+        if item is not None
     )
+    basis = basis or Basis.of_dataset(of, intervals, blocks)
+    rests_on = tuple(dict.fromkeys(drawn_from))
+    return Exhibit(label_of(label, of), drawn, shows, basis, alt, marks, rests_on)
 
 
 def label_of(name: str, dataset: xr.Dataset) -> str:
@@ -175,8 +166,8 @@ class Table:
 
     `caption` says what it shows; `basis` says what it rests on, None if the rows say so themselves.
     `widths` are the relative widths of columns in which text wraps; without them columns are as
-    wide as their content. A `long` table may continue on the next page, and one that is not
-    `in_print` is in HTML alone.
+    wide as their content. A table in the `box` "long" may continue on the next page, and
+    one in "screen" is in HTML alone.
     """
 
     label: str
@@ -186,10 +177,9 @@ class Table:
     caption: str
     basis: Basis | None = None
     widths: Sequence[int] = ()
-    long: bool = False
-    in_print: bool = True
+    box: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
         if wrong := [row for row in (self.align, *self.rows) if len(row) != len(self.columns)]:
             raise FalloffError(
@@ -213,15 +203,14 @@ class Table:
         """The table in the report's Markdown."""
         widths = f' widths="{" ".join(map(str, self.widths))}"' if self.widths else ""
         table = f"{self.body}\n\nTable: {self.full_caption} {{#tbl:{anchor(self.label)}{widths}}}"
-        box = "screen" if not self.in_print else "long" if self.long else ""
-        return f"::: {box}\n\n{table}\n\n:::" if box else table
+        return f"::: {self.box}\n\n{table}\n\n:::" if self.box else table
 
     def save(self, folder: Path) -> None:
         """Write it as CSV into a folder, named by its label."""
         with (folder / f"{self.label}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows(as_data([self.columns, *self.rows]))
 
-    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict, dict]:
         shown = as_markdown(f"{self.body}\n\n*{self.full_caption}*")
         return {"text/markdown": shown}, {KEY: {"markdown": self.markdown}}
 
@@ -263,33 +252,24 @@ def setting_table(dataset: xr.Dataset) -> Table:
     """A table of what a campaign planned, or of the values of each setting of imported runs."""
     if not dataset.falloff.design.repeats:
         return planned(dataset)
-    rows = []
-    chosen = dataset.falloff.points
+    rows, chosen = [], dataset.falloff.points
     chosen = chosen.isel(trial=chosen.status.values == "ok")
     for name in settings():
-        values = chosen[name].values
-        levels = [value for value in values.tolist() if value == value and value != ""]
+        levels = [it for it in chosen[name].values.tolist() if it == it and it != ""]
         if name == "interconnect":
-            levels = list(chosen.falloff.names_by_rate(levels).values())
-        if levels:
-            words = [
-                level if name == "interconnect" else _setting(level)
-                for level in dict.fromkeys(levels)
-            ]
+            words = list(chosen.falloff.names_by_rate(levels).values())
+        else:
+            words = list(map(_setting, dict.fromkeys(levels)))
+        if words:
             more = f" and {len(words) - 8} more" if len(words) > 8 else ""
             rows.append((quoted(name.replace("_", " ")), ", ".join(words[:8]) + more))
     files = len(set(dataset.file.values.tolist()))
     caption = f"The settings of the runs in {counted(files, 'file')}."
-    return Table(
-        label_of("settings", dataset),
-        ("Setting", "Values"),
-        "ll",
-        rows or [(UNKNOWN, UNKNOWN)],
-        caption,
-    )
+    rows = rows or [(UNKNOWN, UNKNOWN)]
+    return Table(label_of("settings", dataset), ("Setting", "Values"), "ll", rows, caption)
 
 
-def _setting(value) -> str:
+def _setting(value: Any) -> str:
     if isinstance(value, str):
         return quoted(value)
     return f"{value:.0f}" if value == int(value) else number(value, 6).rstrip("0").rstrip(".")
@@ -306,17 +286,15 @@ def without_result(dataset: xr.Dataset) -> Table | None:
     if not failed.sizes["trial"]:
         return None
     names, campaign = dataset.falloff.names, quoted(dataset.attrs["campaign"])
-    read = ("trial_id", "runner", "interconnect", "reason")
+    read = [failed[it].values.tolist() for it in ("trial_id", "runner", "interconnect", "reason")]
     rows = [
         (
-            quoted(identity),
-            quoted(runner),
+            quoted(trial),
+            quoted(tool),
             _levels([network], names),
             quoted(_CONDITION.sub(r"\1: \2", reason)),
         )
-        for identity, runner, network, reason in zip(
-            *(failed[name].values.tolist() for name in read)
-        )
+        for trial, tool, network, reason in zip(*read)
     ]
     total = counted(dataset.sizes["trial"], "trial")
     caption = f"Campaign `{campaign}`: {len(rows)} of {total} have no result."
@@ -329,7 +307,7 @@ def _levels(levels: Sequence, names: Mapping) -> str:
     return ("; " if any("," in name for name in called) else ", ").join(called)
 
 
-def _level(level) -> str:
+def _level(level: Any) -> str:
     if isinstance(level, bool):
         return "yes" if level else "no"
     return quoted(str(level).replace("_", " "))

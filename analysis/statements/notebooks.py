@@ -15,7 +15,7 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,15 +30,9 @@ from runners.records.record import FalloffError, unknown
 
 SUMMARY = "90_summary"  # gathers what all others state
 # Who reads a notebook: everybody, as a section of the report; whoever opens the supplement, which
-# has all further experiments; users in the report of their own files; and those who open the
-# notebook itself. A FRAME is a section that judges no data.
-REPORT, SUPPLEMENT, FRAME, OWN_FILES, READER = (
-    "report",
-    "supplement",
-    "frame",
-    "own files",
-    "reader",
-)
+# has all further experiments; users in the report of their own files; and ("reader") those who open
+# the notebook itself. A FRAME is a section that judges no data.
+REPORT, SUPPLEMENT, FRAME, OWN_FILES = "report", "supplement", "frame", "own files"
 # What a notebook raises where campaigns are missing, or a short run lacks levels.
 INSUFFICIENT = (FalloffError, KeyError, IndexError, ValueError)
 PARAMETERS = "parameters"  # the tag of the cell that papermill replaces
@@ -52,24 +46,18 @@ class NotebookRun:
     """The outputs of a notebook in order, and the campaigns that it read."""
 
     shown: tuple[Any, ...]
-    read: tuple[str, ...] = ()
-    names: Mapping[str, Any] = field(default_factory=dict)
+    read: tuple[str, ...]
+    names: Mapping[str, Any]
+
+    @property
+    def stated(self) -> tuple[Statement, ...]:
+        """Every statement, in the order in which they were made; named ones judge claims."""
+        return tuple(statement for text in self._of(Text) for statement in text.statements)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """Every statement, in the order in which they were made; those that judge claims are
-        `quantities`.
-        """
-        return tuple(statement for statement in self._stated if not statement.name)
-
-    @property
-    def quantities(self) -> tuple[Statement, ...]:
-        """The named quantities that claims of the sources are judged by."""
-        return tuple(statement for statement in self._stated if statement.name)
-
-    @property
-    def _stated(self) -> list[Statement]:
-        return [statement for text in self._of(Text) for statement in text.statements]
+        """What answers the notebook's own questions: the statements without a name."""
+        return tuple(statement for statement in self.stated if not statement.name)
 
     @property
     def figures(self) -> dict[str, Exhibit]:
@@ -80,11 +68,6 @@ class NotebookRun:
     def tables(self) -> tuple[Table, ...]:
         """The tables in their order."""
         return tuple(self._of(Table))
-
-    @property
-    def text(self) -> str:
-        """All text that it showed, as Markdown."""
-        return "\n\n".join(text.text for text in self._of(Text) if text.text)
 
     def _of(self, kind: type) -> Iterator:
         return (item for item in self.shown if isinstance(item, kind))
@@ -105,14 +88,15 @@ def run(
     points may find.
     """
     shown: list[Any] = []
-    names: dict[str, Any] = {
-        "__name__": "__main__",
-        "display": lambda *objects: shown.extend(objects),
-    }
+
+    def display(*values: Any) -> None:
+        shown.extend(value for value in values if value is not None)
+
+    names: dict[str, Any] = {"__name__": "__main__", "display": display}
     # What a cell prints is for its reader in Jupyter.
     with reading(data) as read, redirect_stdout(io.StringIO()):
         for source, tags in _code(file):
-            shown += _run_cell(source, names, file)
+            exec(_compiled(source, file), names)
             if PARAMETERS in tags:
                 names.update(parameters)
             if about and shown and not read.keys() & set(about):
@@ -129,17 +113,13 @@ def _code(file: Path) -> Iterator[tuple[str, list[str]]]:
             yield "".join(cell["source"]), cell["metadata"].get("tags", [])
 
 
-def _run_cell(source: str, names: dict[str, Any], file: Path) -> Iterator[Any]:
-    """Run a cell and return the value of its last line, as Jupyter does."""
+def _compiled(source: str, file: Path) -> Any:
+    """The code of a cell, which displays the value of its last line, as Jupyter does."""
     tree = ast.parse(source, str(file))
     last = tree.body[-1] if tree.body else None
-    if not isinstance(last, ast.Expr) or source.rstrip().endswith(";"):
-        exec(compile(tree, str(file), "exec"), names)
-        return
-    exec(compile(ast.Module(tree.body[:-1], []), str(file), "exec"), names)
-    value = eval(compile(ast.Expression(last.value), str(file), "eval"), names)
-    if value is not None:
-        yield value
+    if isinstance(last, ast.Expr) and not source.rstrip().endswith(";"):
+        last.value = ast.Call(ast.Name("display", ast.Load()), [last.value], [])
+    return compile(ast.fix_missing_locations(tree), str(file), "exec")
 
 
 @contextmanager
@@ -158,7 +138,7 @@ def reading(data: Mapping[str, xr.Dataset] | None) -> Iterator[dict[str, None]]:
 class _Recorded(ChainMap[str, xr.Dataset]):
     """Datasets by campaign, with a note of those that were read."""
 
-    def __init__(self, data: Mapping[str, xr.Dataset], read: dict[str, None]) -> None:
+    def __init__(self, data: Any, read: dict[str, None]) -> None:
         super().__init__(data)
         self._read = read
 
@@ -226,19 +206,17 @@ def _matches(pattern: str, file: Path) -> list[str]:
 
 
 def stated(
-    data: Mapping[str, xr.Dataset], beside: Mapping[str, xr.Dataset] = MappingProxyType({})
+    data: Mapping[str, xr.Dataset], beside: Any = MappingProxyType({})
 ) -> dict[Path, NotebookRun]:
     """The notebooks that state something on datasets by campaign, each run on them; what else they
     need they read from the datasets `beside` them, such as the references."""
     executed = {}
     for file in of_experiments():
         with suppress(*INSUFFICIENT):
-            executed[file] = run(file, ChainMap(dict(data), beside), about=data.keys())
-    return {
-        file: notebook
-        for file, notebook in executed.items()
-        if any(statement.campaign in data for statement in notebook.statements)
-    }
+            made = run(file, ChainMap(dict(data), beside), about=data.keys())
+            if any(statement.campaign in data for statement in made.statements):
+                executed[file] = made
+    return executed
 
 
 def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhibit]:

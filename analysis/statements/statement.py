@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -47,11 +48,11 @@ from analysis.statistics.judgement import (
 from analysis.wording import (
     TO,
     UNKNOWN,
-    between,
     byte_range,
     byte_size,
     counted,
     few,
+    is_known,
     level_in_words,
     number,
     of_sessions,
@@ -141,12 +142,11 @@ class Statement:
     def from_data(cls, data: dict) -> "Statement":
         """A statement as `as_data` wrote it; anything else that was kept beside it is left out."""
         fields = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        ends = fields.get("interval")
-        return cls(
-            **fields | {"interval": ends and tuple(ends), "values": tuple(fields.get("values", ()))}
-        )
+        made = cls(**fields)
+        ends = made.interval and (made.interval[0], made.interval[1])
+        return replace(made, interval=ends, values=tuple(made.values))
 
-    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict, dict]:
         return say(str(self), self)._repr_mimebundle_()
 
     @property
@@ -165,8 +165,6 @@ class Statement:
         """The estimate, and its interval in parentheses behind the `kind` of it."""
         if self.estimate is None:
             return UNKNOWN
-        if self.quantity == "nodes":
-            return counted(round(self.estimate), "node")
         if self.quantity in FRACTIONS:
             value, ends = percent(self.estimate), percent_range(self.interval)
         elif self.unit == "B":
@@ -199,7 +197,7 @@ class Text:
     text: str
     statements: tuple[Statement, ...] = ()
 
-    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict, dict]:
         about = {
             "markdown": self.text,
             "statements": [statement.as_data() for statement in self.statements],
@@ -209,12 +207,12 @@ class Text:
 
 def say(text: str, *statements: Statement | Iterable[Statement]) -> Text:
     """Show a text in Markdown, and keep the statements that it rests on, single ones or lists of
-    them, with the notebook.
+    them, with the notebook. A named one that was not run is left out.
     """
-    shown: list[Statement] = []
+    made: list[Statement] = []
     for item in statements:
-        shown += [item] if isinstance(item, Statement) else item
-    return Text(text.strip(), tuple(shown))
+        made += [item] if isinstance(item, Statement) else item
+    return Text(text.strip(), tuple(s for s in made if not s.name or s.n or s.reason))
 
 
 def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
@@ -227,8 +225,8 @@ def planned_falls(points: xr.Dataset) -> tuple[Statement, ...]:
     failed negative control refuses all. Raises FalloffError if the campaign planned none, or one of
     its networks was not run.
     """
-    judged, names = contrasts(points), points.falloff.names
-    return *_falls(points, judged, names), *_controls(points, judged, names)
+    judged = contrasts(points)
+    return *_falls(points, judged), *_controls(points, judged)
 
 
 def fall(
@@ -237,37 +235,31 @@ def fall(
     against: str,
     nodes: tuple[int, int],
     margin: float = 0.05,
-    level: float = 0.90,
     primary: bool = False,
 ) -> Statement:
     """What is lost of the ratio of two networks' rates from the first number of nodes to the
     second, 1 - exp(D) over blocks.
 
     `points` is from `derive.points`, over (block, interconnect, nodes). The interval is Student's t
-    at this two-sided `level`, and `margin` is relative. A campaign's own statements, with its looks
+    at 90 %, two-sided, and `margin` is relative. A campaign's own statements, with its looks
     and corrections, are `planned_falls`. Raises FalloffError if a network or a node count was not
     run.
     """
-    for wanted, there in (
-        (network, points.interconnect),
-        (against, points.interconnect),
-        *((n, points.nodes) for n in nodes),
-    ):
-        if wanted not in there.values.tolist():
-            raise unknown(str(there.name), str(wanted), map(str, there.values.tolist()))
-    names, evidence = points.falloff.names, points.falloff.evidence
+    for there, wanted in ((points.interconnect, (network, against)), (points.nodes, nodes)):
+        levels = there.values.tolist()
+        if strange := [name for name in wanted if name not in levels]:
+            raise unknown(str(there.name), str(strange[0]), map(str, levels))
+    evidence = points.falloff.evidence
     blocks = differences(log_ratios(points, network, against), *nodes)
-    verdict = judge(blocks.values, margin, evidence, (1 - level) / 2)
+    verdict = judge(blocks.values, margin, evidence)
     judged = blocks.block.values[np.isfinite(blocks.values)].tolist()
     verdict = replace(verdict, sessions=sessions_of(points, evidence, judged))
     contrast = Contrast(network, against, *nodes, primary, verdict, None, blocks)
-    (statement,) = _falls(points, [contrast], names)
-    return statement
+    return next(_falls(points, [contrast]))
 
 
-def _falls(
-    points: xr.Dataset, judged: Sequence[Contrast], names: dict[str, str]
-) -> Iterator[Statement]:
+def _falls(points: xr.Dataset, judged: Sequence[Contrast]) -> Iterator[Statement]:
+    names = points.falloff.names
     for order, contrast in enumerate(judged):
         name, against = names[contrast.network], names[contrast.reference]
         span = f"from {contrast.start} to {contrast.end} nodes"
@@ -283,18 +275,16 @@ def _falls(
         )
 
 
-def _controls(
-    points: xr.Dataset, judged: Sequence[Contrast], names: dict[str, str]
-) -> Iterator[Statement]:
+def _controls(points: xr.Dataset, judged: Sequence[Contrast]) -> Iterator[Statement]:
+    names = points.falloff.names
     # A pair's control, on one node, is the same for all of its node counts.
     pairs = {
-        (contrast.network, contrast.reference): contrast
-        for contrast in judged
-        if contrast.primary and contrast.control
+        (contrast.network, contrast.reference): contrast for contrast in judged if contrast.primary
     }
     for (network, reference), contrast in pairs.items():
         subject = f"{names[network]} is as fast as {names[reference]} without a network"
-        yield _same(points, subject, contrast.control, sessions=contrast.verdict.sessions)
+        if contrast.control:
+            yield _same(points, subject, contrast.control, sessions=contrast.verdict.sessions)
 
 
 def text(statements: Iterable[dict]) -> str:
@@ -311,22 +301,12 @@ def by_evidence(*datasets: xr.Dataset | None, **texts: str) -> str:
     return " ".join(text for kind, text in texts.items() if kind in kinds)
 
 
-def interval_in_words(
-    ends: Sequence[float] | None, decimals: int | None = None, level: float = 0.95, of: str = ""
-) -> str:
-    """An interval of this level with `decimals` decimals, in percent if None; empty if unknown
-    (None, NaN)."""
-    if ends is None or not np.isfinite(ends).all():
+def interval_in_words(ends: tuple[float, float] | None, level: float | None, of: str = "") -> str:
+    """An interval of this level in percent; empty if unknown (None, NaN)."""
+    if ends is None or level is None or not is_known(*ends):
         return ""
-    written = percent_range(ends) if decimals is None else between(ends, decimals)
-    return " ".join(filter(None, (f"{level_in_words(level)} interval", of, written)))
-
-
-def judged_in_words(
-    judgement: Judgement | Control, decimals: int | None = None, of: str = ""
-) -> str:
-    """The interval of a judgement, in the form of `interval_in_words`."""
-    return interval_in_words(judgement.interval, decimals, judgement.confidence or 0, of)
+    words = f"{level_in_words(level)} interval", of, percent_range(ends)
+    return " ".join(filter(None, words))
 
 
 def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
@@ -337,14 +317,11 @@ def without_reading(dataset: xr.Dataset, noun: str = "trial") -> str:
     if not reasons:
         return ""
     ((reason, _),) = reasons.most_common(1)
-    reason_in_words = next(
-        (words for start, words in REASONS.items() if reason.startswith(start)), ""
-    )
+    known = (words for start, words in REASONS.items() if reason.startswith(start))
     most = ", most often" if len(reasons) > 1 else ""
     total = counted(int(is_point.sum()), noun)
-    return (
-        f"{reasons.total()} of {total} gave no reading{most}: {reason_in_words or quoted(reason)}."
-    )
+    words = next(known, quoted(reason))
+    return f"{reasons.total()} of {total} gave no reading{most}: {words}."
 
 
 def gave_nothing(dataset: xr.Dataset) -> bool:
@@ -353,7 +330,7 @@ def gave_nothing(dataset: xr.Dataset) -> bool:
     return bool(status.size) and not (status == "ok").any()
 
 
-def judged_fall(runs: xr.Dataset, subject: str, verdict: Judgement, **further) -> Statement:
+def judged_fall(runs: xr.Dataset, subject: str, verdict: Judgement, **further: Any) -> Statement:
     """A fall that was judged, as one of several that are corrected for each other."""
     further = {"reason": verdict.reason, "sessions": verdict.sessions, **further}
     answer = FALL_ANSWERS.get(verdict.answer, UNDECIDED)
@@ -361,7 +338,7 @@ def judged_fall(runs: xr.Dataset, subject: str, verdict: Judgement, **further) -
 
 
 def ratio(
-    runs: xr.Dataset, subject: str, log_ratios: Iterable[float], margin: float, **further
+    runs: xr.Dataset, subject: str, log_ratios: Iterable[float], margin: float, **further: Any
 ) -> Statement:
     """Whether a ratio is 1 within a relative margin: its logarithms, one for each block, against
     two one-sided tests.
@@ -369,13 +346,18 @@ def ratio(
     return _same(runs, subject, judge_control(log_ratios, margin), **further)
 
 
-def _same(runs: xr.Dataset, subject: str, control: Control, **further) -> Statement:
+def _same(runs: xr.Dataset, subject: str, control: Control, **further: Any) -> Statement:
     answer = CONTROL_ANSWERS.get(control.kind, UNDECIDED)
     return _judged(runs, subject, "ratio", control.ratio, control, answer=answer, **further)
 
 
 def _judged(
-    runs: xr.Dataset, subject: str, quantity: str, estimate, judged, **further
+    runs: xr.Dataset,
+    subject: str,
+    quantity: str,
+    estimate: Any,
+    judged: Judgement | Control,
+    **further: Any,
 ) -> Statement:
     ends = judged.interval or NO_INTERVAL
     kind = f"{level_in_words(judged.confidence or 0)} t interval over the blocks"
@@ -383,7 +365,9 @@ def _judged(
     return value(runs, subject, quantity, (estimate, *ends), judged.blocks, **about)
 
 
-def share(runs: xr.Dataset, subject: str, estimate, n: int, above: float, **further) -> Statement:
+def share(
+    runs: xr.Dataset, subject: str, estimate: Any, n: int, above: float, **further: Any
+) -> Statement:
     """Whether a share [1] lies above a value with its whole interval; the arguments are those of
     `value`.
     """
@@ -391,7 +375,7 @@ def share(runs: xr.Dataset, subject: str, estimate, n: int, above: float, **furt
 
 
 def difference(
-    runs: xr.Dataset, subject: str, estimate, n: int, above: float = 0, **further
+    runs: xr.Dataset, subject: str, estimate: Any, n: int, above: float = 0, **further: Any
 ) -> Statement:
     """Whether a difference, or another `quantity`, lies above a value with its whole interval; the
     arguments are those of `value`."""
@@ -399,7 +383,7 @@ def difference(
 
 
 def within(
-    runs: xr.Dataset, subject: str, estimate, n: int, low: float, high: float, **further
+    runs: xr.Dataset, subject: str, estimate: Any, n: int, low: float, high: float, **further: Any
 ) -> Statement:
     """Whether a whole interval lies from `low` to `high`; the arguments are those of `value`."""
     quantity = further.pop("quantity", "difference")
@@ -407,7 +391,7 @@ def within(
     return value(runs, subject, quantity, estimate, n, answer=answer, **further)
 
 
-def count(runs: xr.Dataset, subject: str, right: int, n: int, **further) -> Statement:
+def count(runs: xr.Dataset, subject: str, right: int, n: int, **further: Any) -> Statement:
     """Whether all of `n` are right; the estimate is the share of those that are."""
     answer = UNDECIDED if not n else YES if right == n else NO
     estimate = (right / n if n else None, *NO_INTERVAL)
@@ -415,13 +399,13 @@ def count(runs: xr.Dataset, subject: str, right: int, n: int, **further) -> Stat
 
 
 def value(
-    runs: xr.Dataset | xr.DataArray,
+    runs: xr.Dataset,
     subject: str,
     quantity: str,
-    estimate,
+    estimate: Any,
     n: int,
     kind: str = T_INTERVAL,
-    **further,
+    **further: Any,
 ) -> Statement:
     """A number that nothing was asked of, or whose `answer` was found elsewhere.
 
@@ -430,26 +414,32 @@ def value(
     how many `sessions` these ran is asked of `runs` unless it is given. `further` are fields of
     Statement.
     """
-    middle, *ends = map(finite, estimate)
-    is_known = None not in ends
+    middle, low, high = map(finite, estimate)
+    interval = None if low is None or high is None else (low, high)
     sessions = further.pop("sessions", None) or session_count(sessions_by_block(runs), n)
     return Statement(
         subject=subject,
         quantity=quantity,
         estimate=middle,
-        interval=tuple(ends) if is_known else None,
-        interval_kind=kind if is_known else "",
+        interval=interval,
+        interval_kind=kind if interval else "",
         n=n,
         evidence=runs.falloff.evidence,
         campaign=runs.attrs["campaign"],
         digest=runs.attrs["campaign_hash"],
-        sessions=sessions if is_known else None,
+        sessions=sessions if interval else None,
         **{"unit": "1", "answer": "", "n_of": "block", **further},
     )
 
 
 def run_mean(
-    dataset: xr.Dataset, subject: str, quantity: str, mean, n: int, unit: str = "1", **further
+    dataset: xr.Dataset,
+    subject: str,
+    quantity: str,
+    mean: Any,
+    n: int,
+    unit: str = "1",
+    **further: Any,
 ) -> Statement:
     """The statement on a mean (value, low, high) over n runs that nothing was asked of, in a
     readable unit.
@@ -464,7 +454,7 @@ def named(
     runs: xr.Dataset,
     name: str,
     subject: str,
-    values,
+    values: Any,
     refused: str = "",
     n_of: str = "block",
     is_ratio: bool = True,
@@ -487,17 +477,19 @@ def named(
     else:
         judged = judge_range(values, -math.inf, math.inf, is_ratio)
         kind, estimate = "95 % t interval", (judged.estimate, *judged.interval_95)
-    about = {"kind": kind, "n_of": n_of, "name": name, "values": tuple(values.tolist())}
-    about |= {"answer": REFUSED, "reason": refused} if refused else {}
-    quantity = "ratio" if is_ratio else "difference"
-    return value(runs, subject, quantity, estimate, len(values), **about)
-
-
-def claimed(*statements: Statement) -> Text:
-    """Show the named statements; those that were not run are left out."""
-    with_data = [statement for statement in statements if statement.n or statement.reason]
-    text = f"Claims of the sources are judged by these quantities.\n\n{bullets(with_data)}"
-    return say(text if with_data else "", with_data)
+    return value(
+        runs,
+        subject,
+        "ratio" if is_ratio else "difference",
+        estimate,
+        len(values),
+        kind,
+        n_of=n_of,
+        name=name,
+        values=tuple(values.tolist()),
+        answer=REFUSED if refused else "",
+        reason=refused,
+    )
 
 
 def of_every_point(statement: Statement, read: xr.DataArray) -> Statement:
@@ -515,36 +507,38 @@ def of_every_point(statement: Statement, read: xr.DataArray) -> Statement:
 
 def at_place(means: xr.Dataset, of: str = "ratio") -> tuple[float, float, float]:
     """(mean, low, high) at a single place of means over blocks."""
-    return tuple(float(means[name]) for name in (of, "low", "high"))
+    return float(means[of]), float(means.low), float(means.high)
 
 
 def change(fall: float) -> str:
     """A fall [1] in words, as a loss or a gain."""
-    if abs(fall) < NOTHING:
-        return "loses nothing"
-    return f"loses {percent(fall)}" if fall > 0 else f"gains {percent(-fall)}"
+    return _moved(fall, "loses nothing", "loses", "gains")
 
 
 def ratio_change(fall: float) -> str:
     """What a fall [1] does to the falling ratio, in words."""
+    return _moved(fall, "does not change", "falls by", "rises by")
+
+
+def _moved(fall: float, nothing: str, down: str, up: str) -> str:
     if abs(fall) < NOTHING:
-        return "does not change"
-    return f"falls by {percent(fall)}" if fall > 0 else f"rises by {percent(-fall)}"
+        return nothing
+    return f"{down} {percent(fall)}" if fall > 0 else f"{up} {percent(-fall)}"
 
 
 def basis_in_words(judged: Judgement, whole: bool = True) -> str:
     """What a judgement rests on: its interval, and if `whole` also the blocks, the margin and the
     evidence."""
     parts = []
-    if judged.interval:
+    if judged.interval and judged.fall is not None:
         low, high = judged.interval
         # The interval of a gain has the gain's sign.
-        ends = (-high, -low) if change(judged.fall).startswith("gains") else (low, high)
+        ends = (-high, -low) if judged.fall <= -NOTHING else (low, high)
         of = "of the fall" if abs(judged.fall) < NOTHING else ""
-        parts.append(interval_in_words(ends, None, judged.confidence, of))
-    if whole:
-        if judged.interval:
+        parts = [interval_in_words(ends, judged.confidence, of)]
+        if whole:
             parts.append(counted(judged.blocks, "block") + of_sessions(judged.sessions))
+    if whole:
         parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
     return ", ".join(parts)
 
@@ -556,14 +550,15 @@ def fall_in_words(judged: Judgement, name: str, against: str, span: str, whole: 
     `span` says from where to where; `whole` is the same as in `basis_in_words`.
     """
     what = "" if judged.fall is None else ratio_change(judged.fall)
-    basis = basis_in_words(judged, whole)
-    within = f" ({basis})" if basis else ""
+    if basis := basis_in_words(judged, whole):
+        what += f" ({basis})"
     return {
-        FALLS_OFF: f"**{name} falls off against {against}** {span}: the ratio of their rates {what}{within}.",
-        FLAT: f"**{name} stays flat against {against}** {span}: their ratio {what}{within}.",
-        RISES: f"**{name} gains on {against}** {span}: their ratio {what}{within}.",
-        SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin of "
-        f"{percent(judged.margin, 0)} is open.",
+        FALLS_OFF: f"**{name} falls off against {against}** {span}: the ratio of their rates "
+        f"{what}.",
+        FLAT: f"**{name} stays flat against {against}** {span}: their ratio {what}.",
+        RISES: f"**{name} gains on {against}** {span}: their ratio {what}.",
+        SIZE_OPEN: f"**{name} falls against {against}** {span}. Whether by more than the margin "
+        f"of {percent(judged.margin, 0)} is open.",
     }.get(judged.answer, f"Whether {name} falls against {against} {span} is open. {judged.reason}")
 
 
@@ -573,11 +568,13 @@ def order_and_margin(is_unordered: bool, margin: float | None = None) -> Iterato
     """
     if is_unordered:
         yield (
-            "The order of the runs is not known, so runs of a point count as independent repeats: intervals and answers hold "
-            f"{IF_ALIKE}, without what drifted meanwhile (--blocks, or the column `block` of --map)"
+            "The order of the runs is not known, so runs of a point count as independent repeats: "
+            f"intervals and answers hold {IF_ALIKE}, without what drifted meanwhile (--blocks, or "
+            "the column `block` of --map)"
         )
     if margin is not None:
-        yield f"The margin of {percent(margin, 0)} is Falloff's own, and was not set before the runs"
+        words = f"The margin of {percent(margin, 0)}"
+        yield f"{words} is Falloff's own, and was not set before the runs"
 
 
 def in_sentences(notes: Iterable[str]) -> str:
@@ -598,9 +595,10 @@ def bullets(statements: Iterable[Statement]) -> str:
 
 
 def range_answer(interval: Sequence[float | None], low: float, high: float) -> str:
-    """Whether a whole interval lies from `low` to `high`; undecided if it is unknown (None, NaN)."""
-    ends = [math.nan if end is None else float(end) for end in interval]
-    return RANGE_ANSWERS.get(place(*ends, low, high).item(), NO)
+    """Whether a whole interval lies from `low` to `high`; undecided if it is unknown
+    (None, NaN)."""
+    start, end = (math.nan if end is None else end for end in interval)
+    return RANGE_ANSWERS.get(place(start, end, low, high).item(), NO)
 
 
 def unless_across(
@@ -609,10 +607,11 @@ def unless_across(
     """The answer, but "undecided" if an interval that is known (no NaN) crosses an end of the range
     from `low` to `high`.
     """
-    is_known = bool(np.isfinite(interval).all())
-    return UNDECIDED if is_known and place(*interval, low, high) == ACROSS else answer
+    start, end = interval
+    is_across = is_known(start, end) and place(start, end, low, high) == ACROSS
+    return UNDECIDED if is_across else answer
 
 
-def finite(value) -> float | None:
+def finite(value: Any) -> float | None:
     """The value if it is a finite number, else None."""
-    return None if value is None or not math.isfinite(value) else float(value)
+    return float(value) if is_known(value) else None

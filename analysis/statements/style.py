@@ -2,13 +2,14 @@
 too."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from io import StringIO
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import seaborn as sns
@@ -55,7 +56,6 @@ LOOKS = {
     "ecmp_layer34": Look("#D55E00", "o", "-"),
     "mptcp": Look("#0072B2", "s", "--"),
     "mpi_striping": Look("#009E73", "D", "-"),
-    "bond_8023ad": Look("#56B4E9", "P", DASH_DOTS),
     "bond_balance_rr": Look("#CC79A7", "X", LONG_DASHES),
     "cubic": Look("#0072B2", "s", "-"),
     "reno": Look("#D55E00", "o", "--"),
@@ -115,7 +115,7 @@ WIDTH = 5.4  # inches: less than a page's column, so that labels stay readable o
 
 LONGEST_LINE = 80  # characters
 
-RULES = {
+RULES: Any = {
     "figure.constrained_layout.use": True,
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it looks the same everywhere
     "font.size": 9,
@@ -144,7 +144,7 @@ def look(series: str) -> Look:
 
 
 @contextmanager
-def styled():
+def styled() -> Iterator[None]:
     """Draw with the project's settings; the caller's settings are restored afterwards."""
     with sns.axes_style("whitegrid"), mpl.rc_context(RULES):
         yield
@@ -179,26 +179,14 @@ def write_out(figure: mpl.figure.Figure) -> None:
         text.set_text("\n".join(map(_cut, as_written(text.get_text()).split("\n"))))
         text.set_parse_math(False)
     for axis in figure.findobj(mpl.axis.Axis):
-        ticked = axis.get_major_formatter()
-        if isinstance(ticked, FuncFormatter):  # else they are numbers
-            axis.set_major_formatter(_WrittenOut(ticked))
+        if isinstance(ticked := axis.get_major_formatter(), FuncFormatter):  # else they are numbers
+            axis.set_major_formatter(partial(_tick, ticked))
+
+
+def _tick(ticked: FuncFormatter, x: float, place: int | None = None) -> str:
+    return _cut(as_written(ticked(x, place)))
 
 
 def _cut(line: str) -> str:
     """A line shortened so that it leaves room for the figure."""
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} …"
-
-
-class _WrittenOut(FuncFormatter):
-    """A tick formatter whose text is `as_written`."""
-
-    def __init__(self, ticked: FuncFormatter) -> None:
-        super().__init__(lambda x, place=None: _cut(as_written(ticked(x, place))))
-
-
-def save_all(drawn: Mapping[str, mpl.figure.Figure], folder: Path) -> dict[str, Path]:
-    """Write each figure into a folder under its name; returns the files by name."""
-    files = {name: folder / f"{name}.svg" for name in drawn}
-    for name, file in files.items():
-        save(drawn[name], file)
-    return files

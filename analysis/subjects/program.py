@@ -337,7 +337,7 @@ def times_table(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> exh
         f"Time of each program at full speed: in slow motion, over the dilation, with {INTERVALS} "
         "over the blocks; and by a replay of its recording",
         None,
-        long=True,
+        box="long",
     )
 
 

@@ -5,6 +5,7 @@ import re
 from analysis import paths
 from analysis.quoting import as_written
 from analysis.statements import notebooks
+from analysis.statements.statement import Text
 
 
 def executed(name, **data):
@@ -13,11 +14,16 @@ def executed(name, **data):
     return notebooks.run(file, data)
 
 
+def text(run):
+    """All text that a notebook showed, as Markdown."""
+    return "\n\n".join(one.text for one in run.shown if isinstance(one, Text) and one.text)
+
+
 def words(run):
     """All that a notebook said, with the captions of its figures and its tables, hard spaces as
     spaces; no number in it is made up."""
     parts = "\n\n".join(
-        [run.text, *(each.markdown for each in (*run.figures.values(), *run.tables))]
+        [text(run), *(each.markdown for each in (*run.figures.values(), *run.tables))]
     )
     assert not re.search(r"\b(nan|None|inf)\b", parts)
     return as_written(parts).replace("\u00a0", " ")

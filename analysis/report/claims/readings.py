@@ -34,7 +34,8 @@ Readings = dict[str, dict[str, float]]
 
 
 def readings() -> Readings:
-    """The readings by claim id, in the claim's unit; those of TOP500's lists by the aggregate's id."""
+    """The readings by claim id, in the claim's unit; those of TOP500's lists by the aggregate's
+    id."""
     return {**_nemo(), **_grid5000(), **_beowulf(), **_bonding(), **_smith(), **_top500()}
 
 

@@ -4,14 +4,12 @@ source and the ledger."""
 import math
 import shutil
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from analysis.dataset import published
 from analysis.descriptions.ledger import Claim, Confound, Ledger
 from analysis.quoting import as_written, quoted
-from analysis.report.claims.evaluate import Entry
-from analysis.report.claims.judging import (
+from analysis.report.claims.evaluate import (
     CONSISTENT,
     INCONSISTENT,
     NO_CAMPAIGN,
@@ -19,10 +17,11 @@ from analysis.report.claims.judging import (
     PUBLISHED,
     RULE,
     ClaimVerdict,
+    Entry,
 )
 from analysis.statements.exhibit import Table
 from analysis.statistics.judgement import CONTRADICTED, SUPPORTED, UNDECIDED
-from analysis.wording import MINUS, UNKNOWN, counted, listed, of_sessions, paragraphs
+from analysis.wording import UNKNOWN, counted, exact, listed, of_sessions, readable
 
 OF_RUNS = (SUPPORTED, CONTRADICTED, UNDECIDED)
 OF_PRINTED = (CONSISTENT, INCONSISTENT)
@@ -31,37 +30,37 @@ LEDGER = "claims-ledger"  # the label of its table
 COLUMNS = ("Source", "Name", "Claim", "Supported by", "Verdicts", "What else differs")
 DIGITS = 4  # significant digits; some ranges are too narrow for three
 EXACT = 15  # significant digits of a number that somebody wrote down
-# Units for writing a number, with their size in the claim's unit, the largest first.
-WRITTEN_IN = {"s": {"s": 1.0, "ms": 1e-3, "µs": 1e-6}, "B/s": {"MB/s": 1e6}}
 
 
-def text(ledger: Ledger, entries: Iterable[Entry], width: int | None = None) -> str:
-    """The ledger for a terminal, wrapped to `width` columns (the terminal's if None)."""
-    width = width or shutil.get_terminal_size().columns
-    lines: list[str] = []
+def text(ledger: Ledger, entries: Iterable[Entry]) -> str:
+    """The ledger for a terminal, wrapped to its width; continuation lines are indented further."""
+    width, lines = shutil.get_terminal_size().columns, []
     for source, name, statement, *cells in whole(entries, ledger.confounds).rows:
         lines += ["", f"{name} ({source}): {statement}"]
         lines += [f"{INDENT}{head}: {cell}" for head, cell in zip(COLUMNS[3:], cells) if cell]
-    return "\n".join(_wrapped(as_written(line), width) for line in [*lines[1:], "", RULE])
-
-
-def _wrapped(line: str, width: int) -> str:
-    """A line, wrapped so that continuation lines have one more level of indentation."""
-    indent = INDENT * line.startswith(INDENT)
-    indents = {"initial_indent": indent, "subsequent_indent": indent + INDENT}
-    return textwrap.fill(line.strip(), width, break_on_hyphens=False, **indents)
+    return "\n".join(
+        textwrap.fill(
+            as_written(line),
+            width,
+            subsequent_indent=INDENT * (1 + line.startswith(INDENT)),
+            break_on_hyphens=False,
+        )
+        for line in [*lines[1:], "", RULE]
+    )
 
 
 def finding(entries: Sequence[Entry]) -> str:
-    """How many claims runs can judge, and on which of them kinds of evidence disagree (Markdown)."""
+    """How many claims runs can judge, and on which of them kinds of evidence disagree
+    (Markdown)."""
     judged = [sum(v.answer in OF_RUNS for v in entry.verdicts) for entry in entries]
-    words = (
-        f"**Runs can judge {len(judged) - judged.count(0)} of {counted(len(judged), 'claim')}.**"
-    )
+    claims = counted(len(judged), "claim")
     opposite = list(filter(None, map(_disagreement, entries)))
-    several = counted(sum(count > 1 for count in judged), "claim")
-    head = f"More than one kind of run can judge {several}. On {len(opposite)} of them the verdicts are opposite."
-    return paragraphs([words], [head, *opposite])
+    several = (
+        f"More than one kind of run can judge {counted(sum(n > 1 for n in judged), 'claim')}. "
+        f"On {len(opposite)} of them the verdicts are opposite."
+    )
+    head = f"**Runs can judge {len(judged) - judged.count(0)} of {claims}.**"
+    return f"{head}\n\n{' '.join([several, *opposite])}"
 
 
 def _disagreement(entry: Entry) -> str:
@@ -71,31 +70,37 @@ def _disagreement(entry: Entry) -> str:
     decided = [verdict for verdict in entry.verdicts if verdict.answer in verbs]
     if len({verdict.answer for verdict in decided}) < 2:
         return ""
-    unit, statement = entry.claim.unit, quoted(entry.claim.statement)
     runs = [
-        f"{verdict.evidence} runs {verbs[verdict.answer]} it ({amount(verdict.estimate, unit)}, {quoted(verdict.of)})"
+        f"{verdict.evidence} runs {verbs[verdict.answer]} it "
+        f"({amount(verdict.estimate, entry.claim.unit)}, {quoted(verdict.of)})"
         for verdict in decided
     ]
-    return f"{_short(entry.claim.source)}: “{statement}” But {listed(runs)}."
+    return f"{_short(entry)}: “{quoted(entry.claim.statement)}” But {listed(runs)}."
 
 
 def verdicts(entries: Sequence[Entry]) -> Table:
     """The number of each source's claims with each verdict, on each kind of evidence."""
-    kinds = _kinds(entries)
+    kinds = [v.evidence for v in entries[0].verdicts if v.evidence != PUBLISHED]
 
-    def row(name: str, of_source: Sequence[Entry]) -> tuple[str, ...]:
-        runs = [_slashed(_counts(of_source, kind), OF_RUNS) for kind in kinds]
-        return name, str(len(of_source)), *runs, _slashed(_counts(of_source, PUBLISHED), OF_PRINTED)
+    def row(name: str, of_source: Sequence[Entry]) -> list[str]:
+        cells = [name, str(len(of_source))]
+        for kind, answers in (*((kind, OF_RUNS) for kind in kinds), (PUBLISHED, OF_PRINTED)):
+            made = [v.answer for it in of_source for v in it.verdicts if v.evidence == kind]
+            numbers = [made.count(answer) for answer in answers]
+            cells.append(" / ".join(map(str, numbers)) if any(numbers) else UNKNOWN)
+        return cells
 
-    rows = [row(_short(source), of_source) for source, of_source in _by_source(entries).items()]
-    rows.append(row("**All**", entries))
+    sources = dict.fromkeys(map(_short, entries))
+    rows = [row(source, [it for it in entries if _short(it) == source]) for source in sources]
     caption = (
-        "Verdicts by source. Of runs: claims supported / contradicted / undecided. Of printed numbers: claims whose "
-        "numbers agree / disagree with others of the source. A claim may be judged on several kinds of evidence."
+        "Verdicts by source. Of runs: claims supported / contradicted / undecided. Of printed "
+        "numbers: claims whose numbers agree / disagree with others of the source. A claim may be "
+        "judged on several kinds of evidence."
     )
     of_runs = (f"{kind.capitalize()} runs" for kind in kinds)
     columns = ("Source", "Claims", *of_runs, "Printed numbers")
-    return Table("claims", columns, "lr" + "r" * len(kinds) + "r", rows, caption)
+    align = "lrr" + "r" * len(kinds)
+    return Table("claims", columns, align, [*rows, row("**All**", entries)], caption)
 
 
 def whole(entries: Iterable[Entry], confounds: Iterable[Confound]) -> Table:
@@ -103,7 +108,7 @@ def whole(entries: Iterable[Entry], confounds: Iterable[Confound]) -> Table:
     meanings = {confound.id: quoted(confound.meaning) for confound in confounds}
     rows = [
         (
-            _short(entry.claim.source),
+            _short(entry),
             quoted(entry.claim.id),
             quoted(entry.claim.statement),
             f"{supporting(entry.claim)}: {quoted(entry.claim.why)}"
@@ -116,22 +121,20 @@ def whole(entries: Iterable[Entry], confounds: Iterable[Confound]) -> Table:
     ]
     caption = "The ledger: every claim, the values that support it, and its verdicts."
     widths = (8, 10, 20, 16, 28, 18)
-    return Table(LEDGER, COLUMNS, "llllll", rows, caption, widths=widths, in_print=False)
+    return Table(LEDGER, COLUMNS, "llllll", rows, caption, widths=widths, box="screen")
 
 
 def amount(value: float, unit: str, digits: int = DIGITS) -> str:
     """A number with at most `digits` significant digits, in a unit that makes it easy to read."""
-    sizes = WRITTEN_IN.get(unit, {"" if unit == "1" else unit: 1.0})
-    name = next((name for name, size in sizes.items() if abs(value) >= size), list(sizes)[-1])
-    rounded = float(f"{value / sizes[name]:.{digits}g}")
-    return f"{rounded:.15g} {name}".strip().replace("-", MINUS)
+    factor, name = readable(abs(value), "" if unit == "1" else unit)
+    return f"{exact(float(f'{factor * value:.{digits}g}'))} {name}".strip()
 
 
 def between(low: float, high: float, unit: str, digits: int = DIGITS) -> str:
     """The two ends of a range, with the unit once if both have the same."""
-    first, last = amount(low, unit, digits), amount(high, unit, digits)
-    number, _, name = first.partition(" ")
-    return f"{number if last.endswith(f' {name}') else first} to {last}"
+    last = amount(high, unit, digits)
+    _, space, name = last.partition(" ")
+    return f"{amount(low, unit, digits).removesuffix(space + name)} to {last}"
 
 
 def estimate(claim: Claim, verdict: ClaimVerdict) -> str:
@@ -139,72 +142,42 @@ def estimate(claim: Claim, verdict: ClaimVerdict) -> str:
     unknown."""
     if not math.isfinite(verdict.estimate):
         return ""
-    value = amount(verdict.estimate, claim.unit)
+    value, (low, high) = amount(verdict.estimate, claim.unit), verdict.interval
     if verdict.evidence == PUBLISHED:
         return value
     n = counted(verdict.n, verdict.n_of) + of_sessions(verdict.sessions)
-    ends = verdict.interval
-    if math.isnan(ends[0]) or ends[0] == ends[1]:  # one value, or a count without scatter
-        return f"{value} ({n})"
-    return f"{value} ({verdict.kind} {between(*ends, claim.unit)}, {n})"
+    if low < high:  # else it is one value, or a count without scatter
+        n = f"{verdict.kind} {between(low, high, claim.unit)}, {n}"
+    return f"{value} ({n})"
 
 
 def supporting(claim: Claim) -> str:
     """The values that support a claim; empty if its words do not bound any."""
+    low, high = claim.at_least, claim.at_most
     if not claim.has_range:
         return ""
-    if math.isinf(claim.at_most):
-        return f"at least {amount(claim.at_least, claim.unit, EXACT)}"
-    if math.isinf(claim.at_least):
-        return f"at most {amount(claim.at_most, claim.unit, EXACT)}"
-    if claim.at_least == claim.at_most:
-        return amount(claim.at_least, claim.unit, EXACT)
-    return between(claim.at_least, claim.at_most, claim.unit, EXACT)
+    if math.isinf(high):
+        return f"at least {amount(low, claim.unit, EXACT)}"
+    if math.isinf(low):
+        return f"at most {amount(high, claim.unit, EXACT)}"
+    if low == high:
+        return amount(low, claim.unit, EXACT)
+    return between(low, high, claim.unit, EXACT)
 
 
 def _verdicts(entry: Entry) -> str:
-    """Every verdict in a sentence; kinds of evidence with the same verdict share one."""
+    """Every verdict in a sentence, with what it rests on, or the reason why there is none; kinds of
+    evidence with the same verdict share one."""
     kinds: dict[str, list[str]] = {}
-    for verdict in _speaking(entry):
-        words = quoted(_verdict(entry.claim, verdict))
-        kinds.setdefault(words, []).append(verdict.evidence)
+    for it in entry.verdicts:
+        if it.reason not in (NO_CAMPAIGN, NO_NUMBER):
+            parts = (it.answer, estimate(entry.claim, it), it.reading, it.of, it.reason)
+            words = quoted("; ".join(filter(None, parts)))
+            kinds.setdefault(words, []).append(it.evidence)
     sentences = [f"{listed(names).capitalize()}: {words}." for words, names in kinds.items()]
     return " ".join(sentences) or f"{NO_CAMPAIGN.capitalize()}."
 
 
-def _verdict(claim: Claim, verdict: ClaimVerdict) -> str:
-    """The verdict with what it rests on, or the reason why there is none."""
-    parts = (verdict.answer, estimate(claim, verdict), verdict.reading, verdict.of, verdict.reason)
-    return "; ".join(filter(None, parts))
-
-
-def _speaking(entry: Entry) -> list[ClaimVerdict]:
-    """The verdicts, and the reasons why there can be none."""
-    return [verdict for verdict in entry.verdicts if verdict.reason not in (NO_CAMPAIGN, NO_NUMBER)]
-
-
-def _kinds(entries: Sequence[Entry]) -> list[str]:
-    """The kinds of evidence other than the published numbers."""
-    return [verdict.evidence for verdict in entries[0].verdicts if verdict.evidence != PUBLISHED]
-
-
-def _by_source(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
-    sources: dict[str, list[Entry]] = {}
-    for entry in entries:
-        sources.setdefault(entry.claim.source, []).append(entry)
-    return sources
-
-
-def _counts(entries: Iterable[Entry], kind: str) -> Counter:
-    """The number of claims with each verdict on one kind of evidence."""
-    verdicts = (verdict for entry in entries for verdict in entry.verdicts)
-    return Counter(verdict.answer for verdict in verdicts if verdict.evidence == kind)
-
-
-def _slashed(counts: Counter, of: Sequence[str]) -> str:
-    numbers = [counts[verdict] for verdict in of]
-    return " / ".join(map(str, numbers)) if any(numbers) else UNKNOWN
-
-
-def _short(source: str) -> str:
-    return quoted(published.sources()[source]["short"])
+def _short(entry: Entry) -> str:
+    """The short name of a claim's source."""
+    return quoted(published.sources()[entry.claim.source]["short"])
