@@ -10,7 +10,6 @@ import os
 import shlex
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -148,8 +147,13 @@ def held(
 
 def _first_answer(process: Any, text: bytes, limit_s: float) -> Answer:
     """Send the script's text, and wait for an answer; a login shell may print a greeting first."""
-    deadline, printed = time.monotonic() + limit_s, b""
-    timer = threading.Timer(limit_s, process.kill)
+    late, printed = threading.Event(), b""
+
+    def give_up() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(limit_s, give_up)
     timer.daemon = True  # a signal that comes while it starts would wait for its end
     try:
         timer.start()
@@ -164,7 +168,7 @@ def _first_answer(process: Any, text: bytes, limit_s: float) -> Answer:
         complaint = process.stderr.read()
     finally:
         timer.cancel()
-    if time.monotonic() >= deadline:
+    if late.is_set():
         return {"error": f"no answer within {limit_s:.0f} s"}
     reason = _last_line(complaint) or f"not an answer: {_last_line(printed) or 'nothing'}"
     return {"error": reason[:200]}
