@@ -329,7 +329,7 @@ with cluster.open_testbed(description, description["networks"]) as testbed:
     trial = Trial("t", "point", "any", 1, 1, {"interconnect": "gige"})
     asleep = ("sleep", "62.5")
     background = Command(asleep, node=2, background=True)
-testbed.run(trial, [background, Command(asleep, ranks=2, timeout_s=60)])
+    testbed.run(trial, [background, Command(asleep, ranks=2, timeout_s=60)])
 """
 
 

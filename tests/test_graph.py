@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.descriptions.networks import network_paths
-from analysis.descriptions.toml_tables import plain
+from analysis.descriptions.networks import Path, network_paths
+from analysis.descriptions.toml_tables import parse_all, plain
 from runners.records.record import FalloffError
 from runners.testbeds import graph as graphs
 from runners.testbeds.graph import EACH_LINK, ONE_LINK, End, Link, graph, star
@@ -67,9 +67,6 @@ BONDED = {"rate_bit_s": 1e7, "bonded": True}
     [
         ({"links": [{"from": 1, "to": "nowhere"}]}, "neither declared nor a node.* nowhere"),
         ({"links": [{"from": 1, "to": 3}]}, "neither declared nor a node counted from 1 on: n3"),
-        ({"links": [{"from": 1}]}, "lacks to"),
-        ({"links": [{"from": 1, "to": 2, "rate_bits": 1}]}, "unknown key of a link rate_bits"),
-        ({"rate": 1, "links": [{"from": 1, "to": 2}]}, "unknown key rate"),
         ({"switches": {"core": 1500}, "links": [{"from": 1, "to": 2}]}, "no link to core"),
         ({"links": []}, "fewer than two nodes"),
         ({**ONE_WIRE, "links": [{"from": 3, "to": "wire"}]}, "a link to the hub wire"),
@@ -85,6 +82,20 @@ def test_what_is_no_path_is_refused_by_name(path, complaint):
     """Each fault in words, with the path that has it."""
     with pytest.raises(FalloffError, match=f"path planted: .*{complaint}"):
         graph({"name": "planted", **path})
+
+
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ({"links": [{"from": 1}]}, r"links\[1\].to is missing"),
+        ({"links": [{"from": 1, "to": 2, "rate_bits": 1}]}, r"links\[1\].rate_bits is unknown"),
+        ({"rate": 1, "links": [{"from": 1, "to": 2}]}, "rate is unknown"),
+    ],
+)
+def test_keys_of_a_path_are_checked_where_its_file_is_read(path, complaint):
+    """Each that lacks or that nothing reads, with the path that has it."""
+    with pytest.raises(FalloffError, match=f"planted.{complaint}"):
+        parse_all(Path, {"planted": {**PATHS["switch"], **path}}, "paths.toml")
 
 
 @pytest.mark.parametrize(("nodes", "rails"), [(36, 1), (8, 3)])

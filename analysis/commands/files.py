@@ -108,14 +108,24 @@ def import_results(
 
 def _print_readings(tool: str, files: Sequence[Path]) -> None:
     """Print the readings of each file as JSON."""
+    from analysis.dataset.schema import schema
     from analysis.imports import importing
     from runners import outputs
 
-    runner = tools.tool_named(tool)
+    runner, units = tools.tool_named(tool), schema()["variables"]
     for file, _ in importing.expanded(files):
         text = outputs.read(file)
         try:
-            results = [asdict(result) for result in runner.results(text)]
+            results = [
+                asdict(result)
+                | {
+                    "readings": [
+                        {"name": name, "value": value, "unit": units[name]["units"]}
+                        for name, value in result.readings.items()
+                    ]
+                }
+                for result in runner.results(text)
+            ]
         except Unreadable as reason:
             refusal = outputs.refusal(runner.name, text, reason).with_kind()
             complaint = outputs.complaint(text)

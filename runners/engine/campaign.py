@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, Callable, Optional
 
 from runners.records import manifest, provenance
@@ -39,17 +38,18 @@ class Event:
     """An event that the engine reports: a trial `started` or `finished`, or the campaign `ended`.
     Before these, the engine may be `waiting` for another session or have a `message`.
 
-    `done` of `total` trials are there. `varied` are the settings that differ among the campaign's
-    points, besides network, path and number of nodes. `eta_s` is None as long as the duration of
-    some kind of trial is unknown.
+    `trial` is a Trial, `outcome` an Outcome, of the events that have one. `done` of `total` trials
+    are there. `varied` are the settings that differ among the campaign's points, besides network,
+    path and number of nodes. `eta_s` is None as long as the duration of some kind of trial is
+    unknown.
     """
 
     kind: str
-    trial: Optional[Trial]
-    outcome: Optional[Outcome]
-    done: int
-    total: int
-    eta_s: Optional[float]
+    trial: Any = None
+    outcome: Any = None
+    done: int = 0
+    total: int = 0
+    eta_s: Optional[float] = None
     message: str = ""
     varied: tuple[str, ...] = ()
 
@@ -66,7 +66,7 @@ def run(
     testbed: Any,
     folder: Folder,
     listen: Listener = ignore,
-    decided: Callable[[Folder], bool] = lambda folder: False,
+    decided: Optional[Callable[[Folder], bool]] = None,
     deadline: Optional[float] = None,
     session: Mapping[str, Any] = {},
     admit: Callable[[Transcript], None] = lambda transcript: None,
@@ -83,21 +83,11 @@ def run(
     Raises FalloffError while another run writes in the folder. Returns `blocks`, `decided`, `time
     budget`, DEADLINE or SESSION. After any interruption, finished trials stay.
     """
-
-    def execute(trial: Trial) -> tuple[Transcript, float]:
-        begin = time.monotonic()
-        for _ in range(_TRIES):
-            transcript = testbed.run(trial, _commands(trial))
-            admit(transcript)
-            if judge(transcript, lambda _: {}).status != "busy":
-                break
-        return transcript, time.monotonic() - begin
-
     with folder.writing():
         folder.create_or_check(plan)
         manifest.forget(folder.path)
         for line in folder.set_aside():
-            listen(Event("message", None, None, 0, len(plan.trials()), None, line))
+            listen(Event("message", message=line))
         where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
         folder.write_provenance(where)
         folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
@@ -105,20 +95,17 @@ def run(
         noted = {trial for trial, count in folder.results().items() if count > 0}
         for trial_id in sorted(noted - folder.finished()):
             folder.note("lost", id=trial_id)
-        progress = _Progress(plan, folder, listen, testbed.load, deadline)
-        pool = ThreadPoolExecutor(_MOST_AT_ONCE)
+        progress = _Progress(plan, folder, listen, testbed, admit, deadline)
         try:
-            ended_by = _run_in_order(
-                plan, partial(_run_missing, execute, pool, progress), progress, decided
-            )
+            ended_by = progress.run(decided)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            progress.pool.shutdown(wait=False, cancel_futures=True)
         if ended_by in (DEADLINE, SESSION):
             folder.note("paused", by=ended_by)
         else:
             folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
         manifest.write(folder.path)
-    progress.tell("ended", None, message=ended_by)
+    progress.tell("ended", message=ended_by)
     return ended_by
 
 
@@ -132,9 +119,8 @@ def _commands(trial: Trial) -> list[Command]:
     try:
         return tool_named(trial.runner).commands(trial.point)
     except KeyError as error:
-        raise FalloffError(
-            f"{trial.runner} needs the setting {error.args[0]}, which trial {trial.id} does not have"
-        ) from None
+        needs = f"{trial.runner} needs the setting {error.args[0]}"
+        raise FalloffError(f"{needs}, which trial {trial.id} does not have") from None
 
 
 def missing(trials: Iterable[Trial], folder: Folder) -> set[str]:
@@ -158,72 +144,6 @@ def is_finished(plan: Plan, folder: Folder) -> bool:
     return {**added, **rules, "looks": tuple(rules.get("looks", ()))} == asdict(plan.stopping)
 
 
-def _run_in_order(
-    plan: Plan,
-    run_missing: Callable[[Iterable[Trial]], bool],
-    progress: "_Progress",
-    decided: Callable[[Folder], bool],
-) -> str:
-    """Run the preamble, then block by block, and return the rule that ended it."""
-    budget, looks = plan.stopping.time_budget_s, plan.stopping.looks
-    if not run_missing(plan.preamble):
-        return DEADLINE
-    run_here, most = 0, plan.stopping.blocks_a_session
-    for number, block in enumerate(plan.blocks, start=1):
-        if progress.not_kept(block):
-            if most and run_here == most:
-                return SESSION
-            run_here += 1
-        seconds = progress.expected(block)
-        if budget and number > 1 and seconds and progress.spent_s + seconds > budget:
-            return "time budget"
-        if not (progress.can_end(block) and run_missing(block)):
-            return DEADLINE
-        is_look = looks and looks[0] <= number < len(plan.blocks)
-        if is_look and decided(progress.folder):
-            return "decided"
-    return "blocks"
-
-
-def _run_missing(
-    execute: Callable[[Trial], tuple[Transcript, float]],
-    pool: ThreadPoolExecutor,
-    progress: "_Progress",
-    trials: Iterable[Trial],
-) -> bool:
-    """Run the missing trials, as many side by side in threads of the pool as the testbed allows;
-    each thread keeps its network.
-
-    Returns whether the deadline left time for all. Only this thread writes. Trials that an
-    interruption leaves running end with the testbed and are not kept.
-    """
-    running: dict[Future, Trial] = {}
-
-    def keep_next(patience_s: Optional[float] = None) -> None:
-        for done in wait(running, patience_s, FIRST_COMPLETED)[0]:
-            progress.keep(running.pop(done), *done.result())
-
-    is_in_time, may_start = True, 0.0
-    for trial in progress.in_order(trials):
-        load = progress.load(trial)
-        while running and load + sum(map(progress.load, running.values())) > _FULL:
-            keep_next()
-        while running and (early := may_start - time.monotonic()) > 0:
-            keep_next(early)
-        is_in_time = progress.has_time_for(trial)
-        if not is_in_time:
-            break
-        progress.tell("started", trial)
-        if load < 1:
-            running[pool.submit(execute, trial)] = trial
-            may_start = time.monotonic() + _APART_S * trial.point.get("nodes", 1)
-        else:  # in this thread, so that an interrupt also ends the trial
-            progress.keep(trial, *execute(trial))
-    while running:
-        keep_next()
-    return is_in_time
-
-
 def _varied(plan: Plan) -> tuple[str, ...]:
     """The factors with several levels besides network, path and number of nodes, and the dilation
     if it differs."""
@@ -233,100 +153,145 @@ def _varied(plan: Plan) -> tuple[str, ...]:
     return tuple(name for name in several if name not in ("interconnect", "path", "nodes"))
 
 
-@dataclass
-class _Durations:
-    """The durations [s] of the trials of one kind."""
-
-    count: int = 0
-    total: float = 0.0
-    longest: float = 0.0
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.count
-
-    def add(self, seconds: float) -> None:
-        self.count, self.total = self.count + 1, self.total + seconds
-        self.longest = max(self.longest, seconds)
-
-
 class _Progress:
-    """Keeps trials, counts them and the time that each kind takes, and informs the listener."""
+    """Runs and keeps trials, counts them and the time that each kind takes, and informs the
+    listener."""
 
     def __init__(
         self,
         plan: Plan,
         folder: Folder,
         listen: Listener,
-        load: Callable[[Trial], float],
+        testbed: Any,
+        admit: Callable[[Transcript], None],
         deadline: Optional[float],
     ) -> None:
-        self.folder, self.load, self.spent_s = folder, load, 0.0
-        self._plan, self._listen, self._deadline = plan, listen, deadline
-        self._begin, self._has_begun = time.time(), False
-        self._trials = plan.trials()
-        self._kind = {trial.id: kind_of(trial) for trial in self._trials}
-        self._load = {trial.id: load(trial) for trial in self._trials}
+        self._plan, self._folder, self._listen, self._testbed = plan, folder, listen, testbed
+        self._admit, self._deadline = admit, deadline
+        self.pool = ThreadPoolExecutor(_MOST_AT_ONCE)
+        self._begin, self._has_begun, self._spent_s = time.time(), False, 0.0
+        self._trials, self._varied = plan.trials(), _varied(plan)
+        # Each trial's kind and load.
+        self._sort = {trial.id: (kind_of(trial), testbed.load(trial)) for trial in self._trials}
         self._planned = {
             kind_of(trial): planned_s(trial, plan, tool_named(trial.runner))
             for trial in self._trials
         }
-        self._varied = _varied(plan)
         self._missing = missing(self._trials, folder)
         # All that is asked after each trial is counted as trials end: there may be 100,000.
-        self._waiting = Counter(map(self._sort, self._missing))
-        self._timed: dict[Kind, _Durations] = defaultdict(_Durations)
+        self._waiting = Counter(map(self._sort.__getitem__, self._missing))
+        # Of each kind's trials so far: how many, and their durations' sum and most [s].
+        self._count: dict[Kind, int] = Counter()
+        self._total: dict[Kind, float] = defaultdict(float)
+        self._longest: dict[Kind, float] = defaultdict(float)
         for note in folder.notes():
-            if note["event"] == "trial" and note["id"] in self._kind:
-                self._count(note["id"], note["status"], note["seconds"])
+            if note["event"] == "trial" and note["id"] in self._sort:
+                self._add(note["id"], note["status"], note["seconds"])
 
-    def expected(self, trials: Iterable[Trial]) -> Optional[float]:
-        """The seconds that the missing ones of these trials will take; None if no such trial was
-        timed and the plan does not say."""
-        missing = (trial.id for trial in trials if trial.id in self._missing)
-        return self._together_s(Counter(map(self._sort, missing)))
+    def run(self, decided: Optional[Callable[[Folder], bool]]) -> str:
+        """Run the preamble, then block by block, and return the rule that ended it."""
+        stopping, blocks_here = self._plan.stopping, 0
+        budget, looks, most = stopping.time_budget_s, stopping.looks, stopping.blocks_a_session
+        if not self._run_missing(self._plan.preamble):
+            return DEADLINE
+        for number, block in enumerate(self._plan.blocks, start=1):
+            waiting = self._in_order(block)
+            if waiting and most and blocks_here == most:
+                return SESSION
+            blocks_here += bool(waiting)
+            seconds = self._together_s(Counter(self._sort[trial.id] for trial in waiting))
+            if budget and number > 1 and seconds and self._spent_s + seconds > budget:
+                return "time budget"
+            if not (self._can_end(seconds) and self._run_missing(block)):
+                return DEADLINE
+            is_look = looks and looks[0] <= number < len(self._plan.blocks)
+            if is_look and decided and decided(self._folder):
+                return "decided"
+        return "blocks"
 
-    def _sort(self, trial_id: str) -> tuple[Kind, float]:
-        return self._kind[trial_id], self._load[trial_id]
+    def _run_missing(self, trials: Iterable[Trial]) -> bool:
+        """Run the missing trials, as many side by side in threads of the pool as the testbed
+        allows; each thread keeps its network.
+
+        Returns whether the deadline left time for all. Only this thread writes. Trials that an
+        interruption leaves running end with the testbed and are not kept.
+        """
+        running: dict[Future, Trial] = {}
+
+        def keep_next(patience_s: Optional[float] = None) -> None:
+            for done in wait(running, patience_s, FIRST_COMPLETED)[0]:
+                self._keep(running.pop(done), *done.result())
+
+        is_in_time, may_start = True, 0.0
+        for trial in self._in_order(trials):
+            load = self._load(trial)
+            while running and load + sum(map(self._load, running.values())) > _FULL:
+                keep_next()
+            while running and (early := may_start - time.monotonic()) > 0:
+                keep_next(early)
+            is_in_time = self._has_time_for(trial)
+            if not is_in_time:
+                break
+            self.tell("started", trial)
+            if load < 1:
+                running[self.pool.submit(self._execute, trial)] = trial
+                may_start = time.monotonic() + _APART_S * trial.point.get("nodes", 1)
+            else:  # in this thread, so that an interrupt also ends the trial
+                self._keep(trial, *self._execute(trial))
+        while running:
+            keep_next()
+        return is_in_time
+
+    def _execute(self, trial: Trial) -> tuple[Transcript, float]:
+        begin = time.monotonic()
+        for _ in range(_TRIES):
+            transcript = self._testbed.run(trial, _commands(trial))
+            self._admit(transcript)
+            if judge(transcript, lambda _: {}).status != "busy":
+                break
+        return transcript, time.monotonic() - begin
+
+    def _load(self, trial: Trial) -> float:
+        return self._sort[trial.id][1]
 
     def _together_s(self, waiting: Mapping[tuple[Kind, float], int]) -> Optional[float]:
-        """The seconds that so many trials of each kind and load take; None as of `expected`."""
-        seconds = {kind: self._of_kind(kind) for kind, _ in waiting}
-        if None in seconds.values():
-            return None
+        """The seconds that so many trials of each kind and load will take; None if no such trial
+        was timed and the plan does not say."""
         times: dict[tuple[float, float], int] = Counter()
         for (kind, load), count in waiting.items():
-            times[seconds[kind], load] += count
+            seconds = self._of_kind(kind)
+            if seconds is None:
+                return None
+            times[seconds, load] += count
         return together_s(times)
 
     def _of_kind(self, kind: Kind) -> Optional[float]:
         """The time that a trial of this kind takes: that of earlier ones, or the planned time,
         scaled by how much longer others took."""
-        if kind in self._timed:
-            return self._timed[kind].mean
-        planned = self._planned.get(kind)
+        if self._count[kind]:
+            return self._total[kind] / self._count[kind]
+        planned = self._planned[kind]
         if planned is None:
             return None
         longer = [
-            timed.mean / before
-            for other, timed in self._timed.items()
-            if (before := self._planned.get(other))
+            self._total[other] / count / before
+            for other, count in self._count.items()
+            if (before := self._planned[other])
         ]
-        return planned * (statistics.median(longer) if longer else 1.0)
+        return planned * statistics.median(longer or [1.0])
 
-    def can_end(self, block: Iterable[Trial]) -> bool:
+    def _can_end(self, expected_s: Optional[float]) -> bool:
         """Whether a block should begin. It should not if the session's end would split it although
         a whole session could hold it.
 
         The next session may run on other nodes, and its trials must not be compared with those of
         this session.
         """
-        expected = self.expected(block)
-        if self._deadline is None or not expected or expected > self._deadline - self._begin:
+        if self._deadline is None or not expected_s or expected_s > self._deadline - self._begin:
             return True
-        return expected <= self._deadline - time.time()
+        return expected_s <= self._deadline - time.time()
 
-    def has_time_for(self, trial: Trial) -> bool:
+    def _has_time_for(self, trial: Trial) -> bool:
         """Whether a trial would end before the deadline, judged by the longest of its kind, or else
         by its commands' limits.
 
@@ -335,42 +300,36 @@ class _Progress:
         """
         if self._deadline is None:
             return True
-        left, timed = self._deadline - time.time(), self._timed.get(self._kind[trial.id])
-        if timed:
-            needed = _ALLOWANCE * timed.longest
-        else:
-            needed = sum(
-                command.timeout_s for command in _commands(trial) if not command.background
-            )
+        left, kind = self._deadline - time.time(), self._sort[trial.id][0]
+        needed = _ALLOWANCE * self._longest[kind]
+        if not self._count[kind]:
+            limits = (command.timeout_s for command in _commands(trial) if not command.background)
+            needed = sum(limits)
         return left > 0 and (needed <= left or not self._has_begun)
 
-    def not_kept(self, trials: Iterable[Trial]) -> list[Trial]:
-        """The missing ones of the trials."""
-        return [trial for trial in trials if trial.id in self._missing]
-
-    def in_order(self, trials: Iterable[Trial]) -> list[Trial]:
+    def _in_order(self, trials: Iterable[Trial]) -> list[Trial]:
         """The missing ones of the trials in the order in which they begin: the planned order, but
         among trials that run side by side the longest begin first. Otherwise one of these would
         often be left to run alone at the end."""
-        waiting = self.not_kept(trials)
-        if any(self._load[trial.id] >= 1 for trial in waiting):
+        waiting = [trial for trial in trials if trial.id in self._missing]
+        if any(self._load(trial) >= 1 for trial in waiting):
             return waiting
-        return sorted(waiting, key=lambda trial: -(self._of_kind(self._kind[trial.id]) or 0))
+        return sorted(waiting, key=lambda trial: -(self._of_kind(kind_of(trial)) or 0))
 
-    def keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
+    def _keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
         """Write a trial's transcript and note its outcome."""
-        self.folder.save(transcript)
+        self._folder.save(transcript)
         outcome = judge(transcript, tool_named(trial.runner).parse)
-        self.folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
+        self._folder.note("trial", id=trial.id, status=outcome.status, seconds=round(seconds, 4))
         self._missing.discard(trial.id)
-        self._waiting -= Counter([self._sort(trial.id)])
-        self._count(trial.id, outcome.status, seconds)
+        self._waiting -= Counter([self._sort[trial.id]])
+        self._add(trial.id, outcome.status, seconds)
         self.tell("finished", trial, outcome)
 
     def tell(
         self,
         kind: str,
-        trial: Optional[Trial],
+        trial: Optional[Trial] = None,
         outcome: Optional[Outcome] = None,
         message: str = "",
     ) -> None:
@@ -378,14 +337,17 @@ class _Progress:
         self._has_begun = self._has_begun or kind == "started"
         eta, budget = self._together_s(self._waiting), self._plan.stopping.time_budget_s
         if budget:
-            left = max(budget - self.spent_s, 0.0)
+            left = max(budget - self._spent_s, 0.0)
             eta = left if eta is None else min(eta, left)
-        done = len(self._trials) - len(self._missing)
         total = len(self._trials)
+        done = total - len(self._missing)
         self._listen(Event(kind, trial, outcome, done, total, eta, message, self._varied))
 
-    def _count(self, trial_id: str, status: str, seconds: float) -> None:
+    def _add(self, trial_id: str, status: str, seconds: float) -> None:
+        kind, load = self._sort[trial_id]
         # How long these took says nothing about a trial's duration.
         if status not in TRIED_AGAIN:
-            self._timed[self._kind[trial_id]].add(seconds)
-        self.spent_s += seconds * self._load[trial_id]
+            self._count[kind] += 1
+            self._total[kind] += seconds
+            self._longest[kind] = max(self._longest[kind], seconds)
+        self._spent_s += seconds * load

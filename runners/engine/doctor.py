@@ -1,6 +1,6 @@
 """Ask the nodes of a user's cluster for their state, and compare it with the testbed's description.
 
-`States` and `Answers` are the output of node_state.py and node_reach.py in runners/probes, by host.
+`States` are the output of node_state.py in runners/probes, by host.
 A host that did not answer has {"error": the reason}; a host whose Python is too old has only its
 version.
 """
@@ -9,7 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -19,12 +20,13 @@ from runners.engine import slurm
 from runners.records.record import Description, FalloffError
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import remote
+from runners.testbeds.settings import holders
 from runners.tools import iperf3
 
 HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
 
-States = Answers = Mapping[str, Mapping[str, Any]]
-Places = Mapping[str, Optional[cluster_testbed.Place]]  # by host, None if it has no address
+States = Mapping[str, Mapping[str, Any]]
+Places = dict[str, cluster_testbed.Place]  # by host that has an address
 
 _STATE, _REACH = (executables.PROBES / f"node_{what}.py" for what in ("state", "reach"))
 _TOOLS = ("xhpl", "dgemm", "iperf3", "ping")
@@ -81,23 +83,22 @@ def report(description: Description) -> int:
         raise FalloffError(f"testbed {description['name']} is no cluster: {remedy}")
     by_slurm = description["launcher"] == "slurm"
     if by_slurm and "SLURM_JOB_ID" not in os.environ:
-        argv = [*slurm.salloc(description), sys.executable, *sys.argv]
         try:
-            return subprocess.call(argv)
+            return subprocess.call([*slurm.salloc(description), sys.executable, *sys.argv])
         except FileNotFoundError:
             remedy = "run this where users of the cluster log in"
-            raise FalloffError(f"{argv[0]} is not here: {remedy}") from None
+            raise FalloffError(f"salloc is not here: {remedy}") from None
     if by_slurm:
         description = {**description, "hosts": list(slurm.allocation().hosts)}
-    bad = False
+    marks = set()
     for line in lines(description):
         print(line, flush=True)
-        bad = bad or line.mark in (DIFFERS, MISSING)
+        marks.add(line.mark)
     print(
         "To find a slow node, link or switch port, run "
         f"`falloff run suspects --testbed {description['name']}{' --submit' * by_slurm}`."
     )
-    return int(bad)
+    return int(not marks.isdisjoint((DIFFERS, MISSING)))
 
 
 def lines(description: Description) -> Iterator[Line]:
@@ -123,7 +124,7 @@ def lines(description: Description) -> Iterator[Line]:
         yield from _network(name, asked, places[name], whole)
     for name in next(iter(whole.values()))["tools"]:
         yield _tool(name, whole)
-    yield from _ports(_met(description, list(whole), places))
+    yield from _ports(description, list(whole), places)
 
 
 def _candidates(description: Description) -> dict[str, list[str]]:
@@ -138,7 +139,7 @@ def _candidates(description: Description) -> dict[str, list[str]]:
 
 
 def _places(states: States, asked: Description) -> Places:
-    places: dict[str, Optional[cluster_testbed.Place]] = dict.fromkeys(states)
+    places = {}
     for host, state in states.items():
         with suppress(FalloffError):  # it has no address there
             places[host] = cluster_testbed.place(state, asked)
@@ -148,14 +149,14 @@ def _places(states: States, asked: Description) -> Places:
 def _reached(states: States, there: int) -> list[Line]:
     """How many nodes answer, which do not, and which have a Python that is too old."""
     lines = [Line(HERE, f"{there} of {len(states)} nodes answer")] if there else []
-    errors = {host: state["error"] for host, state in states.items() if "error" in state}
-    for reason, hosts in _holders(errors):
-        remedy = next(cure for mark, cure in _CURES.items() if mark in reason)
-        lines.append(Line(MISSING, f"{_named(hosts)}: {reason}: {remedy}"))
+    for reason, where in _holders({host: state.get("error") for host, state in states.items()}):
+        if reason:
+            remedy = next(cure for mark, cure in _CURES.items() if mark in reason)
+            lines.append(Line(MISSING, f"{where}: {reason}: {remedy}"))
     old = {host: state["python"] for host, state in states.items() if set(state) == {"python"}}
-    for version, hosts in _holders(old):
+    for version, where in _holders(old):
         remedy = "name a newer one as `python` of the testbed, or its module in `modules`"
-        lines.append(Line(MISSING, f"Python 3.9 on {_named(hosts)}, which has {version}: {remedy}"))
+        lines.append(Line(MISSING, f"Python 3.9 on {where}, which has {version}: {remedy}"))
     return lines
 
 
@@ -168,35 +169,36 @@ def _text(fact: Any) -> Optional[str]:
 def _sizes(description: Description, states: States) -> list[Line]:
     """Nodes with too few processors or too little memory for the testbed's description."""
     ranks, threads = description.get("ranks_per_node", 1), description.get("threads", 1)
-    memory, faults = description.get("memory_bytes", 1), {}
-    for host, state in states.items():
-        if state["processors"] < ranks * threads:
-            need = f"too few processors for {ranks} ranks of {threads} threads"
-            faults.setdefault(f"{need}: lower `ranks_per_node` or `threads`", []).append(host)
-        if state["memory_bytes"] < memory:
-            fault = f"less memory than {memory:g} bytes: correct `memory_bytes` of the testbed"
-            faults.setdefault(fault, []).append(host)
-    return [Line(DIFFERS, f"{_named(hosts)}: {fault}") for fault, hosts in faults.items()]
+    memory, need = description.get("memory_bytes", 1), f"{ranks} ranks of {threads} threads"
+    few = [host for host, state in states.items() if state["processors"] < ranks * threads]
+    small = [host for host, state in states.items() if state["memory_bytes"] < memory]
+    faults = {
+        f"too few processors for {need}: lower `ranks_per_node` or `threads`": few,
+        f"less memory than {memory:g} bytes: correct `memory_bytes` of the testbed": small,
+    }
+    return [Line(DIFFERS, f"{_named(hosts)}: {fault}") for fault, hosts in faults.items() if hosts]
 
 
 def _rpeak(description: Description) -> Line:
     """A node's theoretical peak; without it HPL has a rate but no efficiency."""
     stated = description.get("rpeak", {})
     if stated.get("value", UNKNOWN) == UNKNOWN:
-        remedy = "state all of cores, flop_per_cycle, clock_hz and clock under [rpeak], or value, unit and source"
+        remedy = (
+            "state all of cores, flop_per_cycle, clock_hz and clock under [rpeak], "
+            "or value, unit and source"
+        )
         return Line(UNKNOWN, f"Rpeak, so that HPL's efficiency stays unknown: {remedy}")
     return Line(HERE, f"Rpeak of a node: {stated['value'] / 1e9:.4g} Gflop/s, {stated['source']}")
 
 
 def _network(name: str, asked: Description, places: Places, states: States) -> list[Line]:
     """One of the description's networks on all nodes: its interface, MTU, rate and RDMA port."""
-    without = [host for host, place in places.items() if place is None]
-    if without:
+    if without := [host for host in states if host not in places]:
         wanted = asked.get("subnet") or asked.get("interface")
         remedy = f"bring it up there, or correct [networks.{name}]"
         where = f"{_named(without)} has no address on {wanted}"
         return [Line(MISSING, f"network {name}: {where}: {remedy}")]
-    ports = {host: place.interface for host, place in places.items() if place}
+    ports = {host: place.interface for host, place in places.items()}
     mtus = {host: str(states[host]["interfaces"][port]["mtu"]) for host, port in ports.items()}
     rates = {host: _rate(states[host]["link_bit_s"].get(port)) for host, port in ports.items()}
     mtu, rate = _text(asked.get("mtu")), _rate(asked.get("rate_bit_s"))
@@ -206,9 +208,9 @@ def _network(name: str, asked: Description, places: Places, states: States) -> l
     ]
     if "rdma" in asked:
         rdma = {host: states[host]["rdma_state"].get(asked["rdma"], "not there") for host in ports}
-        for state, hosts in _holders(rdma):
+        for state, where in _holders(rdma):
             if "ACTIVE" not in state:
-                port = f"{asked['rdma']} on {_named(hosts)} is {state}"
+                port = f"{asked['rdma']} on {where} is {state}"
                 remedy = "`ibstat` and the cable, or correct `rdma`"
                 lines.append(Line(MISSING, f"network {name}: {port}: {remedy}"))
     return lines
@@ -216,60 +218,57 @@ def _network(name: str, asked: Description, places: Places, states: States) -> l
 
 def _tool(name: str, states: States) -> Line:
     """Whether one tool is on all nodes, and the same everywhere."""
-    programs = {host: state["tools"][name] for host, state in states.items()}
-    without = [host for host, program in programs.items() if program is None]
+    texts, without = {}, []
+    for host, state in states.items():
+        program = state["tools"][name]
+        if program:
+            digest = f", SHA-256 {program['digest']}" if program["digest"] else ""
+            texts[host] = program["path"] + digest
+        else:
+            without.append(host)
     if without:
         remedy = "install it, name its path under [tools], or its module in `modules`"
         return Line(MISSING, f"{name} on {_named(without)}: {remedy}")
-    texts = {}
-    for host, program in programs.items():
-        digest = program["digest"] and f"SHA-256 {program['digest']}"
-        texts[host] = ", ".join(filter(None, (program["path"], digest)))
     return _as_described(name, None, texts, "install the same on all nodes")
 
 
-def _met(
+def _ports(
     description: Description, hosts: Sequence[str], places: Mapping[str, Places]
-) -> Iterator[Answers]:
-    """The output of node_reach.py in groups of nodes that share the first node."""
-    first, *others = hosts
+) -> list[Line]:
+    """The hosts that cannot be reached, by port, as node_reach.py says on groups of nodes that
+    share the first node."""
+    lines, (first, *others) = [], hosts
+    taken = defaultdict(set)  # hosts on which another program uses a port
+    visits: dict = defaultdict(lambda: defaultdict(list))  # why each visit failed, or ""
     for start in range(0, len(others), _TOGETHER - 1):
         group = [first, *others[start : start + _TOGETHER - 1]]
         addresses = {
-            name: {host: on[host].address for host in group if on[host]}
+            name: {host: on[host].address for host in group if host in on}
             for name, on in places.items()
         }
         words = [json.dumps(addresses), str(_PATIENCE_S), *map(str, _PORTS)]
-        yield remote.ask({**description, "hosts": group}, _REACH, words, _LIMIT_S)
-
-
-def _ports(groups: Iterable[Answers]) -> list[Line]:
-    """The hosts that cannot be reached, by port, from the answers of node_reach.py in each group of
-    nodes."""
-    lines = []
-    taken: dict[int, dict[str, None]] = {}  # ports used by other programs
-    visits: dict[tuple[str, str], dict[str, list[str]]] = {}  # why each visit failed, or ""
-    for host, networks in (item for answers in groups for item in answers.items()):
-        if "error" in networks:
-            lines.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
-            continue
-        for name, answer in networks.items():
-            for port in answer["taken"]:
-                taken.setdefault(port, {})[host] = None
-            for visited, visit in answer["others"].items():
-                for port, reason in visit["ports"].items():
-                    visits.setdefault((name, port), {}).setdefault(visited, []).append(reason)
-    for port, hosts in taken.items():
+        answers = remote.ask({**description, "hosts": group}, _REACH, words, _LIMIT_S)
+        for host, networks in answers.items():
+            if "error" in networks:
+                lines.append(Line(UNKNOWN, f"whom {host} reaches: {networks['error']}"))
+                continue
+            for name, answer in networks.items():
+                for port in answer["taken"]:
+                    taken[str(port)].add(host)
+                for visited, visit in answer["others"].items():
+                    for port, reason in visit["ports"].items():
+                        visits[name, port][visited].append(reason)
+    for port, there in taken.items():
         remedy = "is another program's: `ss -tlnp` names it"
-        lines.append(Line(MISSING, f"port {port} of {_named(list(hosts))} {remedy}"))
+        lines.append(Line(MISSING, f"port {port} of {_named(sorted(there))} {remedy}"))
     for (name, port), visited in visits.items():
-        free = {host: why for host, why in visited.items() if host not in taken.get(int(port), {})}
-        for reason, hosts in _holders(_unreached(free)):
+        free = {host: reasons for host, reasons in visited.items() if host not in taken[port]}
+        for reason, where in _holders(_unreached(free)):
             remedy = "open it in the firewall there"
             if reason == _FULL_FRAMES:
                 remedy = "a switch on the way has a smaller MTU than the nodes"
-            where = f"network {name}, port {port} of {_named(hosts)}"
-            lines.append(Line(MISSING, f"{where}: {reason}; {remedy}"))
+            text = f"network {name}, port {port} of {where}: {reason}; {remedy}"
+            lines.append(Line(MISSING, text))
     if visits and not lines:
         names = " and ".join(dict.fromkeys(name for name, _ in visits))
         numbers = ", ".join(dict.fromkeys(port for _, port in visits))
@@ -283,7 +282,7 @@ def _unreached(visited: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
     A host with a cut cable reaches no other host either, but the others are not at fault.
     """
-    failed = {host: [reason for reason in reasons if reason] for host, reasons in visited.items()}
+    failed = {host: list(filter(None, reasons)) for host, reasons in visited.items()}
     mostly = [host for host, reasons in failed.items() if 2 * len(reasons) > len(visited[host])]
     return {host: failed[host][0] for host in mostly or failed if failed[host]}
 
@@ -293,7 +292,7 @@ def _rate(bit_s: Optional[float]) -> Optional[str]:
 
 
 def _as_described(
-    what: str, described: Optional[str], values: Mapping[str, Optional[Hashable]], remedy: str
+    what: str, described: Optional[str], values: Mapping[str, Any], remedy: str
 ) -> Line:
     """HERE with the value that all nodes have; UNKNOWN if none reports it; DIFFERS, with the hosts
     of each value, if they differ from each other or from the description."""
@@ -307,22 +306,17 @@ def _as_described(
     return Line(UNKNOWN, what) if value is None else Line(HERE, f"{what}: {value}")
 
 
-def _who_has(values: Mapping[str, Hashable]) -> str:
-    return "; ".join(
-        f"{'unknown' if value is None else value} on {_named(hosts)}"
-        for value, hosts in _holders(values)
-    )
+def _who_has(values: Mapping[str, Any]) -> str:
+    words = [f"{value or 'unknown'} on {where}" for value, where in _holders(values)]
+    return "; ".join(words)
 
 
-def _holders(values: Mapping[str, Hashable]) -> list[tuple[Any, list[str]]]:
-    """Each value with its hosts, the rarest first."""
-    holders: dict[Hashable, list[str]] = {}
-    for host, value in values.items():
-        holders.setdefault(value, []).append(host)
-    return sorted(holders.items(), key=lambda item: len(item[1]))
+def _holders(values: Mapping[str, Any]) -> list[tuple[Any, str]]:
+    """Each value with its hosts in words, the rarest first: a few by name, the rest counted."""
+    by_value = sorted(holders(values).items(), key=lambda item: len(item[1]))
+    return [(value, _named(hosts)) for value, hosts in by_value]
 
 
 def _named(hosts: Sequence[str]) -> str:
-    """The hosts in words: a few by name, the rest counted."""
     more = len(hosts) - _SHOWN
     return ", ".join(hosts) if more <= 1 else f"{', '.join(hosts[:_SHOWN])} and {more} more"

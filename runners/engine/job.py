@@ -63,10 +63,8 @@ def main() -> int:
         print(printable(f"falloff: {error}"), file=sys.stderr)
         return 1
     except SystemExit:
-        print(
-            "falloff: stopped by scancel or the time limit; finished trials are kept",
-            file=sys.stderr,
-        )
+        stopped = "falloff: stopped by scancel or the time limit; finished trials are kept"
+        print(stopped, file=sys.stderr)
         raise
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Callable, Optional, Union
+from typing import IO, Any, Callable, Optional
 
 from runners.engine import campaign
 from runners.engine.campaign import Event, Listener
@@ -71,7 +71,7 @@ def run(
     """
 
     def wait(message: str) -> None:
-        listen(Event("waiting", None, None, 0, len(plan.trials()), None, message))
+        listen(Event("waiting", message=message))
 
     place = str(folder.path.absolute())
     with lock.measuring(plan.testbed, f"campaign {plan.name}", wait, place) as had_to_wait:
@@ -82,9 +82,9 @@ def run(
 def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided]) -> None:
     if testbed_module(plan.testbed).NEEDS_ROOT and os.geteuid() != 0:
         _run_in_user_namespace(plan, folder, listen, decided)
-        return
-    with opened(plan.testbed, plan) as testbed:
-        campaign.run(plan, testbed, folder, listen, decided or (lambda folder: False))
+    else:
+        with opened(plan.testbed, plan) as testbed:
+            campaign.run(plan, testbed, folder, listen, decided)
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def _run_in_user_namespace(
 ) -> None:
     folder.create_or_check(plan)
     with tempfile.TemporaryFile() as complaints:
-        process = subprocess.Popen(
+        process: Any = subprocess.Popen(
             [*UNSHARE, sys.executable, "-m", "runners.engine.session"],
             cwd=_ROOT,
             stdin=subprocess.PIPE,  # stays open as long as this process lives
@@ -153,12 +153,12 @@ def main() -> int:
     events = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # other output is not an event
 
-    def tell(event: Union[Event, FalloffError]) -> None:
+    def tell(event: object) -> None:
         pickle.dump(event, events)
         events.flush()
 
     with lease.signals_exit():
-        threading.Thread(target=_end_with_owner, daemon=True).start()
+        threading.Thread(target=_end_with_owner, args=[threading.get_ident()], daemon=True).start()
         subprocess.run(["mount", "-t", "tmpfs", "none", _STATES], check=True)
         try:
             _run(folder.plan(), folder, tell, decided)
@@ -167,12 +167,12 @@ def main() -> int:
     return 0
 
 
-def _end_with_owner() -> None:
+def _end_with_owner(main_thread: int) -> None:
     """When the owner is gone, nothing holds the other end of standard input; then end a running
     trial, too."""
     while os.read(0, 1):
         pass
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
+    signal.pthread_kill(main_thread, signal.SIGTERM)
 
 
 if __name__ == "__main__":

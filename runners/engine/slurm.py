@@ -16,10 +16,10 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from runners.records.journal import Folder, write_whole
 from runners.records.plan import Plan
@@ -35,9 +35,10 @@ RESERVE_S = WARNING_S + 60
 UNKNOWN = "UNKNOWN"
 # squeue(1), JOB STATE CODES: in all other states a job waits, runs, or is being requeued.
 _ENDED = (
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
-    "PREEMPTED", "REVOKED", "TIMEOUT",
-)  # fmt: skip
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED "
+    "TIMEOUT"
+).split()
+_SQUEUE = ("squeue", "--noheader")
 _LIMIT_S = 60.0  # a busy controller may be slow
 
 
@@ -47,10 +48,10 @@ _OPTION = re.compile(r"--([a-z][a-z-]*)(=[!-~]+)?")
 # Options that choose nodes, or what is billed. Others change what runs, as whom, or what a
 # campaign's job depends on.
 _OPTIONS = (
-    "account", "begin", "clusters", "comment", "constraint", "contiguous", "core-spec", "cpu-freq", "exclude", "gres",
-    "hint", "licenses", "mail-type", "mail-user", "mem", "network", "nice", "nodelist", "partition", "priority", "qos",
-    "reservation", "switches", "thread-spec", "tmp", "wckey",
-)  # fmt: skip
+    "account begin clusters comment constraint contiguous core-spec cpu-freq exclude gres hint "
+    "licenses mail-type mail-user mem network nice nodelist partition priority qos reservation "
+    "switches thread-spec tmp wckey"
+).split()
 _ALLOCATION_MINUTES = 15  # for `salloc`
 
 
@@ -103,7 +104,7 @@ def submit(plan: Plan, folder: Folder) -> str:
     return number
 
 
-def jobs(folder: Folder) -> list[dict[str, Any]]:
+def jobs(folder: Folder) -> list[dict]:
     """The jobs submitted for a campaign, the first one first; each has an `id`."""
     file = folder.path / "jobs.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
@@ -116,8 +117,8 @@ def require_idle(folder: Folder) -> None:
         last = job(submitted["id"])
         if last.is_active:
             raise FalloffError(
-                f"job {last.id} of this campaign is {last.state}: `falloff status` shows how far it is, "
-                f"`scancel {last.id}` ends it; finished trials are kept"
+                f"job {last.id} of this campaign is {last.state}: `falloff status` shows how far "
+                f"it is, `scancel {last.id}` ends it; finished trials are kept"
             )
 
 
@@ -158,25 +159,13 @@ def salloc(testbed: Description) -> list[str]:
 def _allocation_words(testbed: Description) -> tuple[list[str], list[str]]:
     """The options that request all nodes of a testbed, before and after the words of one command:
     Slurm uses the last of two equal options."""
-    faults = _faults(testbed)
-    if faults:
-        raise faulty(f"testbed {testbed['name']}", faults)
-    asked = testbed["slurm"]
-    # Without a number of tasks mpirun sees as many slots as a node has processors.
-    after = ["--exclusive", f"--nodes={testbed['nodes']}"]
-    after += [f"--{key}={asked[key]}" for key in ("partition", "account") if key in asked]
-    return ["--mem=0", *asked.get("options", [])], after
-
-
-def _faults(testbed: Description) -> list[str]:
-    """Why a cluster's description cannot become a job, in words; empty if it can."""
+    title = f"testbed {testbed['name']}"
     if testbed.get("launcher") != "slurm":
-        return ['--submit takes a testbed with launcher = "slurm"']
+        raise faulty(title, ['--submit takes a testbed with launcher = "slurm"'])
     asked, faults = testbed.get("slurm", {}), []
     if asked.get("time_limit_s", 0) <= RESERVE_S:
-        faults.append(
-            f"slurm.time_limit_s has to be more than the {RESERVE_S} s that a job keeps at its end"
-        )
+        least = f"more than the {RESERVE_S} s that a job keeps at its end"
+        faults.append(f"slurm.time_limit_s has to be {least}")
     for option in asked.get("options", []):
         match = _OPTION.fullmatch(option)
         if not match:
@@ -184,10 +173,15 @@ def _faults(testbed: Description) -> list[str]:
         elif match[1] not in _OPTIONS:
             allowed = ", ".join(_OPTIONS)
             faults.append(f"slurm.options: --{match[1]} is none that a job may have: {allowed}")
-    return faults
+    if faults:
+        raise faulty(title, faults)
+    # Without a number of tasks mpirun sees as many slots as a node has processors.
+    after = ["--exclusive", f"--nodes={testbed['nodes']}"]
+    after += [f"--{key}={asked[key]}" for key in ("partition", "account") if key in asked]
+    return ["--mem=0", *asked.get("options", [])], after
 
 
-def copy_code(folder: Path) -> dict[str, Any]:
+def copy_code(folder: Path) -> dict:
     """Copy `runners` into a campaign's folder, with a note of its commit."""
     target, commit = folder / "code", code()
     shutil.rmtree(target, ignore_errors=True)
@@ -198,12 +192,12 @@ def copy_code(folder: Path) -> dict[str, Any]:
     return commit
 
 
-def ask(argv: Sequence[str], settings: Mapping[str, str] = {}) -> str:
+def ask(argv: Sequence[str], **settings: str) -> str:
     """The output of a Slurm command, run with some settings added to the environment.
 
     Raises FalloffError with its error message if it is missing, fails or does not answer.
     """
-    done = _run(argv, settings)
+    done = _run(argv, **settings)
     if done.returncode:
         raise FalloffError(f"{argv[0]}: {_complaint(done)}")
     return done.stdout.strip()
@@ -211,9 +205,7 @@ def ask(argv: Sequence[str], settings: Mapping[str, str] = {}) -> str:
 
 def job(number: str) -> Job:
     """The state of a job according to the queue; raises FalloffError if Slurm does not answer."""
-    queue = _run(
-        ["squeue", "--noheader", f"--jobs={number}", "--states=all", "--format=%T|%r|%M|%l"], {}
-    )
+    queue = _run([*_SQUEUE, f"--jobs={number}", "--states=all", "--format=%T|%r|%M|%l"])
     if queue.returncode and "Invalid job id" not in queue.stderr:
         raise FalloffError(f"squeue: {_complaint(queue)}")
     lines = queue.stdout.splitlines()
@@ -228,14 +220,12 @@ def allocation() -> Allocation:
         raise FalloffError(
             "not in a Slurm job: `falloff run CAMPAIGN --submit` submits one"
         ) from None
-    end = ask(
-        ["squeue", "--noheader", f"--jobs={number}", "--format=%e"], {"SLURM_TIME_FORMAT": "%s"}
-    )
+    end = ask([*_SQUEUE, f"--jobs={number}", "--format=%e"], SLURM_TIME_FORMAT="%s")
     hosts = tuple(ask(["scontrol", "show", "hostnames", nodes]).split())
     return Allocation(number, hosts, float(end) - RESERVE_S if end.isdigit() else None)
 
 
-def provenance(of: Allocation) -> dict[str, Any]:
+def provenance(of: Allocation) -> dict:
     """What Slurm assigned: hosts in the order of the campaign's nodes, and the switches above each,
     the nearest first.
 
@@ -244,7 +234,7 @@ def provenance(of: Allocation) -> dict[str, Any]:
     """
     switches = {}
     for host in of.hosts:
-        topology = _run(["scontrol", "show", "topology", host], {}).stdout
+        topology = _run(["scontrol", "show", "topology", host]).stdout
         switches[host] = re.findall(r"SwitchName=(\S+)", topology) or None
     return {
         "version": ask(["scontrol", "--version"]),
@@ -256,7 +246,7 @@ def provenance(of: Allocation) -> dict[str, Any]:
     }
 
 
-def _run(argv: Sequence[str], settings: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def _run(argv: Sequence[str], **settings: str) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, **settings}
     try:
         return subprocess.run(
@@ -265,9 +255,8 @@ def _run(argv: Sequence[str], settings: Mapping[str, str]) -> "subprocess.Comple
     except FileNotFoundError:
         raise FalloffError(f"{argv[0]} is not here: run it where Slurm's commands are") from None
     except subprocess.TimeoutExpired:
-        raise FalloffError(
-            f"{argv[0]} did not answer within {_LIMIT_S:.0f} s: is slurmctld up?"
-        ) from None
+        late = f"{argv[0]} did not answer within {_LIMIT_S:.0f} s"
+        raise FalloffError(f"{late}: is slurmctld up?") from None
 
 
 def _complaint(done: "subprocess.CompletedProcess[str]") -> str:

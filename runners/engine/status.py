@@ -4,6 +4,7 @@ and its job."""
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 
 from runners.engine import slurm
 from runners.engine.campaign import missing
@@ -21,17 +22,18 @@ def text(folder: Folder) -> str:
     plan, notes = folder.plan(), folder.notes()
     trials = plan.trials()
     lacking = missing(trials, folder)
-    end = _ENDS.get(folder.end().get("event"), "").format(**folder.end())
+    end = _ENDS.get(folder.end().get("event", ""), "").format(**folder.end())
     progress = f"{len(trials) - len(lacking)} of {len(trials)} trials kept, {len(lacking)} missing"
     lines = []
-    blocks = [(str(number), block) for number, block in enumerate((plan.preamble, *plan.blocks))]
+    blocks = enumerate((plan.preamble, *plan.blocks))
     kinds = [(number, _kinds(block, lacking)) for number, block in blocks if block]
-    for kind, alike in groupby(kinds, key=lambda pair: pair[1]):
+    for kind, alike in groupby(kinds, key=itemgetter(1)):
         first, *others = [number for number, _ in alike]
         which = f"blocks {first} to {others[-1]}, each" if others else f"block {first}"
         lines.append(f"{which}: {kind}")
     status = {note["id"]: note["status"] for note in notes if note["event"] == "trial"}
-    counts = Counter(value for value in status.values() if value != "ok")
+    counts = Counter(status.values())
+    del counts["ok"]
     if counts:
         listed = ", ".join(f"{count} {value}" for value, count in counts.items())
         lines.append(f"without a result: {listed}")
@@ -56,18 +58,18 @@ def _job(folder: Folder) -> list[str]:
     jobs = slurm.jobs(folder)
     if not jobs:
         return []
-    number = jobs[-1]["id"]
     try:
-        job = slurm.job(number)
+        job = slurm.job(jobs[-1]["id"])
     except FalloffError as error:
-        return [f"job {number}: its state is unknown ({error})"]
+        return [f"job {jobs[-1]['id']}: its state is unknown ({error})"]
     times = f", {job.elapsed} of {job.limit}" if job.limit else ""
     reason = f" ({job.reason})" if job.state == "PENDING" else ""
     lines = [f"job {job.id}: {job.state}{reason}{times}"]
     output = folder.path / f"job-{job.id}.out"
     if not job.is_active and output.exists():
-        printed = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        lines += [f"its last output: {last[:200]}" for last in printed[-1:]]
+        printed = output.read_text(encoding="utf-8", errors="replace").strip()
+        if printed:
+            lines.append(f"its last output: {printed.splitlines()[-1][:200]}")
     elif job.state == "FAILED":
         lines.append("it left no output here: do its nodes share this folder?")
     return lines

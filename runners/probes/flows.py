@@ -13,7 +13,13 @@ import sys
 import time
 from pathlib import Path
 
-from simgrid import Actor, Comm, Engine, Host, simgrid_version
+from simgrid import (  # type: ignore[import-not-found]  # of Debian's Python
+    Actor,
+    Comm,
+    Engine,
+    Host,
+    simgrid_version,
+)
 
 # A fluid model: a flow gets its fair share of the links on its way, at once.
 OPTIONS = {
@@ -24,23 +30,14 @@ OPTIONS = {
 }
 
 
-def read(text: str) -> list[list[tuple[str, str]]]:
-    """For each run, the names of the hosts at both ends of each flow."""
-    return [
-        [tuple(f"node{end}" for end in flow.split("-")) for flow in run.split()]
-        for run in text.splitlines()
-    ]
-
-
-def simulate(runs: list[list[tuple[str, str]]], size: int) -> None:
+def simulate(runs: list[str], size: int) -> None:
     """Simulate the flows of each run and print its row: makespan and mean of the flows' times, in
     s."""
-    for number, flows in enumerate(runs, start=1):
-        begin = Engine.clock
-        going = [
-            Comm.sendto_async(Host.by_name(source), Host.by_name(sink), size)
-            for source, sink in flows
-        ]
+    for number, run in enumerate(runs, start=1):
+        begin, going = Engine.clock, []
+        for flow in run.split():
+            source, sink = (Host.by_name(f"node{end}") for end in flow.split("-"))
+            going.append(Comm.sendto_async(source, sink, size))
         Comm.wait_all(going)
         took = [flow.finish_time - begin for flow in going]
         print(f"{number:3}  {len(took):6}  {max(took):.15e}  {sum(took) / len(took):.15e}")
@@ -49,12 +46,8 @@ def simulate(runs: list[list[tuple[str, str]]], size: int) -> None:
 def peak_memory() -> int:
     """The peak memory of this process in bytes; the kernel's maxrss would include that of the
     program that started it."""
-    (line,) = (
-        line
-        for line in Path("/proc/self/status").read_text().splitlines()
-        if line.startswith("VmHWM:")
-    )
-    return 1024 * int(line.split()[1])
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
 def main(size: int) -> None:
@@ -63,9 +56,10 @@ def main(size: int) -> None:
     settings = [f"--cfg={name}:{value}" for name, value in OPTIONS.items()]
     engine = Engine(["flows", "--log=root.thres:warning", *settings])
     engine.load_platform("platform.xml")
-    runs = read(Path("flows.txt").read_text(encoding="utf-8"))
+    runs = Path("flows.txt").read_text(encoding="utf-8").splitlines()
     print(
-        f"flows: {len(engine.all_hosts)} nodes, {len(runs)} runs, {size} bytes each, by SimGrid {simgrid_version}"
+        f"flows: {len(engine.all_hosts)} nodes, {len(runs)} runs, {size} bytes each, "
+        f"by SimGrid {simgrid_version}"
     )
     print("run   flows  makespan s             mean s")
     Actor.create("flows", engine.all_hosts[0], simulate, runs, size)

@@ -127,11 +127,8 @@ def source_towards(address: str) -> tuple[str, int]:
     return route["prefsrc"], link["mtu"]
 
 
-def _ip(*words: str) -> list[dict[str, Any]]:
-    try:
-        done = subprocess.run(["ip", "-json", *words], capture_output=True, text=True)
-    except FileNotFoundError:
-        raise Unusable("ip is not on PATH: install iproute2") from None
+def _ip(*words: str) -> list[dict]:
+    done = _run(["ip", "-json", *words], "iproute2")
     if done.returncode:
         raise Unusable(f"ip {' '.join(words)}: {done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -141,27 +138,26 @@ def version() -> str:
     """ping's version; raises Unusable unless it is that of iputils, which can forbid fragments."""
     answer = _ping(["-V"])
     if "iputils" not in answer:
-        first = (answer.strip().splitlines() or ["nothing"])[0]
-        raise Unusable(
-            f"this needs the ping of iputils, which can forbid fragments; `ping -V` says: {first}"
-        )
+        raise Unusable("this needs the ping of iputils, which can forbid fragments: install it")
     return answer.splitlines()[0].split(",")[-1].replace("ping from", "").strip()
 
 
 def _ping(arguments: list[str]) -> str:
-    try:
-        done = subprocess.run(
-            ["ping", *arguments], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
-        )
-    except FileNotFoundError:
-        raise Unusable("ping is not on PATH: install iputils") from None
+    done = _run(["ping", *arguments], "iputils")
     return done.stdout + done.stderr
+
+
+def _run(argv: list[str], package: str) -> Any:
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, env=environment)
+    except FileNotFoundError:
+        raise Unusable(f"{argv[0]} is not on PATH: install {package}") from None
 
 
 def table(tries: list[Try]) -> str:
     """The lines of a table, including headings."""
-    row = "{:7} {:9} {:8}  {:7}  {}"
-    rows = [row.format(*entry).rstrip() for entry in tries]
+    rows = ["{:7} {:9} {:8}  {:7}  {}".format(*entry).rstrip() for entry in tries]
     return "\n".join(["payload  requests  replies  outcome  said", *rows])
 
 

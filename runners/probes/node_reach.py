@@ -17,7 +17,6 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 # A switch with a smaller MTU than the nodes' silently drops full frames.
 _FULL_FRAMES = bytes(65536)
@@ -25,9 +24,7 @@ _AGAIN_S = 0.1
 _LOST = (OSError, asyncio.IncompleteReadError)
 
 
-async def meet(
-    nodes: Mapping[str, str], me: str, ports: Sequence[int], patience_s: float
-) -> dict[str, Any]:
+async def meet(nodes: Mapping[str, str], me: str, ports: Sequence[int], patience_s: float) -> dict:
     """Serve and visit on one network, `nodes` having the address of each."""
     served, deadline = 0, time.monotonic() + patience_s
 
@@ -100,9 +97,9 @@ def is_here(address: str) -> bool:
 
 async def main(
     networks: Mapping[str, Mapping[str, str]], patience_s: float, ports: Sequence[int]
-) -> dict[str, Any]:
+) -> dict:
     """Meet the others on all networks that this node has an address on, at the same time."""
-    mine = {}
+    mine: dict[str, str] = {}
     for network, nodes in networks.items():
         mine.update((network, name) for name, address in nodes.items() if is_here(address))
     met = await asyncio.gather(

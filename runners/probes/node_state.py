@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Mapping, Optional, Sequence
 
 _PROC = Path("/proc")
 _SYS = Path("/sys")
@@ -45,7 +45,7 @@ def main(tools: str, folder: str = "", files: str = "{}") -> None:
         print(json.dumps({"python": platform.python_version()}))
 
 
-def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
+def state(candidates: Mapping[str, Sequence[str]]) -> dict:
     """The complete state of this node; `candidates` are those of the tools, by name."""
     memory = dict(re.findall(r"^(\w+):\s*(\d+) kB$", (_PROC / "meminfo").read_text(), re.M))
     release = _RELEASE.read_text(errors="replace") if _RELEASE.exists() else ""
@@ -72,11 +72,10 @@ def state(candidates: Mapping[str, Sequence[str]]) -> Dict[str, Any]:
     }
 
 
-def tool(candidates: Sequence[str]) -> Optional[Dict[str, Any]]:
+def tool(candidates: Sequence[str]) -> Optional[dict]:
     """A program's path and the beginning of its file's SHA-256, None if the file may be run but not
     read."""
-    paths = filter(None, (shutil.which(os.path.expanduser(candidate)) for candidate in candidates))
-    path = next(paths, None)
+    path = next(filter(None, map(shutil.which, map(os.path.expanduser, candidates))), None)
     if not path:
         return None
     readable = os.access(path, os.R_OK)
@@ -91,38 +90,39 @@ def link_rate(file: Path) -> Optional[int]:
     return int(mbit_s) * 10**6 if mbit_s and int(mbit_s) > 0 else None
 
 
-def interfaces() -> Dict[str, Dict[str, Any]]:
+def interfaces() -> dict:
     """Addresses (with prefix length), MTU [B], the interface below a VLAN, and bytes sent and
     received."""
-    output = subprocess.run(
-        ["ip", "-json", "-stats", "address", "show"], stdout=subprocess.PIPE, check=True
-    ).stdout
-    found = {}
-    for row in json.loads(output):
-        addresses = [address for address in row["addr_info"] if address["scope"] == "global"]
-        found[row["ifname"]] = {
-            "addresses": [f"{address['local']}/{address['prefixlen']}" for address in addresses],
+    argv = ["ip", "-json", "-stats", "address", "show"]
+    return {
+        row["ifname"]: {
+            "addresses": [
+                f"{address['local']}/{address['prefixlen']}"
+                for address in row["addr_info"]
+                if address["scope"] == "global"
+            ],
             "mtu": row["mtu"],
             "lower": row.get("link"),
             "received": row["stats64"]["rx"]["bytes"],
             "sent": row["stats64"]["tx"]["bytes"],
         }
-    return found
+        for row in json.loads(subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout)
+    }
 
 
-def rdma_ports() -> Dict[str, Dict[str, Any]]:
+def rdma_ports() -> dict:
     """Bytes sent and received by each port (`mlx5_0:1`), which no interface counts, and its link
     layer."""
-    found = {}
+    ports = {}
     for port in sorted(_SYS.glob("class/infiniband/*/ports/*")):
         sent, received = (read(port / f"counters/port_{way}_data") for way in ("xmit", "rcv"))
         if sent is not None and received is not None:
-            found[f"{port.parent.parent.name}:{port.name}"] = {
+            ports[f"{port.parent.parent.name}:{port.name}"] = {
                 "sent": _RDMA_UNIT * int(sent),
                 "received": _RDMA_UNIT * int(received),
                 "link_layer": read(port / "link_layer"),
             }
-    return found
+    return ports
 
 
 def read(file: Path) -> Optional[str]:

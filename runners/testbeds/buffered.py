@@ -5,9 +5,8 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
 
 from runners.records.record import FalloffError
 from runners.testbeds.graph import Buffer
@@ -34,12 +33,12 @@ class Port:
     its node was paused."""
 
     rate_bit_s: float
-    frames: int
-    bytes: int
-    drops: int
-    marks: int
-    most_queued: int
-    pauses: int
+    frames: float
+    bytes: float
+    drops: float
+    marks: float
+    most_queued: float
+    pauses: float
     paused_s: float
 
 
@@ -50,11 +49,10 @@ class Report:
 
     buffer: Buffer
     ports: tuple[Port, ...]
-    frames: int
     late_s: float
     most_late_s: float
 
-    def settings(self, mtu: int) -> dict[str, Any]:
+    def settings(self, mtu: int) -> dict:
         """What the switch works with, under the names of `settings`."""
         rates = sorted({port.rate_bit_s for port in self.ports})
         frame_s = 8 * (mtu + _UNCOUNTED) / rates[-1]
@@ -62,17 +60,17 @@ class Report:
         is_late = self.late_s > frame_s
         return {**settings(self.buffer, rates), "switch": late if is_late else KEPT}
 
-    def counters(self) -> dict[str, Any]:
+    def counters(self) -> dict:
         """The counters of a trial: lists over the nodes, and numbers."""
         of_ports = {
-            f"port_{name}": [float(getattr(port, name)) for port in self.ports]
+            f"port_{name}": [getattr(port, name) for port in self.ports]
             for name in ("frames", "drops", "marks", "most_queued", "pauses")
         }
         of_ports["port_paused"] = [port.paused_s for port in self.ports]
         return {**of_ports, "switch_late": self.late_s, "switch_most_late": self.most_late_s}
 
 
-def settings(buffer: Buffer, rates: Sequence[float]) -> dict[str, Any]:
+def settings(buffer: Buffer, rates: Sequence[float]) -> dict:
     """The settings of a switch with links of these rates [bit/s], to be found when reading back."""
     return {
         "buffer_bytes": buffer.bytes,
@@ -84,13 +82,12 @@ def settings(buffer: Buffer, rates: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def words(file: Path, buffer: Buffer, ports: Sequence[tuple[Path, str, str, float]]) -> list[str]:
+def words(file: Path, buffer: Buffer, ports: Sequence[Sequence]) -> list[str]:
     """The program's arguments. Each port has the file of its node's network namespace, the name and
     the hardware address of the interface there, and its rate [bit/s]."""
-    fields = buffer.bytes, buffer.alpha, buffer.pause_bytes, buffer.mark_bytes, buffer.delay_s
-    arguments = [str(file), *map(repr, fields)]
-    for space, interface, address, rate in ports:
-        arguments += [str(space), interface, address, repr(float(rate))]
+    arguments = [str(file), *map(repr, astuple(buffer))]
+    for *names, rate in ports:
+        arguments += [*map(str, names), repr(float(rate))]
     return arguments
 
 
@@ -120,10 +117,10 @@ def read(text: str) -> Report:
     ports = []
     for line in lines[1:-2]:
         _, rate, frames, size, drops, _, marks, most, pauses, paused = line.split()
-        counts = map(int, (frames, size, drops, marks, most, pauses))
-        ports.append(Port(float(rate), *counts, float(paused)))
+        counts = rate, frames, size, drops, marks, most, pauses, paused
+        ports.append(Port(*map(float, counts)))
     memory, alpha, pause, mark, delay = head.groups()[1:]
     buffer = Buffer(int(memory), float(alpha), int(pause), int(mark), float(delay))
     _, frames, late, most = lines[-2].split()
     mean = float(late) / int(frames) if int(frames) else 0.0
-    return Report(buffer, tuple(ports), int(frames), mean, float(most))
+    return Report(buffer, tuple(ports), mean, float(most))

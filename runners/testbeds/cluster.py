@@ -26,7 +26,7 @@ from runners.probes.guard import LISTENS
 from runners.records.description_rules import NAME, Rule
 from runners.records.record import Command, Description, FalloffError, Transcript, Trial
 from runners.testbeds import lease, programs, remote
-from runners.testbeds.settings import agreed
+from runners.testbeds.settings import all_agreed, holders, worded
 
 STANDS_FOR: dict[str, str] = {}  # every tool runs itself
 IS_HERE = False  # its nodes are other machines, which are checked for tools when it is opened
@@ -54,6 +54,7 @@ _KEEPALIVE = {
     "oob_tcp_keepalive_probes": "3",
 }
 
+_WAYS = ("sent", "received")
 # Other traffic of a node during a trial [B]: answers to ssh, mpirun's own messages, monitoring.
 _BACKGROUND = 1e6
 # Share of all bytes, beyond the background. If more goes elsewhere, the trial did not use the
@@ -93,9 +94,7 @@ def find_mpirun(description: Description) -> str:
 
 
 @contextmanager
-def open_testbed(
-    description: Description, interconnects: Mapping[str, Description]
-) -> Iterator["OnCluster"]:
+def open_testbed(description: Description, interconnects: Description) -> Iterator["OnCluster"]:
     """Make a folder on every host that answers. On leaving, or if this program dies, the hosts
     remove it themselves.
 
@@ -104,8 +103,7 @@ def open_testbed(
     answers, or a host is not on a network.
     """
     title = f"testbed {description['name']}"
-    reasons = unavailable(description)
-    if reasons:
+    if reasons := unavailable(description):
         raise FalloffError(f"{title} cannot be used from here: {'; '.join(reasons)}")
     mpirun = find_mpirun(description)
     networks = {name: description["networks"][name] for name in interconnects}
@@ -137,7 +135,7 @@ class OnCluster:
     """
 
     description: Description
-    networks: Mapping[str, Description]
+    networks: Description
     folder: str
     mpirun: str
     lost: dict[str, str] = field(default_factory=dict)
@@ -150,11 +148,6 @@ class OnCluster:
         """The share of the cluster that a trial takes [1]: all of it, because trials share the
         network."""
         return 1.0
-
-    @property
-    def name(self) -> str:
-        """The testbed's name in its description."""
-        return self.description["name"]
 
     @property
     def alive(self) -> list[str]:
@@ -176,12 +169,13 @@ class OnCluster:
 
         Raises FalloffError naming every host that is not on one of them.
         """
-        scripts = [
-            path
-            for path in executables.PROBES.glob("[a-z]*.py")
+        scripts = executables.PROBES.glob("[a-z]*.py")
+        texts = {
+            path.name: path.read_text(encoding="utf-8")
+            for path in scripts
             if not path.name.startswith("node_")
-        ]
-        texts, astray = {path.name: path.read_text(encoding="utf-8") for path in scripts}, []
+        }
+        astray = []
         for host, state in self.states(self.alive, texts).items():
             self.places[host] = {}
             for name, network in self.networks.items():
@@ -222,19 +216,18 @@ class OnCluster:
         answers = self.states(self.alive, {}, candidates)
         for tool in candidates:
             programs = {host: answer["tools"][tool] for host, answer in answers.items()}
-            without = [host for host, program in programs.items() if not program]
-            paths = {host: program["path"] for host, program in programs.items() if program}
+            without = ", ".join(host for host, program in programs.items() if not program)
             remedy = f"name its path as {tool} under [tools] of the testbed"
             if without:
-                where = ", ".join(without)
-                faults.append(
-                    f"{configured.get(tool, tool)} is no program on {where}: install it, or {remedy}"
-                )
-            elif len(set(paths.values())) != 1:
-                where = ", ".join(f"{path} on {host}" for host, path in paths.items())
-                faults.append(f"{tool} is {where or 'nowhere, as no host answers'}: {remedy}")
+                missing = f"{configured.get(tool, tool)} is no program on {without}"
+                faults.append(f"{missing}: install it, or {remedy}")
+                continue
+            hosts_by_path = holders({host: program["path"] for host, program in programs.items()})
+            if len(hosts_by_path) == 1:
+                (self.paths[tool],) = hosts_by_path
             else:
-                (self.paths[tool],) = set(paths.values())
+                where = ", ".join(f"{path} on {', '.join(h)}" for path, h in hosts_by_path.items())
+                faults.append(f"{tool} is {where or 'nowhere, as no host answers'}: {remedy}")
         if faults:
             raise FalloffError("\n".join(faults))
 
@@ -256,7 +249,23 @@ class OnCluster:
         with collected.faults():
             network = trial.point["interconnect"]
             collected.requested = self._stated(network)
-            self._execute(commands, hosts, network, collected.ran)
+            with remote.Heartbeat() as heart:
+
+                def start(command: Command) -> programs.RunningProgram:
+                    """Under runners/probes/guard.py, which ends it with this program, its
+                    connection and its trial."""
+                    words, pipe = self.argv(command, hosts, network), subprocess.PIPE
+                    place = Path("/"), os.environ
+                    started = programs.start(command.argv[0], words, *place, stdin=pipe)
+                    heart.keep(started.process.stdin)
+                    started.patience_s = _SECONDS_TO_END
+                    started.hang_up = partial(heart.close, started.process.stdin)
+                    return started
+
+                def listens(_: Command, started: programs.RunningProgram) -> bool:
+                    return LISTENS in started.complaints
+
+                programs.run(commands, start, listens, collected.ran, _SECONDS_TO_SERVE)
             after = self.states(hosts)
             if len(after) < needed:
                 raise FalloffError(self.losses())
@@ -266,11 +275,12 @@ class OnCluster:
                 bytes_of[host] = carried(before[host], state, self.networks[network], where)
                 mtu = state["interfaces"][where.interface]["mtu"]
                 settings[host] = {"mtu": mtu, **state["tcp"]}
-            collected.effective = {key: agreed(settings, key) for key in settings[hosts[0]]}
-            unknown = dict.fromkeys(("sent", "received"), math.nan)
-            for way in unknown:
-                counts = (bytes_of.get(host, unknown)[way] for host in self.description["hosts"])
-                collected.counters[f"bytes_{way}"] = list(counts)
+            collected.effective = all_agreed(settings)
+            for way in _WAYS:
+                collected.counters[f"bytes_{way}"] = [
+                    bytes_of[host][way] if host in bytes_of else math.nan
+                    for host in self.description["hosts"]
+                ]
             used_network = used(network, list(bytes_of.values())) if needed > 1 else None
             if used_network:
                 collected.requested["fabric"], collected.effective["fabric"] = network, used_network
@@ -280,9 +290,8 @@ class OnCluster:
         """A command's whole line on this machine: mpirun under a guard, or the program's own guard
         on its host."""
         tool, interpreter = command.argv[0], remote.python(self.description)
-        program = (
-            [interpreter, f"{self.folder}/{tool}.py"] if _is_probe(tool) else [self.paths[tool]]
-        )
+        probe = [interpreter, f"{self.folder}/{tool}.py"]
+        program = probe if _is_probe(tool) else [self.paths[tool]]
         program += command.arguments(lambda node: self.places[hosts[node - 1]][network].address)
         if command.ranks:
             words = [*self._mpirun(command, hosts, self.networks[network]), *program]
@@ -292,51 +301,25 @@ class OnCluster:
         words = [*guard, str(command.listens), *program]
         return remote.argv(self.description, hosts[command.node - 1], words)
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict:
         """Every node with its state, the lost ones, mpirun's version, and the environment variables
         that affect MPI."""
         version = subprocess.run([self.mpirun, "--version"], capture_output=True, text=True).stdout
-        states = self.states(self.alive)
+        nodes = {}
+        for host, state in self.states(self.alive).items():
+            networks = {name: vars(place) for name, place in self.places[host].items()}
+            number = self.description["hosts"].index(host) + 1
+            nodes[host] = {"node": number, "networks": networks, **state}
+        variables = os.environ.items()
         return {
             "launcher": self.description["launcher"],
-            "mpirun": {"path": self.mpirun, "version": (version.splitlines() or [None])[0]},
+            "mpirun": {"path": self.mpirun, "version": next(iter(version.splitlines()), None)},
             "environment": {
-                name: os.environ[name] for name in os.environ if name.startswith(_MPI_VARIABLES)
+                key: value for key, value in variables if key.startswith(_MPI_VARIABLES)
             },
             "lost": dict(self.lost),
-            "nodes": {
-                host: {
-                    "node": self.description["hosts"].index(host) + 1,
-                    "networks": {name: vars(place) for name, place in self.places[host].items()},
-                    **state,
-                }
-                for host, state in states.items()
-            },
+            "nodes": nodes,
         }
-
-    def _execute(
-        self,
-        commands: Sequence[Command],
-        hosts: Sequence[str],
-        network: str,
-        ran: list[programs.ExecutedCommand],
-    ) -> None:
-        """Run commands, each under runners/probes/guard.py, which ends it with this program, its
-        connection and its trial."""
-        with remote.Heartbeat() as heart:
-
-            def start(command: Command) -> programs.RunningProgram:
-                words, pipe = self.argv(command, hosts, network), subprocess.PIPE
-                started = programs.start(command.argv[0], words, Path("/"), os.environ, stdin=pipe)
-                heart.keep(started.process.stdin)
-                started.patience_s = _SECONDS_TO_END
-                started.hang_up = partial(heart.close, started.process.stdin)
-                return started
-
-            def listens(_: Command, started: programs.RunningProgram) -> bool:
-                return LISTENS in started.complaints
-
-            programs.run(commands, start, listens, ran, _SECONDS_TO_SERVE)
 
     def _mpirun(self, command: Command, hosts: Sequence[str], network: Description) -> list[str]:
         """mpirun by its path, so that it finds its own daemons on the hosts in the same place."""
@@ -347,13 +330,13 @@ class OnCluster:
         variables.update(network.get("environment", {}))
         exported = [f"{name}={value}" for name, value in variables.items()]
         exported += ["PATH", "LD_LIBRARY_PATH"] if self.description.get("modules") else []
-        parameters = dict(_KEEPALIVE)
+        parameters = _KEEPALIVE.copy()
         if self.description["launcher"] != "slurm":  # in an allocation mpirun asks Slurm itself
             # From here to every host, never from host to host, so hosts need no keys.
             agent = " ".join(remote.ssh(self.description))
             parameters.update(plm="rsh", plm_rsh_agent=agent, plm_rsh_no_tree_spawn="1")
         if "mpi" not in network:  # use TCP there, even if Open MPI would find a faster transport
-            where = network.get("subnet", network.get("interface"))
+            where = network.get("subnet") or network["interface"]
             parameters.update(pml="ob1", btl="self,vader,tcp", btl_tcp_if_include=where)
         binding = self.description.get("binding", []) if ranks == usual else ["--bind-to", "none"]
         slots = ",".join(f"{host}:{ranks}" for host in hosts[: command.nodes])
@@ -369,23 +352,19 @@ class OnCluster:
             *("--wdir", self.folder, "--host", slots, "-np", str(command.ranks)),
         ]
 
-    def _stated(self, network: str) -> dict[str, Any]:
+    def _stated(self, network: str) -> dict:
         """The settings that the description states for a network; others may have any value."""
-        stated = dict(self.description.get("tcp", {}))
+        stated = {key: worded(value) for key, value in self.description.get("tcp", {}).items()}
         if "mtu" in self.networks[network]:
             stated["mtu"] = self.networks[network]["mtu"]
-        return {
-            name: " ".join(map(str, value)) if isinstance(value, list) else value
-            for name, value in stated.items()
-        }
+        return stated
 
     def _first_to_answer(self, count: int, files: Mapping[str, str]) -> dict[str, State]:
         """The states of the first `count` hosts that answer; fewer if no more are left."""
-        while True:
-            chosen = self.alive[:count]
+        answers: dict[str, State] = {}
+        while len(answers) < len(chosen := self.alive[:count]):
             answers = self.states(chosen, files)
-            if len(answers) == len(chosen):
-                return answers
+        return answers
 
 
 def _is_probe(tool: str) -> bool:
@@ -405,10 +384,8 @@ def place(state: State, network: Description) -> Place:
         for address in map(ipaddress.ip_interface, interface["addresses"]):
             if address.version == subnet.version and address.ip in subnet:
                 return Place(name, str(address.ip))
-    wanted = " and ".join(
-        f"{key} {network[key]}" for key in ("subnet", "interface") if key in network
-    )
-    raise FalloffError(f"{state['hostname']} has no address on {wanted}")
+    wanted = [f"{key} {network[key]}" for key in ("subnet", "interface") if key in network]
+    raise FalloffError(f"{state['hostname']} has no address on {' and '.join(wanted)}")
 
 
 def carried(before: State, after: State, network: Description, at: Place) -> dict[str, float]:
@@ -436,21 +413,15 @@ def carried(before: State, after: State, network: Description, at: Place) -> dic
         same = name in (at.interface, lower) or interface["lower"] == at.interface
         if interface["addresses"] and not same:
             elsewhere.append(interfaces[name]["sent"])
-    return {
-        "sent": sum(count["sent"] for count in counts),
-        "received": sum(count["received"] for count in counts),
-        "elsewhere": sum(elsewhere),
-    }
+    both = {way: sum(count[way] for count in counts) for way in _WAYS}
+    return {**both, "elsewhere": sum(elsewhere)}
 
 
 def _grown(before: State, after: State, kind: str) -> dict[str, dict[str, float]]:
     """How much the counters grew on every interface or port that existed all the time."""
     return {
-        name: {
-            way: after[kind][name][way] - before[kind][name][way] for way in ("sent", "received")
-        }
-        for name in after[kind]
-        if name in before[kind]
+        name: {way: after[kind][name][way] - before[kind][name][way] for way in _WAYS}
+        for name in set(after[kind]).intersection(before[kind])
     }
 
 

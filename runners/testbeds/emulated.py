@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from runners import executables, pace, scale
 from runners.records.description_rules import (
@@ -87,9 +87,8 @@ def unavailable(description: Description) -> list[str]:
         remedy = "apt-get install iproute2 ethtool util-linux hostname"
         return [f"{', '.join(lacking)} are missing: {remedy}"]
     if os.geteuid() != 0:
-        attempt = subprocess.run(
-            ["unshare", "--user", "--map-root-user", "true"], capture_output=True, text=True
-        )
+        argv = ["unshare", "--user", "--map-root-user", "true"]
+        attempt = subprocess.run(argv, capture_output=True, text=True)
         if attempt.returncode:
             refusal = f"this kernel refuses it ({attempt.stderr.strip()})"
             return [f"without root a user namespace is needed, and {refusal}: run it with sudo"]
@@ -100,9 +99,7 @@ def unavailable(description: Description) -> list[str]:
 
 
 @contextmanager
-def open_testbed(
-    description: Description, networks: Mapping[str, Description]
-) -> Iterator["Emulated"]:
+def open_testbed(description: Description, networks: Description) -> Iterator["Emulated"]:
     """The testbed, which makes a network when a trial asks for it. On leaving, everything is taken
     down, whatever happens.
 
@@ -113,26 +110,21 @@ def open_testbed(
     user namespace; `session.run` sees to that.
     """
     reasons = unavailable(description)
-    if not reasons and os.geteuid() != 0:
-        reasons = [
-            "network namespaces need root: run it with sudo, or as a campaign, which makes a user namespace"
-        ]
+    if os.geteuid() != 0:
+        reasons.append("network namespaces need root: run it with sudo, or as a campaign")
+    if not reasons and (lacking := without_taps(networks)):
+        reasons = [lacking]
     if reasons:
         raise FalloffError("the emulated testbed cannot run here: " + "; ".join(reasons))
-    if lacking := without_taps(networks):
-        raise FalloffError(f"the emulated testbed cannot run here: {lacking}")
     is_machine = host.is_root_of_machine()
-    real_time = False
-    if _is_paced(description):
-        real_time = (
-            subprocess.run([*network.REAL_TIME, "true"], capture_output=True).returncode == 0
-        )
+    probe = [*network.REAL_TIME, "true"]
+    real_time = _is_paced(description) and not subprocess.run(probe, capture_output=True).returncode
     with lease.signals_exit(), lease.held(network.demolish, _ROOTS[is_machine]) as state:
         threaded = "baseline_s" in description.get("cpu", {}) and is_machine
         yield Emulated(state, description, networks, threaded, real_time)
 
 
-def without_taps(networks: Mapping[str, Description]) -> str:
+def without_taps(networks: Description) -> str:
     """Why paths among these networks cannot be made here, with the remedy; raises FalloffError if a
     path is not a graph."""
     paths = [graph.graph(table) for table in filter(_is_path, networks.values())]
@@ -141,7 +133,7 @@ def without_taps(networks: Mapping[str, Description]) -> str:
 
 def _is_paced(description: Description) -> bool:
     node = description.get("node", {})
-    return "flop_s" in node or bool(node.get("stretched"))
+    return "flop_s" in node or node.get("stretched", False)
 
 
 def _is_path(table: Description) -> bool:
@@ -158,7 +150,7 @@ class Emulated:
 
     state: Path
     description: Description
-    networks: Mapping[str, Description]
+    networks: Description
     threaded: bool = False
     real_time: bool = False
     _up: threading.local = field(default_factory=threading.local)
@@ -177,19 +169,14 @@ class Emulated:
         return scale.load(self.description, trial.point)
 
     @property
-    def name(self) -> str:
-        """The testbed's name in its description."""
-        return self.description["name"]
-
-    @property
-    def flop_s(self) -> Optional[float]:
-        """The rate at which a node computes [flop/s]; None: as fast as it can."""
-        return self.description.get("node", {}).get("flop_s")
+    def _node(self) -> Description:
+        """What the description says of a node; empty if nothing."""
+        return self.description.get("node", {})
 
     @property
     def _is_stretched(self) -> bool:
         """Whether ranks compute `dilation` times as long as this machine's processor takes."""
-        return bool(self.description.get("node", {}).get("stretched"))
+        return self._node.get("stretched", False)
 
     @property
     def _rails(self) -> int:
@@ -215,9 +202,8 @@ class Emulated:
         if slowness != 1 and "rate_bit_s" in table:
             table = {**table, "rate_bit_s": table["rate_bit_s"] / slowness}
         if "latency_s" in table:
-            node = self.description["node"]
-            whole = table["latency_s"] * node["dilation"] * slowness
-            delay_s = max(0.0, whole - node["machine_message_s"])
+            whole = table["latency_s"] * self._node["dilation"] * slowness
+            delay_s = max(0.0, whole - self._node["machine_message_s"])
             if buffer:  # its program holds frames back, and delay lines are not needed
                 buffer = {**buffer, "delay_s": round(buffer["delay_s"] + delay_s, 9)}
             else:
@@ -226,18 +212,15 @@ class Emulated:
             slow = self.description.get("slow", {}).get("links", {})
             nodes_there = self.description["nodes"]
             table = graph.star(table, nodes_there, self._rails, way.is_bonded, slow, buffer)
-        wanted = graph.graph(table)
-        net = self.net
+        wanted, net = graph.graph(table), self.net
         if net and net.graph.shape == wanted.shape:
             net.table, net.graph = table, wanted
-        else:
-            self._up.net = None
-            if net:
-                net.demolish()
-            net = self._up.net = network.build(
-                self.state, table, self._tool, self.threaded, self.real_time
-            )
-        return net
+            return net
+        self._up.net = None
+        if net:
+            net.demolish()
+        self._up.net = network.build(self.state, table, self._tool, self.threaded, self.real_time)
+        return self._up.net
 
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Set up the trial's network, run the commands in order, read settings back and count.
@@ -258,37 +241,36 @@ class Emulated:
             pacing = self._pacing(point, trial.block, slowness)
             around = nodes.Surroundings(self.description, way, pacing, self.real_time)
             ranks = max((command.ranks for command in commands), default=0)
-            probed: dict[str, float] = {}
-            is_probed = "scale" in self.description or self._is_stretched
-            if is_probed and ranks > 1:
+            probed: Settings = {}
+            if ranks > 1 and ("scale" in self.description or self._is_stretched):
                 probed = link_probe.probe(net, around, ranks)
-                state.requested["link"], state.effective["link"] = (
-                    link_probe.KEPT,
-                    link_probe.verdict(probed, net.graph.has_taps),
-                )
+                state.requested["link"] = link_probe.KEPT
+                state.effective["link"] = link_probe.verdict(probed, net.graph.has_taps)
             baseline_s = self.description.get("cpu", {}).get("baseline_s")
             idle = host.load(baseline_s) if baseline_s else 0.0
             net.switch_report()  # what it counted before does not count
             receiving, before, bytes_before = net.receiving_times(), _clocks(net), net.byte_counts()
-            waiting, worked_s = net.waiting_times(), busy.worked_s() - net.thread_times()
+            waiting, worked_s = net.waiting_times(), busy.worked_s()
             with host.precedence() if baseline_s else nullcontext():
                 own_s = nodes.execute(commands, net, around, state.ran)
-            rank_times = nodes.rank_times(net)
+            worked_s = busy.worked_s() - worked_s
+            rank_times, after = nodes.rank_times(net), _clocks(net)
+            grown = {key: after[key] - before[key] for key in after}
+            received = [end - begin for begin, end in zip(receiving, net.receiving_times())]
             own_s += sum(program.cpu_time for program in state.ran) + sum(s for _, s in rank_times)
-            others_s = busy.worked_s() - net.thread_times() - worked_s - own_s
-            waiting = {
-                thread: end - waiting[thread]
+            others_s = worked_s - own_s - grown["network_cpu_time"] - sum(received)
+            waits = [s for s, _ in rank_times]
+            waits += [
+                end - waiting[thread]
                 for thread, end in net.waiting_times().items()
                 if thread in waiting
-            }
+            ]
             state.counters = net.bytes_between(bytes_before, net.byte_counts())
-            after, worked = _clocks(net), nodes.cpu_times(state.ran, net.graph.nodes)
-            times = zip(receiving, net.receiving_times(), worked)
-            used = [end - begin + programs_s for begin, end, programs_s in times]
-            state.counters["cpu_time"] = used
+            worked = nodes.cpu_times(state.ran, net.graph.nodes)
+            state.counters["cpu_time"] = list(map(sum, zip(received, worked)))
             if baseline_s:
-                grown = {key: after[key] - before[key] for key in after}
-                state.counters.update(_shares(grown, sum(used), idle))
+                shares = _shares(grown, sum(state.counters["cpu_time"]), idle)
+                state.counters.update(shares)
             state.counters.update(probed)
             state.effective.update(net.effective())
             if report := net.switch_report():
@@ -298,73 +280,79 @@ class Emulated:
                 # The kernel silently limits a socket to the machine's limit.
                 asked = state.requested["window_bytes"]
                 state.effective["window_bytes"] = min(asked, _largest_window() or asked)
-            self._judge_ranks(state, net)
+            mpi = [(command, execution) for command, execution, *_ in state.ran if command.ranks]
+            if mpi:
+                state.requested["nodes"] = max(command.nodes for command, _ in mpi)
+                state.effective["nodes"] = nodes.occupied(net)
+            if mpi and _is_paced(self.description):
+                jobs = mpi, len(net.graph.nodes)
+                state.requested["pace"], state.effective["pace"] = pace.KEPT, pace.verdict(*jobs)
+                state.effective["realtime"] = self.real_time
+                state.counters.update(pace.counters(*jobs))
             if self.load(trial) >= 1 and not self._is_stretched:
-                elapsed_s = after["elapsed"] - before["elapsed"]
-                waits = _waits(state, (*(s for s, _ in rank_times), *waiting.values()), elapsed_s)
-                disturbed = busy.verdict(waits, others_s / elapsed_s)
-                state.effective.update({"busy": disturbed} if disturbed else {})
+                waits = _waits(state, waits, grown["elapsed"])
+                if disturbed := busy.verdict(waits, others_s / grown["elapsed"]):
+                    state.effective["busy"] = disturbed
         return state.transcript(self, trial)
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict:
         """Whether it ran as root of the machine or of a namespace, and the largest window [B] that
         a program can get."""
+        root = "of the machine" if host.is_root_of_machine() else "of a user namespace"
+        provenance = {"root": root, "largest_window_bytes": _largest_window()}
         paced = {"realtime": self.real_time} if _is_paced(self.description) else {}
-        return {
-            "root": "of the machine" if host.is_root_of_machine() else "of a user namespace",
-            "largest_window_bytes": _largest_window(),
-            **paced,
-        }
+        return {**provenance, **paced}
 
     def _slowness(self, point: Settings) -> float:
         """How many times slower than described a point's nodes and links are: its `dilation` over
         the described one."""
         if "dilation" not in point:
             return 1
-        described = self.description.get("node", {}).get("dilation")
-        if described is None:
-            raise FalloffError(
-                f"testbed {self.name} says no dilation of its nodes, which the campaign varies"
-            )
-        return point["dilation"] / described
+        if "dilation" not in self._node:
+            title = f"testbed {self.description['name']}"
+            raise FalloffError(f"{title} says no dilation of its nodes, which the campaign varies")
+        return point["dilation"] / self._node["dilation"]
 
     def _configure(
         self, net: Network, point: Settings, way: graph.Way, seed: int, slowness: float
-    ) -> dict[str, Any]:
+    ) -> dict:
         """Configure the network for a point; returns the settings asked for.
 
         The seed belongs to the block, so that everything compared within a block has the same hash.
         """
-        tcp = dict(self.description["tcp"])
+        tcp, rate = dict(self.description["tcp"]), net.table.get("rate_bit_s")
         tcp["congestion_control"] = point.get("congestion_control", tcp["congestion_control"])
-        offloads = dict.fromkeys(_OFFLOADS, net.table.get("offloads", False))
+        tcp["ecn"] = point.get("mark_bytes", 0) > 0
+        if "rto_min_s" in point:
+            # It is on the cluster's scale of time, so it is as much longer here as everything else.
+            dilation = point.get("dilation", self._node.get("dilation", 1))
+            tcp["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
+        if "loss_recovery" in point:
+            tcp.update(LOSS_RECOVERY[point["loss_recovery"]])
+        if "buffers" in self.description:
+            tcp.update(scale.buffers(self.description["buffers"], rate, slowness))
+        offloads = dict.fromkeys(_OFFLOADS, bool(net.table.get("offloads")))
         if "path" not in point and not net.graph.buffers:  # its program carries frames
             offloads.update(self.description.get("offloads", {}))
-        tcp.update(self._timers(point))
-        tcp["ecn"] = point.get("mark_bytes", 0) > 0
-        if "buffers" in self.description:
-            rate = net.table.get("rate_bit_s")
-            tcp.update(scale.buffers(self.description["buffers"], rate, slowness))
-        burst_s = self._burst_s(net.table.get("rate_bit_s"), slowness)
-        asked = net.configure(tcp, offloads, point.get("mtu", net.table["mtu"]), way, seed, burst_s)
-        window = point.get("window_bytes", 0)
-        return {**asked, "window_bytes": window} if window else asked
+        mtu, burst_s = point.get("mtu", net.table["mtu"]), self._burst_s(rate, slowness)
+        asked = net.configure(tcp, offloads, mtu, way, seed, burst_s)
+        if point.get("window_bytes"):
+            asked["window_bytes"] = point["window_bytes"]
+        return asked
 
-    def _buffer(self, point: Settings, slowness: float) -> Optional[dict[str, Any]]:
+    def _buffer(self, point: Settings, slowness: float) -> Optional[dict]:
         """The memory of the switch that a point asks for by `buffer_bytes`, as fields of
         graph.Buffer; None if it asks for none, or 0 for a bridge without a queue of its own.
 
         The delay is on the described scale of time. Senders are paused above half of the buffer:
         the rest is for what they have on the wire.
         """
-        size = point.get("buffer_bytes", 0)
+        size, pauses = point.get("buffer_bytes", 0), point.get("flow_control") == "pause"
         if not size:
-            pauses = point.get("flow_control", "none") != "none"
             asked = {**point, "flow_control": pauses}
-            if needs := [
-                key for key in ("buffer_alpha", "flow_control", "mark_bytes") if asked.get(key)
-            ]:
-                raise FalloffError(f"{needs[0]} needs a switch with a buffer: say `buffer_bytes`")
+            for key in ("buffer_alpha", "flow_control", "mark_bytes"):
+                if asked.get(key):
+                    raise FalloffError(f"{key} needs a switch with a buffer: say `buffer_bytes`")
             return None
         if "path" in point or self._rails > 1:
             raise FalloffError(
@@ -373,21 +361,10 @@ class Emulated:
         return {
             "bytes": size,
             "alpha": float(point.get("buffer_alpha", 0)),
-            "pause_bytes": size // 2 if point.get("flow_control") == "pause" else 0,
+            "pause_bytes": size // 2 if pauses else 0,
             "mark_bytes": point.get("mark_bytes", 0),
             "delay_s": round(self.description.get("switch", {}).get("delay_s", 0) * slowness, 9),
         }
-
-    def _timers(self, point: Settings) -> dict[str, Any]:
-        """TCP's settings of a point that concern its timers: `rto_min_s` is on the cluster's scale
-        of time, so it is as much longer here as everything else."""
-        timers: dict[str, Any] = {}
-        if "rto_min_s" in point:
-            dilation = point.get("dilation", self.description.get("node", {}).get("dilation", 1))
-            timers["rto_min_ms"] = max(1, round(1e3 * point["rto_min_s"] * dilation))
-        if "loss_recovery" in point:
-            timers.update(LOSS_RECOVERY[point["loss_recovery"]])
-        return timers
 
     def _burst_s(self, rate_bit_s: Optional[float], slowness: float) -> Optional[float]:
         """How long a link may send after a pause before its rate holds [s]; None if the testbed
@@ -398,47 +375,33 @@ class Emulated:
         carries in `late_s`, because this machine's timers need that.
         """
         shaper = self.description.get("shaper", {})
-        if "burst_bytes" in shaper:
-            return (
-                max(8 * shaper["burst_bytes"] / rate_bit_s, shaper["late_s"]) if rate_bit_s else 0.0
-            )
-        return shaper["burst_s"] * slowness if "burst_s" in shaper else None
+        if "burst_s" in shaper:
+            return shaper["burst_s"] * slowness
+        if not shaper or not rate_bit_s:  # without a rate there is no shaper
+            return 0.0 if shaper else None
+        return max(8 * shaper["burst_bytes"] / rate_bit_s, shaper["late_s"])
 
     def _pacing(self, point: Settings, seed: int, slowness: float) -> Mapping[str, str]:
         """The variables that pace the ranks of a point; empty if nodes compute as fast as they
         can."""
         if self._is_stretched:
-            return pace.stretching(self.description["node"]["dilation"] * slowness)
-        if self.flop_s:
-            flop_s = self.flop_s / slowness / point.get("ranks_per_node", 1)
+            return pace.stretching(self._node["dilation"] * slowness)
+        if "flop_s" in self._node:
+            flop_s = self._node["flop_s"] / slowness / point.get("ranks_per_node", 1)
             return pace.environment(flop_s, point, seed)
         if point.get("noise"):
+            title = f"testbed {self.description['name']}"
             raise FalloffError(
-                f"testbed {self.name} does not pace its nodes, "
-                "so that none has noise: use scale_model"
+                f"{title} does not pace its nodes, so that none has noise: use scale_model"
             )
         return {}
-
-    def _judge_ranks(self, state: programs.TrialState, net: Network) -> None:
-        """Whether every node that should have a rank had one, and kept its pace if it has one."""
-        mpi = [(command, execution) for command, execution, *_ in state.ran if command.ranks]
-        if not mpi:
-            return
-        state.requested["nodes"] = max(command.nodes for command, _ in mpi)
-        state.effective["nodes"] = nodes.occupied(net)
-        if not _is_paced(self.description):
-            return
-        nodes_there = len(net.graph.nodes)
-        state.requested["pace"], state.effective["pace"] = pace.KEPT, pace.verdict(mpi, nodes_there)
-        state.effective["realtime"] = self.real_time
-        state.counters.update(pace.counters(mpi, nodes_there))
 
     def _tool(self, tool: str) -> str:
         # Absolute, because it runs in another folder.
         return str(Path(executables.find(tool, self.description.get("tools", {}))).absolute())
 
 
-def _clocks(net: Network) -> dict[str, float]:
+def _clocks(net: Network) -> Settings:
     return {"network_cpu_time": net.carrying_time(), **host.clock()}
 
 
@@ -456,7 +419,7 @@ def _largest_window() -> Optional[int]:
     return min(limits, default=None)
 
 
-def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> dict[str, float]:
+def _shares(grown: Settings, nodes_s: float, idle: float) -> Settings:
     """How the machine's CPU time [s] was shared.
 
     host_cpu_time is that of all processors, network_cpu_time that of everything between the nodes,
@@ -464,10 +427,7 @@ def _shares(grown: Mapping[str, float], nodes_s: float, idle: float) -> dict[str
     unattributed_cpu_time the rest. The rest is below 0 if the machine was too busy for its baseline
     to be meaningful.
     """
-    shares = {
-        "host_cpu_time": grown["host_cpu_time"],
-        "network_cpu_time": grown["network_cpu_time"],
-        "baseline_cpu_time": idle * grown["elapsed"],
-    }
-    attributed = nodes_s + shares["network_cpu_time"] + shares["baseline_cpu_time"]
-    return {**shares, "unattributed_cpu_time": shares["host_cpu_time"] - attributed}
+    shares = {key: grown[key] for key in ("host_cpu_time", "network_cpu_time")}
+    baseline_s = idle * grown["elapsed"]
+    rest_s = shares["host_cpu_time"] - nodes_s - shares["network_cpu_time"] - baseline_s
+    return {**shares, "baseline_cpu_time": baseline_s, "unattributed_cpu_time": rest_s}

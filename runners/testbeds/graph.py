@@ -5,7 +5,7 @@ A graph comes from a table of data/paths.toml, or from `star` for an interconnec
 touches the machine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
@@ -15,11 +15,8 @@ from runners.records.record import Description, FalloffError, Settings
 _SUBNET = "10.81.{}.0/24"
 _FIRST_ROUTER = 254  # routers' addresses count down from here
 
-_TABLE_KEYS = {
-    *("name", "short", "source", "rate_bit_s", "mtu", "offloads", "bonded", "largest_packet_bytes"),
-    *("hubs", "switches", "routers", "links", "buffers"),
-}
-_LINK_KEYS = {"from", "to", "rate_bit_s", "rate_back_bit_s", "delay_s", "mtu", "carried_bit_s"}
+# What the table of a star has of its interconnect's.
+_KEPT_KEYS = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
 
 
 @dataclass(frozen=True)
@@ -94,9 +91,8 @@ class Way:
     @property
     def networks(self) -> list[str]:
         """The subnets that Open MPI may use."""
-        return [
-            subnet(number) for number in range(1, 1 + (len(self.routes) if self.is_striped else 1))
-        ]
+        used = self.routes if self.is_striped else self.routes[:1]
+        return [subnet(number) for number, _ in enumerate(used, start=1)]
 
 
 ONE_LINK = Way()
@@ -153,10 +149,7 @@ class Graph:
     @property
     def nodes(self) -> range:
         """The numbers of the nodes, from 1."""
-        return range(
-            1,
-            1 + len({place for link in self.links for place in link.places if self.is_node(place)}),
-        )
+        return range(1, 1 + sum(map(self.is_node, self._ends_by_place())))
 
     @property
     def shape(self) -> Any:
@@ -167,30 +160,26 @@ class Graph:
             (buffer, [self.links[end.link].rates for end in self.ends(switch)])
             for switch, buffer in self.buffers.items()
         ]
-        return (
-            links,
-            list(self.switches),
-            list(self.routers),
-            dict(self.hubs),
-            self.bonded,
-            buffered,
-        )
+        devices = list(self.switches), list(self.routers), dict(self.hubs)
+        return links, devices, self.bonded, buffered
 
     @property
     def has_taps(self) -> bool:
         """Whether programs carry its frames between TAP interfaces."""
-        delayed = any(link.delay_s for link in self.links)
-        return self.bonded or bool(self.hubs) or bool(self.buffers) or delayed
+        return bool(self.buffers) or self._has_own_taps
+
+    @property
+    def _has_own_taps(self) -> bool:
+        return self.bonded or bool(self.hubs) or any(link.delay_s for link in self.links)
 
     @property
     def is_star(self) -> bool:
         """Whether each node has one link, through which it reaches all others with only switches in
         between."""
-        own_taps = self.bonded or self.hubs or any(link.delay_s for link in self.links)
-        return (
-            not (self.routers or own_taps)
-            and all(len(self.ends(name(node))) == 1 for node in self.nodes)
-            and all(len(self.routes(name(node))) == len(self.nodes) - 1 for node in self.nodes)
+        places = list(map(name, self.nodes))
+        return not (self.routers or self._has_own_taps) and all(
+            len(self.ends(place)) == 1 and len(self.routes(place)) == len(places) - 1
+            for place in places
         )
 
     @property
@@ -201,9 +190,7 @@ class Graph:
 
     def is_node(self, place: str) -> bool:
         """Whether a place is a node, not a switch, router or hub."""
-        return not any(
-            place in kind for kind in (self.switches, self.routers, self.hubs, self.buffers)
-        )
+        return place not in (*self.switches, *self.routers, *self.hubs, *self.buffers)
 
     def ends(self, place: str) -> list[End]:
         """The ends of links at a place or hub, in the order of the links."""
@@ -235,7 +222,7 @@ class Graph:
 
         With `out` it begins at that end of the start.
         """
-        reached: dict[str, Route] = {}
+        reached = []
         # Places to continue from, with the end that led out of the start and the first router on
         # the way.
         frontier: list[tuple[str, Optional[End], Optional[str]]] = [(start, None, None)]
@@ -247,12 +234,11 @@ class Graph:
                     continue
                 seen.add(peer)
                 if self.is_node(peer):
-                    reached[peer] = Route(int(peer[1:]), first or end, via)
+                    reached.append(Route(int(peer[1:]), first or end, via))
                 else:
-                    frontier.append(
-                        (peer, first or end, via or (peer if peer in self.routers else None))
-                    )
-        return [reached[name(node)] for node in self.nodes if name(node) in reached]
+                    router = peer if peer in self.routers else None
+                    frontier.append((peer, first or end, via or router))
+        return sorted(reached)
 
     def _ends_by_place(self) -> dict[str, list[End]]:
         by_place: dict[str, list[End]] = {}
@@ -292,7 +278,7 @@ def star(
     bonded: bool = False,
     slow: Mapping[str, float] = {},
     buffer: Optional[Description] = None,
-) -> dict[str, Any]:
+) -> dict:
     """The table of a network with one switch, or with `rails` switches, each linked to every node;
     with `buffer`, the fields of Buffer, that is the memory of each of them.
 
@@ -302,56 +288,40 @@ def star(
     maps a node's number to the share of that rate that its links have. Raises FalloffError if there
     is no rate.
     """
-    rate = interconnect.get("rate_bit_s")
-    rates = {number: {"rate_bit_s": rate and rate * share} for number, share in slow.items()}
-    if rates and rate is None:
+    rate, delay_s = interconnect.get("rate_bit_s"), interconnect.get("delay_s", 0.0)
+    if slow and rate is None:
         title = interconnect.get("name", "?")
         raise FalloffError(f"links of {title} have no rate to be slower than: correct [slow]")
-    delay_s = interconnect.get("delay_s", 0.0) / 2  # on each of two links
-    numbers = [str(number) for number in range(1, nodes + 1)]
     switches = ["switch"] if rails == 1 else [f"switch-{rail}" for rail in range(1, rails + 1)]
-    keys = ("name", "mtu", "rate_bit_s", "largest_packet_bytes")
-    if buffer:  # its program carries frames, not packets of several
-        keys = keys[:-1]
-        kinds: dict[str, Any] = {"buffers": dict.fromkeys(switches, buffer)}
+    links = []
+    for node in range(1, nodes + 1):
+        own_rate = rate and rate * slow.get(str(node), 1)
+        kept = {"rate_bit_s": own_rate}
+        if delay_s:  # on each of two links
+            kept = {"delay_s": delay_s / 2, "rate_bit_s": None, "carried_bit_s": own_rate}
+        links.append({"from": node, **kept})
+    table = {key: interconnect[key] for key in _KEPT_KEYS if key in interconnect}
+    if buffer:
+        table.pop("largest_packet_bytes", None)  # its program carries frames, not several in one
+        table["buffers"] = dict.fromkeys(switches, buffer)
     else:
-        kinds = {"switches": dict.fromkeys(switches, interconnect["mtu"])}
-
-    def link(node: str) -> dict[str, Any]:
-        slowed = rates.get(node, {})
-        if not delay_s:
-            return slowed
-        carried = slowed.get("rate_bit_s", rate)
-        return {"delay_s": delay_s, "rate_bit_s": None, "carried_bit_s": carried}
-
-    return {
-        **{key: interconnect[key] for key in keys if key in interconnect},
-        **kinds,
-        "links": [
-            {"from": int(node), "to": switch, **link(node)}
-            for switch in switches
-            for node in numbers
-        ],
-        "bonded": bonded,
-    }
+        table["switches"] = dict.fromkeys(switches, interconnect["mtu"])
+    links = [{**link, "to": switch} for switch in switches for link in links]
+    return {**table, "links": links, "bonded": bonded}
 
 
 def graph(table: Description) -> Graph:
     """The graph of a table; raises FalloffError naming what is wrong with it."""
     title, rate = table.get("name", "?"), table.get("rate_bit_s")
-    _refuse(title, set(table) - _TABLE_KEYS, "unknown key")
     links = []
     for row in table.get("links", []):
-        _refuse(title, set(row) - _LINK_KEYS, "unknown key of a link")
-        _refuse(title, {"from", "to"} - set(row), "a link lacks")
         starts = row["from"] if isinstance(row["from"], list) else [row["from"]]
         forth = row.get("rate_bit_s", rate)
         rates = forth, row.get("rate_back_bit_s", forth)
-        for start in starts:
-            places = _place(start), _place(row["to"])
-            carried = row.get("carried_bit_s")
-            links.append(Link(places, rates, row.get("delay_s", 0.0), row.get("mtu"), carried))
+        shared = row.get("delay_s", 0.0), row.get("mtu"), row.get("carried_bit_s")
+        links += [Link((_place(start), _place(row["to"])), rates, *shared) for start in starts]
     hubs = table.get("hubs", {})
+    _refuse(title, hubs.keys() & _joined(links), "a link to the hub")
     for hub, stations in hubs.items():
         links += [Link((_place(station), hub), (None, None)) for station in stations]
     made = Graph(
@@ -362,28 +332,24 @@ def graph(table: Description) -> Graph:
         table.get("bonded", False),
         {switch: Buffer(**fields) for switch, fields in table.get("buffers", {}).items()},
     )
-    _check(title, made)
-    return made
-
-
-def _check(title: str, made: Graph) -> None:
-    hubs, used = set(made.hubs), {place for link in made.links for place in link.places}
-    to_hubs = hubs & {link.places[1] for link in made.links if any(link.rates)}
-    alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
+    used, buffers = _joined(links), set(made.buffers)
+    unshaped = {link.places[1] for link in links if None in link.rates}
     undeclared = "links lead to what is neither declared nor a node counted from 1 on:"
     _refuse(title, {*made.switches, *made.routers} - used, "no link to")
-    _refuse(title, used - {*made.places, *hubs, *made.buffers}, undeclared)
-    _refuse(title, to_hubs | hubs & {link.places[0] for link in made.links}, "a link to the hub")
-    _refuse(title, {hub for hub in hubs if not made.hubs[hub]}, "no rate_bit_s for the hub")
-    for switch in made.buffers:
-        stations = made.stations(switch)
-        rates = [rate for end in stations for rate in made.links[end.link].rates]
-        _refuse(title, {switch} if None in rates else set(), "no rate_bit_s for the links to")
+    _refuse(title, used - buffers - {*made.places, *hubs}, undeclared)
+    _refuse(title, set() if rate else set(hubs), "no rate_bit_s for the hub")
+    _refuse(title, buffers & unshaped, "no rate_bit_s for the links to")
     if len(made.nodes) < 2:
         raise FalloffError(f"path {title}: it joins fewer than two nodes")
     if made.bonded:
+        alone = {place for place in map(name, made.nodes) if len(made.ends(place)) < 2}
         _refuse(title, alone, "there is a single link to bond at")
         _refuse(title, set(made.routers), "bonded nodes cannot use the router")
+    return made
+
+
+def _joined(links: Iterable[Link]) -> set[str]:
+    return {place for link in links for place in link.places}
 
 
 def _place(end: Any) -> str:

@@ -16,11 +16,7 @@ _ALL_USERS = 4294967295
 
 def is_root_of_machine() -> bool:
     """Whether we are root of the whole machine, not of a user namespace."""
-    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == [
-        "0",
-        "0",
-        str(_ALL_USERS),
-    ]
+    return os.geteuid() == 0 and str(_ALL_USERS) in Path("/proc/self/uid_map").read_text()
 
 
 def processor(node: int) -> int:
@@ -50,9 +46,8 @@ def load(seconds: float) -> float:
     before = clock()
     time.sleep(seconds)
     after = clock()
-    return (after["host_cpu_time"] - before["host_cpu_time"]) / (
-        after["elapsed"] - before["elapsed"]
-    )
+    work_s, elapsed_s = (after[key] - before[key] for key in ("host_cpu_time", "elapsed"))
+    return work_s / elapsed_s
 
 
 def thread_time(thread: int) -> float:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Callable, Optional
+from typing import IO, Callable
 
 from runners.records.record import FalloffError
 
@@ -36,10 +36,8 @@ def held(demolish: Callable[[Path], None], root: Path) -> Iterator[Path]:
     root.mkdir(exist_ok=True)
     with _turn(root):
         for left in filter(Path.is_dir, root.iterdir()):
-            lock = _lock(left / "lock")
-            if lock:
-                with lock:
-                    demolish(left)
+            with suppress(BlockingIOError), _lock(left / "lock"):  # its owner lives
+                demolish(left)
         folder = root / secrets.token_hex(4)
         undertaker = _undertaker(demolish, folder)
         folder.mkdir()
@@ -77,22 +75,16 @@ def _undertaker(demolish: Callable[[Path], None], folder: Path) -> "subprocess.P
     )
 
 
-@contextmanager
-def _turn(root: Path) -> Iterator[None]:
+def _turn(root: Path) -> IO[str]:
     """Take turns: a folder that is being made or removed must not look abandoned."""
-    with open(root / "turn", "w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return _lock(root / "turn", 0)
 
 
-def _lock(path: Path) -> Optional[IO[str]]:
-    """The file, locked until it is closed; None if another process holds the lock."""
+def _lock(path: Path, how: int = fcntl.LOCK_NB) -> IO[str]:
+    """The file, locked until it is closed; raises BlockingIOError if another process holds the
+    lock."""
     file = open(path, "w", encoding="utf-8")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
+    fcntl.flock(file, fcntl.LOCK_EX | how)
     return file
 
 
@@ -103,19 +95,17 @@ def signals_exit() -> Iterator[None]:
 
     A signal that is ignored, as under `nohup`, stays ignored.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.getsignal(number) for number in numbers}
-    heeded = [number for number in numbers if previous[number] != signal.SIG_IGN]
+    heeded = {}
+    if threading.current_thread() is threading.main_thread():
+        previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+        heeded = {key: value for key, value in previous.items() if value != signal.SIG_IGN}
     for number in heeded:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         yield
     finally:
-        for number in heeded:
-            signal.signal(number, previous[number])
+        for number, handler in heeded.items():
+            signal.signal(number, handler)
 
 
 def main(module: str, name: str, folder: Path) -> None:
@@ -123,8 +113,8 @@ def main(module: str, name: str, folder: Path) -> None:
     demolish = getattr(import_module(module), name)
     sys.stdin.buffer.read()
     with suppress(FalloffError, OSError):  # for example no lock, because the owner has removed it
-        with _turn(folder.parent), open(folder / "lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # the kernel may release it later than the pipe
+        # The kernel may release its lock later than the pipe.
+        with _turn(folder.parent), _lock(folder / "lock", 0):
             _remove(demolish, folder)
 
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -35,19 +35,14 @@ class Invocation(NamedTuple):
 def create(*spaces: Path) -> None:
     """Make each folder, and in it a network and a UTS namespace whose hostname is the folder's
     name."""
-    running = []
+    invocations = []
     for space in spaces:
         space.mkdir()
         for kind in ("net", "uts"):
             (space / kind).touch()
-        argv = ["unshare", f"--net={space}/net", f"--uts={space}/uts", "hostname", space.name]
-        running.append(
-            subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        )
-    for space, process in zip(spaces, running):
-        complaint = process.communicate()[1]
-        if process.returncode:
-            raise FalloffError(f"no namespace can be made for {space.name}: {complaint.strip()}")
+        files = [f"--net={space}/net", f"--uts={space}/uts"]
+        invocations.append(Invocation(space, ["unshare", *files, "hostname", space.name]))
+    run(invocations, enter=False)
 
 
 def batch(tool: str, space: Path, lines: Sequence[str]) -> Invocation:
@@ -76,14 +71,15 @@ def _set(namespace: int) -> None:
         raise OSError(ctypes.get_errno(), "entering a network namespace")
 
 
-def run(invocations: Sequence[Invocation]) -> list[str]:
+def run(invocations: Sequence[Invocation], enter: bool = True) -> list[str]:
     """Run tools side by side, each in its namespace, and return their outputs in the same order.
 
-    Raises FalloffError with the tool's own message if one fails.
+    Without `enter` the namespaces are still to be made. Raises FalloffError with the tool's own
+    message if one fails.
     """
     pipe, running = subprocess.PIPE, []
     for invocation in invocations:
-        with entered(invocation.space):
+        with entered(invocation.space) if enter else nullcontext():
             running.append(
                 subprocess.Popen(invocation.argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
             )

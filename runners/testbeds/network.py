@@ -5,16 +5,16 @@ It is built once, configured for every trial, and read back. The settings asked 
 names as those read back.
 """
 
-import errno
 import os
 import secrets
 import shutil
 import string
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 from runners.records.record import Description, FalloffError, Settings
 from runners.testbeds import buffered, busy, graph, host, netns, programs, settings
@@ -44,13 +44,6 @@ _ALL_SUBNETS = "10.81.0.0/16"
 # Ends of links are numbered from 0 on, nodes' bonds from this number.
 _BONDS = 0xFF00
 
-# Remedies if a TAP interface cannot be made, by the reason.
-_TUN_REMEDIES = {
-    errno.EACCES: "`chmod 0666 /dev/net/tun` as root, or run it with sudo",
-    errno.EPERM: "start the container with `--device /dev/net/tun`",
-}
-_NO_TUN = "`modprobe tun` as root, or start the container with `--device /dev/net/tun`"
-
 # Before all ordinary programs. Otherwise whatever wakes up behind another waits for the scheduler's
 # tick, 4 ms.
 PRIORITY = "10"
@@ -64,10 +57,10 @@ def without_taps() -> str:
     try:
         os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
-        remedy = _TUN_REMEDIES.get(error.errno or 0, _NO_TUN)
         return (
             f"{TUN}, which delay lines, hubs and bonds need, cannot be opened ({error.strerror}): "
-            f"{remedy}"
+            f"`modprobe tun` and `chmod 0666 {TUN}` as root, or start the container with "
+            f"`--device {TUN}`"
         )
     return ""
 
@@ -77,9 +70,9 @@ class Network:
     """A graph that is up. `state`, whose name tags all interfaces, has a folder for each place.
 
     `tool` gives a program's path by name. `carriers` are the programs that carry frames, in
-    `real_time` before all others, and `switch` is the one with a buffer. `threads` are the kernel
-    threads that receive, by place; there are none if not requested or not supported.
-    `shapers` are the settings last asked of each end.
+    `real_time` before all others; a switch with a buffer is one. `threads` are the kernel threads
+    that receive, by place; there are none if not requested or not supported. `shapers` are the
+    settings last asked of each end.
     """
 
     state: Path
@@ -89,7 +82,6 @@ class Network:
     threaded: bool = False
     real_time: bool = False
     carriers: list[programs.RunningProgram] = field(default_factory=list)
-    switch: Optional[programs.RunningProgram] = None
     threads: dict[str, list[int]] = field(default_factory=dict)
     shapers: dict[End, settings.Shaper] = field(default_factory=dict)
 
@@ -104,13 +96,15 @@ class Network:
 
     def devices(self, place: str) -> list[str]:
         """The interfaces of a place that end a link, in the order of the links."""
-        return [self.device(end) for end in self.graph.ends(place)]
+        return list(map(self.device, self.graph.ends(place)))
 
     def outlet(self, end: End) -> str:
         """The interface for a route out of an end: the end's own, or the bond that it belongs
         to."""
         place = self.graph.place(end)
-        return self._named(_BONDS + int(place[1:])) if self._is_bonded(place) else self.device(end)
+        if self.graph.bonded and self.graph.is_node(place):
+            return self._named(_BONDS + int(place[1:]))
+        return self.device(end)
 
     def _outlets(self, place: str) -> list[str]:
         return list(dict.fromkeys(map(self.outlet, self.graph.ends(place))))
@@ -118,9 +112,6 @@ class Network:
     def _named(self, number: int) -> str:
         # 10 letters, because the kernel cuts the names of its threads there.
         return f"{self.state.name}{number:04x}"
-
-    def _is_bonded(self, place: str) -> bool:
-        return self.graph.bonded and self.graph.is_node(place)
 
     @property
     def _nodes(self) -> list[str]:
@@ -134,7 +125,7 @@ class Network:
         way: Way = ONE_LINK,
         seed: int = 0,
         burst_s: Optional[float] = None,
-    ) -> dict[str, Any]:
+    ) -> dict:
         """Give every end its rate, MTU and offloads, every node TCP settings, addresses and routes;
         return the settings asked for.
 
@@ -146,8 +137,7 @@ class Network:
         """
         if way.is_mptcp and not MPTCP.exists():
             raise FalloffError("the kernel has no MPTCP (CONFIG_MPTCP): leave out that aggregation")
-        large = offloads["tso"] or offloads["gso"]
-        self.shapers, mtus = {}, {}
+        large, mtus = offloads["tso"] or offloads["gso"], {}
         between = {**self.graph.switches, **self.graph.routers}
         for place in self.graph.places:
             # A port silently drops any frame above its own MTU.
@@ -160,41 +150,34 @@ class Network:
                     rate = None  # the switch's program lets frames take their time
                 self.shapers[end] = settings.Shaper(rate, largest, large, burst_s)
         sysctls = settings.sysctls(tcp, way.hash_policy, seed)
-        control, metrics = tcp["congestion_control"], settings.metrics(tcp)
         for node in self._nodes:
             settings.write(self.space(node), sysctls)
         invocations = []
         for place in self.graph.places:
             reach = []
             if place not in self.graph.switches:
-                reach = self._reach(place, metrics, way if self.graph.is_node(place) else ONE_LINK)
+                by = way if self.graph.is_node(place) else ONE_LINK
+                reach = self._reach(place, settings.metrics(tcp), by)
             invocations += self._invocations(place, mtus, offloads, reach)
         netns.run(invocations)
-        common, ends, nodes = dict(offloads), {}, {}
+        common: Settings = offloads
         if "largest_packet_bytes" in self.table:
-            common["largest_packet_bytes"] = self._largest_packet
-        for end, shaper in self.shapers.items():
-            ends[end] = {**shaper.settings(), "mtu": mtus[end], **common}
-        for node in self._nodes:
-            routes = self._routes(node, way)
-            nodes[node] = {
-                **{"congestion_control": control, **settings.of_routes(tcp)},
-                **sysctls,
-                "routes": routes,
-            }
-        return {**self._summary(ends, nodes), **self._switch_settings()}
-
-    def _switch_settings(self) -> dict[str, Any]:
-        """The settings that the switch with a buffer should have; empty without one."""
-        wanted: dict[str, Any] = {}
+            common = {**offloads, "largest_packet_bytes": self._largest_packet}
+        ends = {
+            end: {**shaper.settings(), "mtu": mtus[end], **common}
+            for end, shaper in self.shapers.items()
+        }
+        of_node = {**settings.of_routes(tcp), **sysctls}
+        nodes = {node: {**of_node, "routes": self._routes(node, way)} for node in self._nodes}
+        asked = self._summary(ends, nodes)
         for switch, buffer in self.graph.buffers.items():
-            rates = [self._port_rate(end) for end in self.graph.stations(switch)]
-            wanted = {**buffered.settings(buffer, rates), "switch": buffered.KEPT}
-        return wanted
+            rates = list(map(self._port_rate, self.graph.stations(switch)))
+            asked |= {**buffered.settings(buffer, rates), "switch": buffered.KEPT}
+        return asked
 
     def switch_report(self) -> Optional[buffered.Report]:
         """What the switch with a buffer has counted since it was asked before; None without one."""
-        return buffered.ask(self.switch, self._report) if self.switch else None
+        return buffered.ask(self.carriers[-1], self._report) if self.graph.buffers else None
 
     @property
     def _report(self) -> Path:
@@ -206,21 +189,18 @@ class Network:
         assert rate  # graph.graph refuses others
         return rate
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> dict:
         """The settings read back: a value if all ends agree, else a list of which ends have
         which."""
-        places = self.graph.places
-        interfaces = settings.interfaces(
-            [(self.space(place), self.devices(place)) for place in places]
-        )
+        interfaces = settings.interfaces(list(map(self.space, self.graph.places)))
         ends = {}
         for end, shaper in self.shapers.items():
-            values = dict(interfaces[self.graph.place(end), self.device(end)])
+            values = interfaces[self.device(end)]
             if "largest_packet_bytes" not in self.table:
                 del values["largest_packet_bytes"]
             shaped = shaper.effective(values.pop("rate_bit_s"), values.pop("burst_bytes"))
             ends[end] = {**shaped, **values}
-        nodes = settings.tcp([self.space(node) for node in self._nodes])
+        nodes = settings.tcp(list(map(self.space, self._nodes)))
         for node, values in nodes.items():
             numbers, routes = self._numbers(node), values["routes"]
             for to, devices in routes.items():
@@ -228,22 +208,18 @@ class Network:
             values["routes"] = settings.routes_text(routes)
         return self._summary(ends, nodes)
 
-    def _summary(
-        self, ends: Mapping[End, Settings], nodes: Mapping[str, Settings]
-    ) -> dict[str, Any]:
+    def _summary(self, ends: Mapping[End, Settings], nodes: Mapping[str, Settings]) -> dict:
         """For a port only the link's own settings count with a node's; the MTUs of both are kept
         apart."""
-        holders: dict[str, dict[str, Any]] = {}
+        holders = {}
         for end, values in ends.items():
-            place = self.graph.place(end)
+            place, holder = self.graph.place(end), dict(values)
             if self.graph.is_node(place):
-                holder = {**values, **nodes[place]}
+                holder.update(nodes[place])
             else:
-                holder = {**values, "port_mtu": values["mtu"]}
-                del holder["mtu"]
+                holder["port_mtu"] = holder.pop("mtu")
             holders[self.graph.label(end)] = holder
-        keys = {key: None for values in holders.values() for key in values}
-        return {key: settings.agreed(holders, key) for key in keys}
+        return settings.all_agreed(holders)
 
     @property
     def _largest_packet(self) -> int:
@@ -260,87 +236,81 @@ class Network:
     ) -> list[netns.Invocation]:
         space, ends = self.space(place), self.graph.ends(place)
         interfaces = [(self.device(end), self.shapers[end].qdisc, mtus[end]) for end in ends]
-        if self._is_bonded(place):
-            interfaces.append((self.outlet(ends[0]), "noqueue", mtus[ends[0]]))
+        if (bond := self.outlet(ends[0])) != self.device(ends[0]):
+            interfaces.append((bond, "noqueue", mtus[ends[0]]))
         segments = _SEGMENTS[offloads["tso"] or offloads["gso"]]
         merged = self._largest_packet if offloads["gro"] else _NEVER_MERGED
         sizes = f"gso_max_size {self._largest_packet} gso_max_segs {segments} gro_max_size {merged}"
         wanted = {**offloads, "gro": offloads["gro"] or self.threaded}
         features = [word for key, on in wanted.items() for word in (key, "on" if on else "off")]
-        offloading, links, shapers = [], [], []
-        for interface, qdisc, mtu in interfaces:
-            offloading.append(netns.Invocation(space, ["ethtool", "-K", interface, *features]))
-            links.append(f"link set {interface} mtu {mtu} {sizes}")
-            shapers.append(f"qdisc replace dev {interface} root {qdisc}")
-        in_order = netns.batch("ip", space, [*links, *reach])
-        return [*offloading, in_order, netns.batch("tc", space, shapers)]
+        links = [f"link set {interface} mtu {mtu} {sizes}" for interface, _, mtu in interfaces]
+        shapers = [
+            f"qdisc replace dev {interface} root {qdisc}" for interface, qdisc, _ in interfaces
+        ]
+        return [
+            *(
+                netns.Invocation(space, ["ethtool", "-K", name, *features])
+                for name, *_ in interfaces
+            ),
+            netns.batch("ip", space, [*links, *reach]),
+            netns.batch("tc", space, shapers),
+        ]
 
     def _reach(self, place: str, metrics: str, way: Way) -> list[str]:
         """The lines that give a node or router its addresses, and a route to every node."""
         outlets, ends = self._outlets(place), self.graph.ends(place)
         lines = [f"address flush dev {outlet}" for outlet in outlets]
         lines.append(f"route flush root {_ALL_SUBNETS}")
-        # Packets have the subnet's address, whichever link they leave by. Otherwise newer kernels
-        # (6.18) would ignore the hash and prefer the interface with the packet's source address.
-        for number, rails in enumerate(way.routes, start=1):
-            source = address_of(self.graph, place, number)
-            by = [self.outlet(ends[rail - 1]) for rail in rails] or outlets[:1]
-            for outlet in dict.fromkeys(by):
-                lines.append(f"address add {source}/24 dev {outlet} noprefixroute")
-        # Set congestion control by route: outside the first namespace the kernel accepts for
-        # tcp_congestion_control only names in the machine's tcp_allowed_congestion_control.
-        for number, rails in enumerate(way.routes, start=1):
-            source = address_of(self.graph, place, number)
-            for node, hops in self._hops(place, rails).items():
-                to, by = address(node, number), self._nexthops(hops)
-                lines.append(f"route add {to} src {source} {metrics} {by}")
-        if self.graph.is_star:
-            lines += self._neighbours(place)
         if way.is_mptcp:
             # A node announces its further addresses to every peer; the connecting side then adds a
             # subflow to each.
-            further = range(2, len(way.routes) + 1)
-            limits = f"subflow {len(further)} add_addr_accepted {len(further)}"
+            further = len(way.routes) - 1
+            limits = f"subflow {further} add_addr_accepted {further}"
             lines += ["mptcp endpoint flush", f"mptcp limits set {limits}"]
-            for number in further:
-                outlet = self.outlet(ends[way.routes[number - 1][0] - 1])
-                source = address_of(self.graph, place, number)
+        for number, rails in enumerate(way.routes, start=1):
+            source = address_of(self.graph, place, number)
+            # Packets have the subnet's address, whichever link they leave by. Otherwise newer
+            # kernels (6.18) would ignore the hash and prefer the interface with the packet's source
+            # address.
+            by = list(dict.fromkeys(self.outlet(ends[rail - 1]) for rail in rails)) or outlets[:1]
+            lines += [f"address add {source}/24 dev {outlet} noprefixroute" for outlet in by]
+            # Set congestion control by route: outside the first namespace the kernel accepts for
+            # tcp_congestion_control only names in the machine's tcp_allowed_congestion_control.
+            for node, hops in self._hops(place, rails).items():
+                to = f"{address(node, number)} src {source} {metrics} {self._nexthops(hops)}"
+                lines.append(f"route add {to}")
+            if way.is_mptcp and number > 1:
+                (outlet,) = by
                 lines.append(f"mptcp endpoint add {source} dev {outlet} signal")
+        if self.graph.is_star:
+            # Entries that a node had to ask for would count among the 1024 neighbours that the
+            # kernel keeps for the whole machine. 36 nodes have 1260, and would be refused
+            # connections.
+            for node in self.graph.nodes:
+                if name(node) != place:
+                    hardware = _hardware_address(*self.graph.ends(name(node)))
+                    known = f"{address(node)} lladdr {hardware} dev {outlets[0]} nud permanent"
+                    lines.append(f"neigh replace {known}")
         return lines
 
-    def _neighbours(self, place: str) -> list[str]:
-        """The lines that tell a node of a star the hardware address of each other node. Entries
-        that it had to ask for would count among the 1024 neighbours that the kernel keeps for the
-        whole machine. 36 nodes have 1260, and would be refused connections."""
-        (outlet,), others = self._outlets(place), set(self._nodes) - {place}
-        addresses = {
-            address_of(self.graph, other, 1): _hardware_address(*self.graph.ends(other))
-            for other in sorted(others)
-        }
-        return [
-            f"neigh replace {address} lladdr {hardware} dev {outlet} nud permanent"
-            for address, hardware in addresses.items()
-        ]
-
-    def _hops(self, place: str, rails: Sequence[int]) -> dict[int, list[Route]]:
+    def _hops(self, place: str, rails: Sequence[int]) -> Mapping[int, list[Route]]:
         """By node, the ways out of a place that lead there: the shortest, or that over each of
         these links."""
-        ends, hops = self.graph.ends(place), {}
-        for out in [ends[rail - 1] for rail in rails] or [None]:
+        ends = self.graph.ends(place)
+        outs: list[Optional[End]] = [ends[rail - 1] for rail in rails]
+        hops = defaultdict(list)
+        for out in outs or [None]:
             for route in self.graph.routes(place, out):
-                hops.setdefault(route.node, []).append(route)
+                hops[route.node].append(route)
         return hops
 
     def _nexthops(self, hops: Sequence[Route]) -> str:
         words = []
         for hop in hops:
-            via = f"via {address_of(self.graph, hop.via)} " if hop.via else ""
-            words.append(f"{via}dev {self.outlet(hop.out)}" + (" onlink" if via else ""))
-        return (
-            words[0]
-            if len(words) == 1
-            else "scope link " + " ".join(f"nexthop {word}" for word in words)
-        )
+            device = f"dev {self.outlet(hop.out)}"
+            via = f"via {address_of(self.graph, hop.via)} {device} onlink" if hop.via else device
+            words.append(via)
+        return words[0] if len(words) == 1 else " nexthop ".join(["scope link", *words])
 
     def _numbers(self, place: str) -> dict[str, int]:
         """By interface, the link (from 1) that a place reaches through it; for bonded links the
@@ -379,9 +349,12 @@ class Network:
         passed = list(map(self.graph.stations, (*self.graph.hubs, *self.graph.buffers)))
         passed += map(self.graph.ends, (*self.graph.switches, *self.graph.routers))
         counters = {
-            "bytes_sent": [sum(map(sent.__getitem__, node)) for node in ends],
-            "bytes_received": [sum(map(received.__getitem__, node)) for node in ends],
-            "bytes_through": [sum(map(sent.__getitem__, device)) for device in passed],
+            f"bytes_{name}": [sum(map(count.__getitem__, at)) for at in places]
+            for name, count, places in (
+                ("sent", sent, ends),
+                ("received", received, ends),
+                ("through", sent, passed),
+            )
         }
         if self.graph.rails > 1:
             for rail in range(self.graph.rails):
@@ -398,21 +371,16 @@ class Network:
         between = [place for place in self.threads if not self.graph.is_node(place)]
         return sum(map(host.thread_time, self._carrying(between)))
 
-    def thread_times(self) -> float:
-        """CPU time [s] so far of all programs and threads that carry, receive or pass frames on."""
-        return sum(map(host.thread_time, self._carrying(self.threads)))
-
     def waiting_times(self) -> dict[int, float]:
         """How long each program that carries frames, and each thread that receives or passes them
         on, was kept waiting for a processor so far [s], by its id."""
-        return {thread: busy.waited_s(thread) for thread in self._carrying(self.threads)}
+        return {thread: busy.waited_s(thread) for thread in self._carrying(list(self.threads))}
 
-    def _carrying(self, places: Iterable[str]) -> list[int]:
-        """The ids of the programs that carry frames, and of the kernel's threads of these places."""
-        programs_there = [
-            carrier.process.pid for carrier in self.carriers if carrier.poll() is None
-        ]
-        return programs_there + [thread for place in places for thread in self.threads[place]]
+    def _carrying(self, places: Sequence[str]) -> list[int]:
+        """The ids of the programs that carry frames, and of the kernel's threads of these
+        places."""
+        alive = [carrier.process.pid for carrier in self.carriers if carrier.poll() is None]
+        return alive + [thread for place in places for thread in self.threads[place]]
 
     def demolish(self) -> None:
         """Remove the whole network, including processes in its namespaces."""
@@ -426,55 +394,56 @@ class Network:
         for number, link in enumerate(self.graph.links):
             near, far = End(number, 0), End(number, 1)
             if link.delay_s:
-                rate = [repr(float(link.carried_bit_s))] if link.carried_bit_s else []
-                words = [*self._taps([near, far]), repr(link.delay_s), *rate]
-                self._carry("delay_line", words, link.places[1], self.device(far))
+                words = [*self._taps([near, far]), repr(link.delay_s)]
+                words += [repr(float(link.carried_bit_s))] if link.carried_bit_s else []
+                self._carry("delay_line", words, self._tap(far))
             elif link.places[1] not in (*self.graph.hubs, *self.graph.buffers):
-                peer = f"peer name {self.device(far)} address {_hardware_address(far)}"
-                line = f"link add {self.device(near)} address {_hardware_address(near)} type veth {peer}"
-                line += f" netns {self.space(link.places[1])}/net"
+                here, there = (
+                    f"{self.device(end)} address {_hardware_address(end)}" for end in (near, far)
+                )
+                line = f"link add {here} type veth peer name {there} netns {self._tap(far)[0]}"
                 cables.setdefault(link.places[0], []).append(line)
         netns.run([netns.batch("ip", self.space(place), lines) for place, lines in cables.items()])
         for hub, rate in self.graph.hubs.items():
             stations = self.graph.stations(hub)
-            words, last = [repr(rate), *self._taps(stations)], stations[-1]
-            self._carry("shared_wire", words, self.graph.place(last), self.device(last))
+            words = [repr(rate), *self._taps(stations)]
+            self._carry("shared_wire", words, self._tap(stations[-1]))
         for switch, buffer in self.graph.buffers.items():
             stations = self.graph.stations(switch)
             ports = [
-                (
-                    self.space(self.graph.place(end)) / "net",
-                    self.device(end),
-                    _hardware_address(end),
-                    self._port_rate(end),
-                )
-                for end in stations
+                (*self._tap(end), _hardware_address(end), self._port_rate(end)) for end in stations
             ]
-            words, last = buffered.words(self._report, buffer, ports), stations[-1]
-            self._carry(buffered.PROGRAM, words, self.graph.place(last), self.device(last))
-            self.switch = self.carriers[-1]
+            words = buffered.words(self._report, buffer, ports)
+            self._carry(buffered.PROGRAM, words, self._tap(stations[-1]))
         self._plug()
         for node in self._nodes if self.graph.bonded else ():
-            self._bond(node)
+            # A program sends over the links in turn, like the kernel's bonding driver.
+            space, devices, (bond,) = self.space(node), self.devices(node), self._outlets(node)
+            tap = f"{space}/net", bond
+            self._carry("channel_bond", [*tap, *devices], tap)
+            # Otherwise the kernel would answer for the bond's address on the interface that
+            # received the question.
+            lines = [f"link set {device} arp off" for device in devices]
+            netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
+
+    def _tap(self, end: End) -> tuple[str, str]:
+        """The arguments for a program that makes the interface of an end: its namespace, its
+        name."""
+        return f"{self.space(self.graph.place(end))}/net", self.device(end)
 
     def _taps(self, ends: Sequence[End]) -> list[str]:
-        """The arguments for a program that makes the interfaces of these ends."""
-        taps = []
-        for end in ends:
-            taps += [f"{self.space(self.graph.place(end))}/net", self.device(end)]
-        return taps
+        return [word for end in ends for word in self._tap(end)]
 
-    def _carry(self, program: str, words: Sequence[str], place: str, interface: str) -> None:
-        """Start a program that carries frames at a place, and wait until it has made its last
-        interface."""
+    def _carry(self, program: str, words: Sequence[str], last: tuple[str, str]) -> None:
+        """Start a program that carries frames, and wait until it has made its last interface."""
         if lacking := without_taps():
             raise FalloffError(lacking)
-        space = self.space(_CARRIERS)
+        space, (there, interface) = self.space(_CARRIERS), last
         argv = [*(REAL_TIME if self.real_time else ()), self.tool(program), *words]
         started = programs.start(program, argv, space, {}, space)
 
         def has_interface() -> bool:
-            with netns.entered(self.space(place)):
+            with netns.entered(Path(there).parent):
                 return f"{interface}:" in _INTERFACES.read_text()
 
         if not programs.becomes(started, has_interface):
@@ -483,7 +452,8 @@ class Network:
         self.carriers.append(started)
 
     def _plug(self) -> None:
-        """Bring every interface up, those of a switch as ports of its bridge; only routers forward."""
+        """Bring every interface up, those of a switch as ports of its bridge; only routers
+        forward."""
         invocations = []
         for place in self.graph.places:
             with netns.entered(self.space(place)):
@@ -498,16 +468,6 @@ class Network:
             invocations.append(netns.batch("ip", self.space(place), lines))
         netns.run(invocations)
 
-    def _bond(self, node: str) -> None:
-        """Join a node's links with a program that sends over them in turn, like the kernel's
-        bonding driver."""
-        space, devices, (bond,) = self.space(node), self.devices(node), self._outlets(node)
-        self._carry("channel_bond", [f"{space}/net", bond, *devices], node, bond)
-        # Otherwise the kernel would answer for the bond's address on the interface that received
-        # the question.
-        lines = [f"link set {device} arp off" for device in devices]
-        netns.run([netns.batch("ip", space, [*lines, f"link set {bond} up"])])
-
     def receive_by_threads(self) -> None:
         """Receive in one kernel thread per interface, with precedence over all other work, so that
         CPU time is charged to the right place.
@@ -518,22 +478,16 @@ class Network:
         without a shaper. If the sender makes super-packets, veth uses no thread.
         """
         places = {
-            place: list(dict.fromkeys([*self.devices(place), *self._outlets(place)]))
+            place: dict.fromkeys([*self.devices(place), *self._outlets(place)])
             for place in self.graph.places
         }
         for place, devices in places.items():
             space, sysfs = self.space(place), self.space(place) / "sys"
             # sysfs shows the interfaces of the namespace in which it was mounted.
             sysfs.mkdir()
-            netns.run(
-                [
-                    *(
-                        netns.Invocation(space, ["ethtool", "-K", it, "gro", "on"])
-                        for it in devices
-                    ),
-                    netns.Invocation(space, ["mount", "-t", "sysfs", "none", str(sysfs)]),
-                ]
-            )
+            words = [["ethtool", "-K", device, "gro", "on"] for device in devices]
+            words.append(["mount", "-t", "sysfs", "none", str(sysfs)])
+            netns.run([netns.Invocation(space, argv) for argv in words])
             for device in devices:
                 switch = sysfs / "class/net" / device / "threaded"
                 if switch.exists():

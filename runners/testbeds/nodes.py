@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
 
 from runners import pace
 from runners.records.record import Command, Description, FalloffError
@@ -27,7 +26,7 @@ _AWAKE = ("chrt", "-i", "0")
 # before its first line.
 _LOOP = """
 import os, sys
-try:  # where the kernel shares processors out by session, an idle session would get as much as a busy one
+try:  # a kernel that shares processors out by session gives an idle one as much as a busy one
     with open("/proc/self/autogroup", "w") as share:
         share.write("19")
 except OSError:
@@ -78,17 +77,14 @@ def execute(
     launcher = net.tool("mpirun") if any(command.ranks for command in commands) else ""
     environment = _environment(folder, launcher)
 
-    def space(command: Command) -> Path:
-        return net.space(name(1 if command.ranks else command.node))
-
     def start(command: Command) -> programs.RunningProgram:
         for file, text in command.files.items():
             (folder / file).write_text(text, encoding="utf-8")
         argv = _argv(command, net, around)
-        return programs.start(command.argv[0], argv, folder, environment, space(command))
+        return programs.start(command.argv[0], argv, folder, environment, _space(command, net))
 
     def listens(command: Command, _: programs.RunningProgram) -> bool:
-        return command.listens in netns.listening(space(command))
+        return command.listens in netns.listening(_space(command, net))
 
     keep_awake = around.description.get("node", {}).get("keep_awake", False)
     loops = _keep_awake(net) if keep_awake else []
@@ -148,45 +144,45 @@ def _prepare(net: Network, around: Surroundings) -> None:
     # Open MPI splits its agent's command line at spaces, which the state folder's path cannot
     # contain.
     _linked(net, "python", sys.executable)
-    _linked(net, "rank.py", _RANK)
+    _linked(net, "rank.py", str(_RANK))
 
 
-def _linked(net: Network, name: str, file: Union[str, Path]) -> str:
-    """The path of a link in the state folder to a file whose own path may contain blanks."""
+def _linked(net: Network, name: str, file: str) -> str:
+    """The path of a link in the state folder to a file whose own path may contain blanks, at which
+    Open MPI and the dynamic linker split."""
     link = net.state / name
     if not link.is_symlink():
         link.symlink_to(file)
     return str(link)
 
 
-def _library(net: Network, name: str) -> str:
-    """The path for preloading a library, since the dynamic linker splits LD_PRELOAD at blanks and
-    colons."""
-    return _linked(net, name, net.tool(name))
-
-
 def _argv(command: Command, net: Network, around: Surroundings) -> list[str]:
     """The whole command line: enter a node, mpirun if there are ranks, the program."""
     nodes = len(net.graph.nodes)
     if command.nodes > nodes:
-        raise FalloffError(
-            f"{command.argv[0]} needs node {command.nodes} of {nodes}: raise `nodes` of the testbed"
-        )
-    libraries = [_library(net, "mptcp.so")] if around.way.is_mptcp else []
-    variables = {}
+        needs = f"{command.argv[0]} needs node {command.nodes} of {nodes}"
+        raise FalloffError(f"{needs}: raise `nodes` of the testbed")
+    libraries = ["mptcp.so"] if around.way.is_mptcp else []
+    variables: dict[str, str] = {}
     if command.ranks and around.pacing:
-        libraries.append(_library(net, pace.library(around.pacing)))
+        libraries.append(pace.library(around.pacing))
         variables.update(around.pacing)
         if around.real_time:
             variables["PACE_REAL_TIME"] = PRIORITY
     if libraries:
-        variables["LD_PRELOAD"] = ":".join(libraries)
+        paths = [_linked(net, library, net.tool(library)) for library in libraries]
+        variables["LD_PRELOAD"] = ":".join(paths)
     words = ["env", *(f"{key}={value}" for key, value in variables.items())] if variables else []
     words += [net.tool(command.argv[0]), *command.arguments(address)]
-    if not command.ranks:
-        place = ["taskset", "-c", str(host.processor(command.node))] if not around.pacing else []
-        return [*netns.inside(net.space(name(command.node))), *place, *words]
-    return [*netns.inside(net.space(name(1))), *_mpirun(command, net, around, words)]
+    if command.ranks:
+        words = _mpirun(command, net, around, words)
+    elif not around.pacing:
+        words = ["taskset", "-c", str(host.processor(command.node)), *words]
+    return [*netns.inside(_space(command, net)), *words]
+
+
+def _space(command: Command, net: Network) -> Path:
+    return net.space(name(1 if command.ranks else command.node))
 
 
 def _mpirun(
@@ -230,7 +226,7 @@ def _environment(folder: Path, mpirun: str) -> dict[str, str]:
     Open MPI also reads settings from HOME, so HOME is the working folder. `mpirun` may be empty.
     """
     environment = {
-        "PATH": f"{os.path.dirname(mpirun)}:{_SYSTEM_PATH}" if mpirun else _SYSTEM_PATH,
+        "PATH": f"{os.path.dirname(mpirun)}:{_SYSTEM_PATH}".lstrip(":"),
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "LC_ALL": "C",

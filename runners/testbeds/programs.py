@@ -8,17 +8,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import (
-    IO,
-    Any,
-    Callable,
-    NamedTuple,
-    Optional,
-)
+from typing import IO, Any, Callable, NamedTuple, Optional
 
 from runners.records.record import Command, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import busy, netns
@@ -46,9 +40,9 @@ class TrialState:
     """What is known about a trial so far."""
 
     ran: list[ExecutedCommand] = field(default_factory=list)
-    requested: dict[str, Any] = field(default_factory=dict)
-    effective: dict[str, Any] = field(default_factory=dict)
-    counters: dict[str, Any] = field(default_factory=dict)
+    requested: dict = field(default_factory=dict)
+    effective: dict = field(default_factory=dict)
+    counters: dict = field(default_factory=dict)
     fault: str = ""
 
     @contextmanager
@@ -63,7 +57,9 @@ class TrialState:
         """The transcript of a trial on a testbed."""
         executions = tuple(program.execution for program in self.ran)
         results = self.requested, self.effective, self.counters, self.fault
-        return Transcript(trial, testbed.name, testbed.evidence, executions, *results)
+        return Transcript(
+            trial, testbed.description["name"], testbed.evidence, executions, *results
+        )
 
 
 @dataclass
@@ -77,7 +73,7 @@ class RunningProgram:
 
     tool: str
     argv: Sequence[str]
-    process: "subprocess.Popen[bytes]"
+    process: Any
     stdout: IO[bytes]
     stderr: IO[bytes]
     start: float
@@ -103,10 +99,8 @@ class RunningProgram:
 
         Without a limit this process sleeps, so that it disturbs no measurement.
         """
-        deadline = None if limit_s is None else time.monotonic() + limit_s
-        while self._collect(0 if deadline is None else os.WNOHANG) is None:
-            if deadline is not None and time.monotonic() > deadline:
-                break
+        deadline = time.monotonic() + limit_s if limit_s else math.inf
+        while self._collect(os.WNOHANG if limit_s else 0) is None and time.monotonic() <= deadline:
             # It still runs, or another thread has collected it and is about to store the result.
             time.sleep(_STEP_S)
         return self.process.returncode
@@ -158,8 +152,7 @@ def start(
     passed to subprocess.Popen.
     """
     stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-    place: AbstractContextManager[None] = netns.entered(space) if space else nullcontext()
-    with place:
+    with netns.entered(space) if space else nullcontext():
         begun = time.time(), time.monotonic()
         process = subprocess.Popen(
             [*_LIMITED, str(math.ceil(most_cpu_s)), *argv] if most_cpu_s else argv,
@@ -227,10 +220,8 @@ def run(
                 if not command.listens or becomes(started, ready, patience_s):
                     continue
                 if started.poll() is None:
-                    raise FalloffError(
-                        f"{started.tool} on node {command.node} does not listen "
-                        f"on port {command.listens}"
-                    )
+                    where = f"on node {command.node} does not listen on port {command.listens}"
+                    raise FalloffError(f"{started.tool} {where}")
                 break
             execution = finish(started, command.timeout_s)
             ran.append(ExecutedCommand(command, execution, started.cpu_time, started.delayed_s))

@@ -40,7 +40,7 @@ def main(role: str, state: str, words: list) -> None:
         os.execvp(words[0], words)
     # What has ended keeps its record until it is collected.
     os.waitid(os.P_PID, program, os.WEXITED | os.WNOWAIT)
-    waited = "nan"  # a kernel that does not say
+    waited = float("nan")  # a kernel that does not say
     if os.path.exists(f"/proc/{program}/schedstat"):
         with open(f"/proc/{program}/schedstat", encoding="ascii") as file:
             waited = int(file.read().split()[1]) / 1e9

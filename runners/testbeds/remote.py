@@ -39,17 +39,15 @@ _WITH_MODULES = 'n=$1; shift; module load "${@:1:n}" >&2 || exit 1; shift "$n"; 
 _BOOTSTRAP = "import sys; exec(compile(sys.stdin.buffer.read({size}), {name!r}, 'exec'))"
 
 
-# A script's output, or {"error": the reason why there is none}.
-Answer = dict[str, Any]
+Answer = dict  # a script's output, or {"error": the reason why there is none}
 
 
 def require_hosts(description: Description) -> None:
     """Raise FalloffError if there are no hosts. Under Slurm, the program in the allocation adds
     them."""
     if not description.get("hosts"):
-        raise FalloffError(
-            f"testbed {description['name']} has hosts only inside an allocation of Slurm: run with --submit"
-        )
+        where = "only inside an allocation of Slurm: run with --submit"
+        raise FalloffError(f"testbed {description['name']} has hosts {where}")
 
 
 def ssh(description: Description) -> list[str]:
@@ -112,7 +110,7 @@ def held(
     # The script's text is the first part of its standard input.
     bootstrap = _BOOTSTRAP.format(size=len(text), name=script.name)
     words = [python(description), "-c", bootstrap, *arguments]
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[Any] = []
     with Heartbeat() as heart:
 
         def begin(host: str) -> Answer:
@@ -120,7 +118,7 @@ def held(
             try:
                 # In its own session, so that Ctrl-C goes to this program, which then ends what it
                 # holds.
-                process = subprocess.Popen(
+                process: Any = subprocess.Popen(
                     line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
                 )
             except OSError as error:
@@ -147,10 +145,15 @@ def held(
                 process.stderr.close()
 
 
-def _first_answer(process: "subprocess.Popen[bytes]", text: bytes, limit_s: float) -> Answer:
+def _first_answer(process: Any, text: bytes, limit_s: float) -> Answer:
     """Send the script's text, and wait for an answer; a login shell may print a greeting first."""
     late, printed = threading.Event(), b""
-    timer = threading.Timer(limit_s, lambda: (late.set(), process.kill()))
+
+    def give_up() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(limit_s, give_up)
     timer.daemon = True  # a signal that comes while it starts would wait for its end
     try:
         timer.start()

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -92,21 +93,20 @@ class Shaper:
         stab = "" if self.super_packets else f"stab overhead {_UNCOUNTED} mpu {_SMALLEST_ON_WIRE} "
         return f"{stab}tbf rate {self.tbf_rate_bit_s}bit burst {self.burst_bytes} limit {_QUEUE}"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """The settings that must be found when reading back; with the burst if one was asked
         for."""
         return self.effective(self.tbf_rate_bit_s, self.burst_bytes)
 
-    def effective(self, rate_bit_s: Any, burst_bytes: Any) -> dict[str, Any]:
+    def effective(self, rate_bit_s: Any, burst_bytes: Any) -> Settings:
         """The settings found, under the names of `settings`. The burst is the one asked for if tc
         can show no difference."""
-        shaping = {"tbf_rate_bit_s": rate_bit_s}
         if self.burst_s is None:
-            return shaping
+            return {"tbf_rate_bit_s": rate_bit_s}
         shaped = rate_bit_s == self.tbf_rate_bit_s != UNSHAPED
         if shaped and abs(burst_bytes - self.burst_bytes) <= max(1, _SHOWN_S * rate_bit_s / 8):
             burst_bytes = self.burst_bytes
-        return {**shaping, "tbf_burst_bytes": burst_bytes}
+        return {"tbf_rate_bit_s": rate_bit_s, "tbf_burst_bytes": burst_bytes}
 
 
 def is_known(key: str) -> bool:
@@ -121,67 +121,62 @@ def write(space: Path, values: Settings) -> None:
             (SYSCTLS / key).write_text(str(int(value) if isinstance(value, bool) else value))
 
 
-def sysctls(tcp: Settings, hash_policy: int, seed: int) -> dict[str, Any]:
+def sysctls(tcp: Settings, hash_policy: int, seed: int) -> Settings:
     """The IPv4 settings that a testbed's `tcp` asks for, by their names in the kernel, and those
     that decide which link a flow takes, if the kernel knows them: the seed exists since Linux
     6.11."""
-    hashing = {"fib_multipath_hash_policy": hash_policy, "fib_multipath_hash_seed": seed}
-    asked = {**{f"tcp_{key}": value for key, value in tcp.items()}, **hashing}
-    return {
-        key: " ".join(map(str, asked[key])) if isinstance(asked[key], list) else asked[key]
-        for key in filter(is_known, _SYSCTLS)
-        if key in asked
-    }
+    asked = {f"tcp_{key}": worded(value) for key, value in tcp.items()}
+    asked.update(fib_multipath_hash_policy=hash_policy, fib_multipath_hash_seed=seed)
+    return {key: asked[key] for key in filter(is_known, _SYSCTLS) if key in asked}
 
 
-def of_routes(tcp: Settings) -> dict[str, Any]:
-    """The settings that a node's routes have besides congestion control, if they are asked for: the
-    least retransmission timeout `rto_min_ms` [ms], and `ecn`."""
-    return {key: tcp[key] for key in ("rto_min_ms", "ecn") if tcp.get(key)}
+def worded(value: Any) -> Any:
+    """A setting as it is read back: the numbers of a list as one text."""
+    return " ".join(map(str, value)) if isinstance(value, list) else value
+
+
+# The settings of a node's routes by their names here, and as metrics in ip's words: congestion
+# control, and if asked for the least retransmission timeout [ms] and ECN.
+_METRICS = {
+    "congestion_control": "congctl {}",
+    "rto_min_ms": "rto_min {}ms",
+    "ecn": "features ecn",
+}
+
+
+def of_routes(tcp: Settings) -> Settings:
+    """Those of a testbed's `tcp` settings that a node's routes have."""
+    return {key: tcp[key] for key in _METRICS if tcp.get(key)}
 
 
 def metrics(tcp: Settings) -> str:
     """The metrics of a node's routes in ip's words."""
-    words = [f"congctl {tcp['congestion_control']}"]
-    if tcp.get("rto_min_ms"):
-        words.append(f"rto_min {tcp['rto_min_ms']}ms")
-    if tcp.get("ecn"):
-        words.append("features ecn")
-    return " ".join(words)
+    return " ".join(_METRICS[key].format(value) for key, value in of_routes(tcp).items())
 
 
-def interfaces(
-    ends: Sequence[tuple[Path, Sequence[str]]],
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Shaper, MTU and offloads by (name of the namespace, interface), for namespaces with
-    interfaces.
+def interfaces(spaces: Sequence[Path]) -> dict[str, dict]:
+    """Shaper, MTU and offloads of all interfaces in these namespaces, by name.
 
     The shaper is `rate_bit_s` and `burst_bytes`, in tc's form, or a word for another discipline;
     `largest_packet_bytes` [B] is the most that may pass as one packet of several frames.
     """
-    spaces = [space for space, _ in ends]
-    addressing = netns.run(
-        [netns.Invocation(space, ["ip", "-details", "-json", "link", "show"]) for space in spaces]
-    )
-    queueing = netns.run([netns.batch("tc", space, ["qdisc show"]) for space in spaces])
-    offloading = netns.run(
-        [netns.Invocation(space, ["ethtool", "--json", "-k", "*"]) for space in spaces]
-    )
-    settings = {}
-    for (space, devices), ip, tc, ethtool in zip(ends, addressing, queueing, offloading):
-        rows = {row["ifname"]: row for row in json.loads(ip)}
-        features = {row["ifname"]: row for row in json.loads(ethtool)}
-        qdiscs = defaultdict(list)
-        for qdisc in json.loads(tc):
-            qdiscs[qdisc["dev"]].append(qdisc)
-        for device in devices:
-            settings[space.name, device] = _interface(
-                rows[device], qdiscs[device], features[device]
-            )
-    return settings
+    links = chain(*_in_each(spaces, "ip", "-details", "-json", "link", "show"))
+    offloads = chain(*_in_each(spaces, "ethtool", "--json", "-k", "*"))
+    features, qdiscs = {row["ifname"]: row for row in offloads}, defaultdict(list)
+    for qdisc in chain(*_in_each(spaces, "tc", "-json", "qdisc", "show")):
+        qdiscs[qdisc["dev"]].append(qdisc)
+    return {
+        row["ifname"]: _interface(row, qdiscs[row["ifname"]], features[row["ifname"]])
+        for row in links
+    }
 
 
-def _interface(row: Settings, qdiscs: Sequence[Settings], features: Settings) -> dict[str, Any]:
+def _in_each(spaces: Sequence[Path], *argv: str) -> list[list]:
+    """The rows that a tool prints in each of these namespaces."""
+    return list(map(json.loads, netns.run([netns.Invocation(space, argv) for space in spaces])))
+
+
+def _interface(row: Settings, qdiscs: Sequence[Settings], features: Settings) -> dict:
     offloads = {short: features[long]["active"] for short, long in _FEATURES.items()}
     # Packets that may not exceed a frame are not aggregated, even if the feature is on.
     offloads["gro"] = offloads["gro"] and row.get("gro_max_size", math.inf) > row["mtu"]
@@ -200,40 +195,26 @@ def _interface(row: Settings, qdiscs: Sequence[Settings], features: Settings) ->
     }
 
 
-def tcp(spaces: Sequence[Path]) -> dict[str, dict[str, Any]]:
+def tcp(spaces: Sequence[Path]) -> dict[str, dict]:
     """The TCP settings of nodes by name; congestion control is that of their routes.
 
     `routes` has the interfaces that lead to each address.
     """
-    listings = netns.run(
-        [netns.Invocation(space, ["ip", "-json", "route", "show"]) for space in spaces]
-    )
     settings = {}
-    for space, listing in zip(spaces, listings):
-        routes = {route["dst"]: route for route in json.loads(listing)}
-        controls = {}
-        for to, route in routes.items():
-            of_route = (route.get("metrics") or [{}])[0]
-            controls[to] = {"": of_route.get("congestion", "the kernel's default")}
-            if "rto_min" in of_route:
-                controls[to]["rto_min_ms"] = of_route["rto_min"]
-            if "ecn" in of_route:
-                controls[to]["ecn"] = True
+    for space, routes in zip(spaces, _in_each(spaces, "ip", "-json", "route", "show")):
+        metrics, links = {}, {}
+        for route in routes:
+            metric, to = (route.get("metrics") or [{}])[0], route["dst"]
+            links[to] = [hop["dev"] for hop in route.get("nexthops", [route])]
+            metrics[to] = {"congestion_control": metric.get("congestion", "the kernel's default")}
+            if "rto_min" in metric:
+                metrics[to]["rto_min_ms"] = metric["rto_min"]
+            if "ecn" in metric:
+                metrics[to]["ecn"] = True
         with netns.entered(space):
             texts = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
-        settings[space.name] = {
-            "congestion_control": agreed(controls, ""),
-            **{
-                key: agreed(controls, key)
-                for key in ("rto_min_ms", "ecn")
-                if any(key in control for control in controls.values())
-            },
-            **{key: _SYSCTLS[key](text) for key, text in texts.items()},
-            "routes": {
-                to: [hop["dev"] for hop in route.get("nexthops", [route])]
-                for to, route in routes.items()
-            },
-        }
+        sysctls = {key: _SYSCTLS[key](text) for key, text in texts.items()}
+        settings[space.name] = {**all_agreed(metrics), **sysctls, "routes": links}
     return settings
 
 
@@ -241,21 +222,31 @@ def routes_text(routes: Mapping[str, Sequence[Any]]) -> str:
     """The links by which a node reaches each subnet, in words; `routes` has them by address."""
     by_subnet = defaultdict(set)
     for to, links in routes.items():
-        by_subnet[to.partition("/")[0].rpartition(".")[0]].add(
-            " and ".join(sorted(map(str, links)))
-        )
+        subnet = to.partition("/")[0].rpartition(".")[0]
+        by_subnet[subnet].add(" and ".join(sorted(map(str, links))))
     return ", ".join(
-        f"{subnet}.0/24 by link {' or '.join(sorted(by_subnet[subnet]))}"
-        for subnet in sorted(by_subnet)
+        f"{subnet}.0/24 by link {' or '.join(sorted(links))}"
+        for subnet, links in sorted(by_subnet.items())
     )
 
 
 def agreed(settings: Mapping[str, Settings], key: str) -> Any:
     """The value of a setting if all agree, else a sentence that says who has which."""
-    holders: dict[Any, list[str]] = {}
-    for holder, values in settings.items():
-        if key in values:
-            holders.setdefault(values[key], []).append(holder)
-    if len(holders) == 1:
-        return next(iter(holders))
-    return " and ".join(f"{value} on {', '.join(names)}" for value, names in holders.items())
+    by_value = holders({who: values[key] for who, values in settings.items() if key in values})
+    if len(by_value) == 1:
+        return next(iter(by_value))
+    return " and ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
+
+
+def all_agreed(settings: Mapping[str, Settings]) -> dict:
+    """Every setting that somebody has, as `agreed` says it."""
+    keys = {key: None for values in settings.values() for key in values}
+    return {key: agreed(settings, key) for key in keys}
+
+
+def holders(values: Mapping[str, Any]) -> dict[Any, list[str]]:
+    """Each value, with those that have it."""
+    by_value = defaultdict(list)
+    for holder, value in values.items():
+        by_value[value].append(holder)
+    return by_value

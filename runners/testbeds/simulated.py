@@ -12,11 +12,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from runners import build, executables, placement
 from runners.parsing import SIMULATED
@@ -69,23 +69,18 @@ def unavailable(description: Description) -> list[str]:
 
 
 @contextmanager
-def open_testbed(
-    description: Description, interconnects: Mapping[str, Description]
-) -> Iterator["Simulated"]:
+def open_testbed(description: Description, interconnects: Description) -> Iterator["Simulated"]:
     """A working folder for the simulator, removed on leaving; SIGTERM and SIGHUP become SystemExit.
 
     Remains after kill -9 are removed automatically, including a running simulator. `description` is
     a file of data/testbeds. Raises FalloffError if SimGrid is missing, or a requested network is
     not described.
     """
-    reasons = unavailable(description)
-    if reasons:
+    if reasons := unavailable(description):
         raise FalloffError("the simulated testbed cannot run here: " + "; ".join(reasons))
-    unknown = [name for name in interconnects if name not in description["network"]]
-    if unknown:
-        raise FalloffError(
-            f"testbed {description['name']} describes no network {', '.join(unknown)}"
-        )
+    if unknown := set(interconnects).difference(description["network"]):
+        names = ", ".join(sorted(unknown))
+        raise FalloffError(f"testbed {description['name']} describes no network {names}")
     _ROOT.parent.mkdir(parents=True, exist_ok=True)
     with lease.signals_exit(), lease.held(_demolish, _ROOT) as folder:
         yield Simulated(folder, description)
@@ -130,11 +125,6 @@ class Simulated:
         disturbs another."""
         return 1 / (os.cpu_count() or 1)
 
-    @property
-    def name(self) -> str:
-        """The testbed's name in its description."""
-        return self.description["name"]
-
     def run(self, trial: Trial, commands: Sequence[Command]) -> Transcript:
         """Simulate the commands in order, up to the first that fails. Several threads may call it.
 
@@ -146,27 +136,25 @@ class Simulated:
         with state.faults():
             vary = point.get("vary", "none")
             rates, network = smpi.model(self.description, point["interconnect"], vary)
+            placed = point.get("placement", "in_order"), str(point.get("random_seed"))
             for command in commands:
-                placed = point.get("placement", "in_order"), str(point.get("random_seed"))
-                ranks_per_node = command.ranks_per_node
-                nodes = placement.order(-(-command.ranks // ranks_per_node), *placed)
-                order = [node for node in nodes for _ in range(ranks_per_node)][: command.ranks]
-                execution = self._simulate(
-                    command, smpi.of_rank(rates, ranks_per_node), network, order
-                )
+                ranks = command.ranks_per_node
+                nodes = placement.order(-(-command.ranks // ranks), *placed)
+                order = [node for node in nodes for _ in range(ranks)][: command.ranks]
+                execution = self._simulate(command, smpi.of_rank(rates, ranks), network, order)
                 state.ran.append(programs.ExecutedCommand(command, execution, math.nan))
                 state.counters = _counters(execution.stdout, self.description["nodes"], order)
                 if execution.exit_code != 0:
                     break
         return state.transcript(self, trial)
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict:
         """The simulator's version."""
         version = subprocess.run(["smpirun", "--version"], capture_output=True, text=True).stdout
         return {"simulator": (version.strip().splitlines() or [""])[0]}
 
     def _tool(self, name: str) -> str:
-        return executables.find(name, self.description.get("tools", {}))
+        return str(Path(executables.find(name, self.description.get("tools", {}))).absolute())
 
     def _simulate(
         self,
@@ -178,18 +166,16 @@ class Simulated:
         tool = command.argv[0]
         if tool not in STANDS_FOR or not command.ranks:
             raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(STANDS_FOR)}")
-        program = Path(self._tool(STANDS_FOR[tool]))
-        argv = [str(program.absolute()), *command.argv[1:]]
+        argv = [self._tool(STANDS_FOR[tool]), *command.argv[1:]]
         inside = rates["core_byte_s"] if command.ranks_per_node > 1 else None
         files = {**command.files, "platform.xml": smpi.platform(len(set(order)), network, inside)}
         if tool != "flows":
-            shape = network.get("by_size", ()), network["eager_bytes"]
-            ran = argv
+            eager = network["eager_bytes"]
             if tool == "replay":
-                rate, eager = network["bandwidth"], network["eager_bytes"]
-                ran = [*smpi.as_open_mpi(command.ranks), argv[0]]
-                ran += [repr(float(rate)), repr(float(eager)), *argv[2:]]
-            argv = smpi.smpirun(command.ranks, ran, f"./{_CLOCK}", *shape)
+                rates_there = [repr(float(value)) for value in (network["bandwidth"], eager)]
+                argv = [*smpi.as_open_mpi(command.ranks), argv[0], *rates_there, *argv[2:]]
+            shape = network.get("by_size", ()), eager
+            argv = smpi.smpirun(command.ranks, argv, f"./{_CLOCK}", *shape)
             files["hosts"] = smpi.hosts(order)
             files["rates.txt"] = "".join(f"{name} {value!r}\n" for name, value in rates.items())
         folder = Path(tempfile.mkdtemp(dir=self.folder))
@@ -197,7 +183,7 @@ class Simulated:
             (folder / name).write_text(text, encoding="utf-8")
         # smpirun and the dynamic linker split paths at blanks, so paths are relative to the folder
         # in which everything runs.
-        (folder / _CLOCK).symlink_to(Path(self._tool(_CLOCK)).absolute())
+        (folder / _CLOCK).symlink_to(self._tool(_CLOCK))
         environment = {"PATH": os.environ["PATH"], "TMPDIR": ".", "LC_ALL": "C"}
         # Use the simulation's clock; the processor's belongs to this machine.
         if tool == "xhpl_recorded":
@@ -216,7 +202,7 @@ def _counters(stdout: str, nodes: int, order: Sequence[int]) -> dict[str, list[f
     table = SIMULATED.search(stdout)
     if not table:
         return {}
-    sent: dict[int, float] = {}
-    for node, row in zip(order, _RANK.findall(table[0])):
-        sent[node] = sent.get(node, 0.0) + float(row[2])
-    return {"bytes_sent": [sent.get(node, float("nan")) for node in range(1, nodes + 1)]}
+    sent: dict[int, float] = defaultdict(float)
+    for node, (*_, sent_bytes) in zip(order, _RANK.findall(table[0])):
+        sent[node] += float(sent_bytes)
+    return {"bytes_sent": [sent.get(node, math.nan) for node in range(1, nodes + 1)]}

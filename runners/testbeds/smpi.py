@@ -4,28 +4,12 @@ MPI program on it."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Optional
+from typing import Optional
 
 from runners.records.record import Description, FalloffError
 from runners.two_level import TwoLevel, from_table
 
-_FRAME = """<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-{}
-</platform>
-"""
-_CLUSTER = (
-    '<cluster id="{id}"{router} prefix="node" suffix="" radical="{first}-{last}" speed="1Gf"'
-    ' bw="{bandwidth:.12g}Bps" lat="{half_latency:.12g}s" sharing_policy="SPLITDUPLEX"{inside}/>'
-)
-# Messages between ranks of a node do not use its link.
-_INSIDE = ' loopback_bw="{:.12g}Bps" loopback_lat="0s"'
 FASTEST = 1e12  # bytes/s where copying inside a node is free
-# A zone with only a router, through which all routes of its level lead.
-_ROUTER = '<zone id="{zone}" routing="None"><router id="{router}"/></zone>'
-_LINK = '<link id="{name}" bandwidth="{bandwidth:.12g}Bps" latency="0s" sharing_policy="{policy}"/>'
-_ROUTE = '<zoneRoute src="{}" gw_src="{}" dst="{}" gw_dst="{}" symmetrical="NO">{}</zoneRoute>'
 
 _OPTIONS = {
     # Only the shim's charges and messages advance the time, never the time that this machine needs.
@@ -62,7 +46,7 @@ def as_open_mpi(ranks: int) -> list[str]:
 
 def model(
     description: Description, interconnect: str, vary: str = "none"
-) -> tuple[dict[str, float], dict[str, Any]]:
+) -> tuple[dict[str, float], dict]:
     """The node's rates and the network as a testbed describes them, with the changes in `vary`.
 
     `vary` is `none` or `NAME=VALUE`, or several separated by commas. NAME is a rate, or
@@ -111,13 +95,23 @@ def platform(nodes: int, network: Description, inside: Optional[float] = None) -
     the rate [B/s] at which several ranks of a node exchange messages, if there are such. Raises
     FalloffError as `two_level.from_table` does.
     """
-    loop = "" if inside is None else _INSIDE.format(min(inside, FASTEST))
+    # Messages between ranks of a node do not use its link.
+    loop = f' loopback_bw="{min(inside, FASTEST):.12g}Bps" loopback_lat="0s"' if inside else ""
     bandwidth = network["bandwidth"]
     latency = network["latency"] * _load(nodes, network.get("load", []))
+    zones = [_switch("cluster", 1, nodes, bandwidth, latency, loop)]
     if "tree" in network:
         job = {"nodes": nodes, "node_bandwidth": bandwidth, "latency": latency}
-        return _FRAME.format("\n".join(_tree(from_table({**network["tree"], **job}), loop)))
-    return _FRAME.format(_switch("cluster", 1, nodes, bandwidth, latency, inside=loop))
+        zones = _tree(from_table({**network["tree"], **job}), loop)
+    return "\n".join(
+        [
+            "<?xml version='1.0'?>",
+            '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+            '<platform version="4.1">',
+            *zones,
+            "</platform>\n",
+        ]
+    )
 
 
 def _load(nodes: int, factors: Sequence[Sequence[float]]) -> float:
@@ -153,55 +147,51 @@ def _tree(network: TwoLevel, inside: str) -> list[str]:
         first = (card - 1) * network.edges_per_card + 1
         links, routes = [], []
         if forwards and card == 1:
-            links.append(
-                _LINK.format(name="forwarding", bandwidth=network.core_bandwidth, policy="SHARED")
-            )
+            links.append(_link("forwarding", network.core_bandwidth, "SHARED"))
         lines.append(f'<zone id="card{card}" routing="Floyd">')
         for edge in range(first, min(first + network.edges_per_card, network.edges + 1)):
             below = (edge - 1) * network.nodes_per_edge
             nodes = below + 1, min(below + network.nodes_per_edge, network.nodes)
-            joined = network.node_bandwidth, network.latency, f"switch{edge}"
-            lines.append(_switch(f"edge{edge}", *nodes, *joined, inside=inside))
-            links.append(_full_duplex(f"uplink{edge}", uplinks))
+            lines.append(
+                _switch(
+                    f"edge{edge}",
+                    *nodes,
+                    network.node_bandwidth,
+                    network.latency,
+                    f' router_id="switch{edge}"{inside}',
+                )
+            )
+            links.append(_link(f"uplink{edge}", uplinks))
             switch, ports = (f"edge{edge}", f"switch{edge}"), (f"sockets{card}", f"ports{card}")
             routes += _routes(switch, ports, f"uplink{edge}", forwarding)
-        lines += [
-            _ROUTER.format(zone=f"sockets{card}", router=f"ports{card}"),
-            *links,
-            *routes,
-            "</zone>",
-        ]
-        slots.append(_full_duplex(f"slot{card}", network.card_bandwidth))
+        lines += [_router(f"sockets{card}", f"ports{card}"), *links, *routes, "</zone>"]
+        slots.append(_link(f"slot{card}", network.card_bandwidth))
         slot_routes += _routes((f"card{card}", f"ports{card}"), ("fabric", "hub"), f"slot{card}")
     if network.cards > 1:
-        lines += [_ROUTER.format(zone="fabric", router="hub"), *slots, *slot_routes]
+        lines += [_router("fabric", "hub"), *slots, *slot_routes]
     return [*lines, "</zone>"]
 
 
 def _switch(
-    name: str,
-    first: int,
-    last: int,
-    bandwidth: float,
-    latency: float,
-    router: str = "",
-    inside: str = "",
+    name: str, first: int, last: int, bandwidth: float, latency: float, further: str
 ) -> str:
-    """A switch with these nodes. If there are several switches, each has a router that joins it to
-    the others."""
-    return _CLUSTER.format(
-        id=name,
-        router=f' router_id="{router}"' if router else "",
-        first=first,
-        last=last,
-        bandwidth=bandwidth,
-        half_latency=latency / 2,
-        inside=inside,
+    """A switch with these nodes. `further` are attributes: if there are several switches, each has
+    a router that joins it to the others."""
+    return (
+        f'<cluster id="{name}" prefix="node" suffix="" radical="{first}-{last}" speed="1Gf"'
+        f' bw="{bandwidth:.12g}Bps" lat="{latency / 2:.12g}s" sharing_policy="SPLITDUPLEX"'
+        f"{further}/>"
     )
 
 
-def _full_duplex(name: str, bandwidth: float) -> str:
-    return _LINK.format(name=name, bandwidth=bandwidth, policy="SPLITDUPLEX")
+def _link(name: str, bandwidth: float, policy: str = "SPLITDUPLEX") -> str:
+    rate = f'bandwidth="{bandwidth:.12g}Bps" latency="0s"'
+    return f'<link id="{name}" {rate} sharing_policy="{policy}"/>'
+
+
+def _router(zone: str, router: str) -> str:
+    """A zone with only a router, through which all routes of its level lead."""
+    return f'<zone id="{zone}" routing="None"><router id="{router}"/></zone>'
 
 
 def _routes(
@@ -210,7 +200,12 @@ def _routes(
     """Routes up and down between two zones, each a name with its router's, over a full-duplex
     link."""
     up, down = (f'<link_ctn id="{link}" direction="{way}"/>' for way in ("UP", "DOWN"))
-    return [_ROUTE.format(*lower, *upper, up + on_the_way_up), _ROUTE.format(*upper, *lower, down)]
+    return [_route(lower, upper, up + on_the_way_up), _route(upper, lower, down)]
+
+
+def _route(start: tuple[str, str], end: tuple[str, str], links: str) -> str:
+    ends = f'src="{start[0]}" gw_src="{start[1]}" dst="{end[0]}" gw_dst="{end[1]}"'
+    return f'<zoneRoute {ends} symmetrical="NO">{links}</zoneRoute>'
 
 
 def hosts(order: Iterable[int]) -> str:

@@ -208,7 +208,7 @@ def run_on(testbed: Any, interconnect: str) -> str:
     reason = judge(transcript, TOOL.parse).reason
     if reason:
         raise FalloffError(
-            f"the rates of a node of testbed {testbed.name} cannot be measured: {reason}"
+            f"the rates of a node of testbed {testbed.description['name']} cannot be measured: {reason}"
         )
     return transcript.executions[-1].stdout
 
