@@ -20,8 +20,8 @@ class CheckoutOnly(BuildHookInterface):
         """
         if version != "editable":
             sys.exit(
-                "Falloff has no wheel: it is run from a checkout, whose notebooks, campaigns and data "
-                "you edit. Clone the repository and run `make setup` there."
+                "Falloff has no wheel: it is run from a checkout, whose notebooks, campaigns and "
+                "data you edit. Clone the repository and run `make setup` there."
             )
         finder = Path(self.directory, "falloff.pth")
         finder.parent.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from analysis.dataset.contrasts import (
     Contrast,
@@ -303,7 +304,7 @@ def by_evidence(*datasets: xr.Dataset | None, **texts: str) -> str:
 
 def interval_in_words(ends: tuple[float, float] | None, level: float | None, of: str = "") -> str:
     """An interval of this level in percent; empty if unknown (None, NaN)."""
-    if ends is None or level is None or not is_known(*ends):
+    if ends is None or level is None or not is_known(ends[0], ends[1]):
         return ""
     words = f"{level_in_words(level)} interval", of, percent_range(ends)
     return " ".join(filter(None, words))
@@ -338,7 +339,7 @@ def judged_fall(runs: xr.Dataset, subject: str, verdict: Judgement, **further: A
 
 
 def ratio(
-    runs: xr.Dataset, subject: str, log_ratios: Iterable[float], margin: float, **further: Any
+    runs: xr.Dataset, subject: str, log_ratios: ArrayLike, margin: float, **further: Any
 ) -> Statement:
     """Whether a ratio is 1 within a relative margin: its logarithms, one for each block, against
     two one-sided tests.

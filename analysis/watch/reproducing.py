@@ -288,6 +288,8 @@ def _reason(pair: Compared, answer: str, family: str) -> str:
     where = f"the margin of {100 * pair.margin:g} %"
     if answer == SAME:
         return f"The interval of the difference lies inside {where}."
+    if REFUSED in pair.answers:
+        return "A negative control failed, so that nothing can be compared."
     if answer == UNDECIDED:
         return f"Neither inside {where} nor beyond it is shown, among {family} (Holm)."
     if pair.beyond:

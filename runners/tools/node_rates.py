@@ -207,9 +207,8 @@ def run_on(testbed: Any, interconnect: str) -> str:
     transcript = testbed.run(trial, commands(point))
     reason = judge(transcript, TOOL.parse).reason
     if reason:
-        raise FalloffError(
-            f"the rates of a node of testbed {testbed.description['name']} cannot be measured: {reason}"
-        )
+        testbed_name = testbed.description["name"]
+        raise FalloffError(f"a node's rates on testbed {testbed_name} cannot be measured: {reason}")
     return transcript.executions[-1].stdout
 
 
