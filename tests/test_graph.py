@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.descriptions.networks import Path, network_paths
-from analysis.descriptions.toml_tables import parse_all, plain
+from analysis.descriptions.toml_tables import parse, plain
 from runners.records.record import FalloffError
 from runners.testbeds import graph as graphs
 from runners.testbeds.graph import EACH_LINK, ONE_LINK, End, Link, graph, star
@@ -95,7 +95,7 @@ def test_what_is_no_path_is_refused_by_name(path, complaint):
 def test_keys_of_a_path_are_checked_where_its_file_is_read(path, complaint):
     """Each that lacks or that nothing reads, with the path that has it."""
     with pytest.raises(FalloffError, match=f"planted.{complaint}"):
-        parse_all(Path, {"planted": {**PATHS["switch"], **path}}, "paths.toml")
+        parse(dict[str, Path], {"planted": {**PATHS["switch"], **path}}, "paths.toml")
 
 
 @pytest.mark.parametrize(("nodes", "rails"), [(36, 1), (8, 3)])

@@ -323,7 +323,10 @@ def faulty(what: str, faults: Sequence[str]) -> FalloffError:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial's verdict on itself: `ok`, or why it has no readings; raises Unreadable as `Result`."""
+    """A trial's verdict on itself: `ok`, or why it has no readings.
+
+    Raises Unreadable as `Result`.
+    """
 
     status: str
     reason: str
