@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 import lmfit
@@ -161,6 +162,15 @@ def _minimise(model: Model, x: Values, y: Values) -> tuple[dict[str, float], tup
     """The estimates, the parameters on a bound, and lmfit's result; its `jac` has the residuals'
     derivatives, shape (points, parameters).
     """
+    estimates, at_bounds, result = _minimised(model, x.shape, x.tobytes(), y.tobytes())
+    return dict(estimates), at_bounds, result
+
+
+@lru_cache(maxsize=10_000)  # a notebook, the claims and the explorer fit the same points
+def _minimised(
+    model: Model, shape: tuple[int, ...], of_x: bytes, of_y: bytes
+) -> tuple[dict[str, float], tuple[str, ...], Any]:
+    x, y = np.frombuffer(of_x).reshape(shape), np.frombuffer(of_y)
     unit = np.max(np.abs(y)) or 1.0  # the solver's threshold is absolute, so y is scaled
     parameters = lmfit.Parameters()
     # the solver itself shrinks a step to where the curve is not finite
