@@ -189,23 +189,53 @@ def test_no_path_of_one_machine():
             assert not re.search(r"(?<![\w.])/(work|root|home)/", file.read_text("utf-8")), file
 
 
-def imported(file) -> set[str]:
-    """The full names of all modules that a file imports, wherever in the file."""
+def imported(nodes) -> set[str]:
+    """The full names of all modules that these nodes of a program import."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file.name}: relative import"
+            assert node.level == 0, "a relative import"
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
+
+
+@cache
+def loaded(file: Path) -> frozenset[Path]:
+    """The modules with code that importing a module of ours loads, itself among them."""
+    return loaded_by(ast.parse(file.read_text("utf-8")).body) | {file}
+
+
+def loaded_by(nodes) -> frozenset[Path]:
+    """The modules with code that these statements load."""
+    names = {name.replace(".", "/") for name in imported(nodes)}
+    files = {ROOT / f"{name}.py" for name in names} | {
+        ROOT / name / "__init__.py" for name in names
+    }
+    return frozenset().union(*(loaded(file) for file in files if file.exists()))
+
+
+# What these show needs the explorer, the twin with its prediction, or samples of any kind.
+LARGE = {"02_lesson", "55_twin", "80_explore", "86_compare"}
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda f: f.stem)
+def test_a_notebook_loads_few_modules(notebook):
+    """Its first cell waits for them; packages without code of their own do not count."""
+    cells = [
+        cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"
+    ]
+    body = ast.parse("\n".join("".join(cell["source"]) for cell in cells)).body
+    count = sum(file.name != "__init__.py" for file in loaded_by(body))
+    assert count <= (55 if notebook.stem in LARGE else 47)
 
 
 @cache
 def imports() -> dict[str, set[str]]:
     """What each file of the project imports, by its name."""
     return {
-        str(file.relative_to(ROOT)): imported(file)
+        str(file.relative_to(ROOT)): imported(ast.walk(ast.parse(file.read_text("utf-8"))))
         for folder in ("runners", "analysis")
         for file in sorted((ROOT / folder).rglob("*.py"))
     }
