@@ -98,7 +98,8 @@ def experiments(folder: Path | None = None) -> dict[str, Source]:
     for dataset in ordered:
         name = dataset.name if dataset.campaign in named else dataset.campaign
         if titles[dataset.title] > 1:
-            dataset = replace(dataset, title=f"{dataset.title} ({dataset.path.stem})")
+            where = dataset.path.stem.replace("-", " on ").replace("_", " ")
+            dataset = replace(dataset, title=f"{dataset.title} ({where})")
         named[name] = dataset
     return named
 
