@@ -135,8 +135,8 @@ def log_ratios(
     either rate is missing.
     """
     if reference == WITHOUT_MESSAGES:
-        reached = points.falloff.design.without_messages
-        of_nodes = np.vectorize(lambda nodes: reached.get(int(nodes), np.nan), otypes=[float])
+        reached = points.falloff.design.without_messages or {}
+        of_nodes = np.vectorize(lambda nodes: reached.get(str(int(nodes)), np.nan), otypes=[float])
         reachable = xr.apply_ufunc(of_nodes, points.nodes)
         return np.log(points.share.sel({along: level}, drop=True) / reachable).rename("log_ratio")
     log_rate = np.log(points.rate)
