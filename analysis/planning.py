@@ -106,8 +106,7 @@ def plan_replay(
     if slower:
         by_point = {at: {"computing": factor} for at, factor in slower.items()}
         described = described.changed(levels={"interconnect nodes": by_point})
-    chosen = for_testbed(for_preset(described, "full"), machine)
-    return resolve(chosen, machine, networks.between(machine.networks))
+    return resolved(for_testbed(for_preset(described, "full"), machine), machine)
 
 
 def text(plan: Plan) -> str:
