@@ -18,9 +18,8 @@ from analysis.descriptions import campaigns, networks, testbeds
 from analysis.descriptions.adaptation import for_testbed
 from analysis.descriptions.campaigns import for_preset
 from analysis.descriptions.resolution import resolve, with_blocks
-from analysis.statistics import design
 from analysis.statistics.calibration import draw, judge_all
-from analysis.statistics.design import Design, PlannedFall
+from analysis.statistics.design import Design, PlannedFall, design_from
 from analysis.subjects import what_if
 from analysis.subjects.program import with_digest
 from analysis.watch import nightly
@@ -106,8 +105,7 @@ def plan_replay(
     if slower:
         by_point = {at: {"computing": factor} for at, factor in slower.items()}
         described = described.changed(levels={"interconnect nodes": by_point})
-    chosen = for_testbed(for_preset(described, "full"), machine)
-    return resolve(chosen, machine, networks.between(machine.networks))
+    return resolved(for_testbed(for_preset(described, "full"), machine), machine)
 
 
 def text(plan: Plan) -> str:
@@ -119,7 +117,7 @@ def text(plan: Plan) -> str:
     """
     testbed = plan.testbed["name"]
     looks = plan.design.get("looks") or [max(plan.stopping.blocks, LEAST_BLOCKS)]
-    rules = design.design_from({**plan.design, "looks": looks})
+    rules = design_from({**plan.design, "looks": looks})
     if plan.repeats_itself or not rules.judges_falls:
         why = "repeats itself" if plan.repeats_itself else "judges no fall over nodes"
         raise FalloffError(f"campaign {plan.name} on {testbed} {why}: there is nothing to plan")

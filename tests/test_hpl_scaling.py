@@ -73,7 +73,9 @@ def test_where_the_loss_comes_is_said_if_the_runs_tell(monkeypatch):
     said = "**Most of what GigE loses against 10GE it loses before 8 nodes**; from there to 36 "
     assert hpl_points.where_lost(hpl).startswith(said)
     changed = [
-        replace(one, verdict=replace(one.verdict, interval=(0.0, 0.1))) if one.start == 8 else one
+        replace(one, verdict=replace(one.verdict, interval=(0.0, 0.1)))
+        if one.statement.start == 8
+        else one
         for one in contrasts(hpl)
     ]
     monkeypatch.setattr(hpl_points, "contrasts", lambda points: changed)

@@ -3,6 +3,7 @@
 
 import json
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -202,7 +203,7 @@ def test_a_planted_campaign_is_decided_in_order():
     """13 % on GigE up to 8 nodes and nothing beyond, from the dataset on."""
     found = contrasts(points(sequential_campaign(noise=0.004)))
     places = [("gige", "10gige", 2, 8), ("10gige", "unshaped", 2, 8), ("gige", "10gige", 8, 16)]
-    assert [(one.network, one.reference, one.start, one.end) for one in found[:3]] == places
+    assert [astuple(one.statement)[:4] for one in found[:3]] == places
     assert [one.verdict.answer for one in found[:3]] == ["falls off", "flat", "flat"]
     assert all(one.primary for one in found[:3]) and not found[3].primary
     assert found[0].verdict.blocks == 9 and found[0].verdict.confidence == 0.96
@@ -252,7 +253,7 @@ def test_a_campaign_without_statements_judges_its_pair():
     """
     found = contrasts(points(campaign(noise=0.01)))
     pairs = [("gige", "10gige", True), ("gige", "unshaped", False), ("10gige", "unshaped", False)]
-    assert [(one.network, one.reference, one.primary) for one in found] == pairs
+    assert [(one.statement.of, one.statement.against, one.primary) for one in found] == pairs
     assert [one.verdict.answer for one in found] == ["falls off", "falls off", "flat"]
 
 

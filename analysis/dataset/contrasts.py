@@ -25,8 +25,7 @@ from runners.records.record import FalloffError
 
 @dataclass(frozen=True)
 class Contrast:
-    """One network against a reference: the verdict on its fall, the negative control and the
-    ratios.
+    """A statement with the verdict on its fall, the negative control and the ratios.
 
     `primary` are the statements that the campaign was planned for, in their order; the verdicts of
     the others are corrected for each other. `control` is None if the campaign has no point without
@@ -34,19 +33,11 @@ class Contrast:
     those of the last look.
     """
 
-    network: str
-    reference: str
-    start: int
-    end: int
+    statement: PlannedFall
     primary: bool
     verdict: Judgement
     control: Control | None
     differences: xr.DataArray
-
-    @property
-    def what(self) -> str:
-        """The contrast's name in words."""
-        return f"{self.network} / {self.reference} from {self.start} to {self.end} nodes"
 
 
 def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
@@ -71,10 +62,7 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     sessions = sessions_of(points, evidence, judged.block.values.tolist())
     return tuple(
         Contrast(
-            statement.of,
-            statement.against,
-            statement.start,
-            statement.end,
+            statement,
             place < primary,
             replace(verdict, sessions=sessions),
             None if ratios is None else judge_control(ratios[place], plan.margin, level),
@@ -135,8 +123,8 @@ def log_ratios(
     either rate is missing.
     """
     if reference == WITHOUT_MESSAGES:
-        reached = points.falloff.design.without_messages
-        of_nodes = np.vectorize(lambda nodes: reached.get(int(nodes), np.nan), otypes=[float])
+        reached = points.falloff.design.without_messages or {}
+        of_nodes = np.vectorize(lambda nodes: reached.get(str(int(nodes)), np.nan), otypes=[float])
         reachable = xr.apply_ufunc(of_nodes, points.nodes)
         return np.log(points.share.sel({along: level}, drop=True) / reachable).rename("log_ratio")
     log_rate = np.log(points.rate)

@@ -121,14 +121,11 @@ Compared = list[
 ]
 
 
-class PlannedDesign(TomlTable):
-    """What is decided before the run: what is compared, and how."""
+class StatedDesign(TomlTable):
+    """The parts of a design that the analysis reads as the campaign states them."""
 
     compared: Name = "interconnect"
     """the factor whose levels are compared"""
-    primary: Compared = []
-    """two levels, the first compared with the second; or statements, tested in their order"""
-    secondary: Compared = []
     control: Setting | None = None
     """the level that shows what the machine itself does"""
     margin: NotNegative | None = None
@@ -156,6 +153,14 @@ class PlannedDesign(TomlTable):
     topologies: dict[str, list[Name]] | None = None
     """the paths of each topology"""
 
+
+class PlannedDesign(StatedDesign):
+    """What is decided before the run: what is compared, and how."""
+
+    primary: Compared = []
+    """two levels, the first compared with the second; or statements, tested in their order"""
+    secondary: Compared = []
+
     @property
     def statements(self) -> list[PlannedStatement]:
         """The primary statements; empty if `primary` is a pair of levels."""
@@ -178,12 +183,7 @@ class Rules(TomlTable):
 
     def record(self) -> Stopping:
         """The rules as the record that a plan has."""
-        return Stopping(**{**_stated(self), "looks": tuple(self.looks or ())})
-
-    def with_changes(self, other: "Rules") -> "Rules":
-        """These rules, and in their place those that another table states; a preset states more."""
-        stated = _stated(other)
-        return self.changed(**{name: stated[name] for name in stated.keys() & Rules.model_fields})
+        return Stopping(**{**self.plain(), "looks": tuple(self.looks or ())})
 
     def of_blocks(self, blocks: int) -> "Rules":
         """These rules with so many blocks and without looks."""
@@ -273,17 +273,12 @@ class Campaign(TomlTable):
                 levels.setdefault(name, []).extend(more)
         wrong = [*_misfits(self.design, self.stopping, (), levels)]
         for name, preset in self.presets.items():
-            design = self.design.changed(**_stated(preset.design))
+            design = self.design.with_changes(preset.design)
             rules = self.stopping.with_changes(preset)
             its_levels = levels if preset.design.model_fields_set else {}
             wrong += _misfits(design, rules, ("presets", name), its_levels)
         refuse(wrong)
         return self
-
-
-def _stated(table: TomlTable) -> dict[str, Any]:
-    """The fields that a table states, with their values."""
-    return {name: getattr(table, name) for name in table.model_fields_set}
 
 
 def _misfits(
@@ -361,6 +356,6 @@ def for_preset(campaign: Campaign, preset: str) -> Campaign:
     return campaign.changed(
         factors={**campaign.factors, **changes.factors},
         settings={**campaign.settings, **changes.settings},
-        design=campaign.design.changed(**_stated(changes.design)),
+        design=campaign.design.with_changes(changes.design),
         stopping=campaign.stopping.with_changes(changes),
     )

@@ -61,6 +61,11 @@ class TomlTable(BaseModel):
         """The same table with other values in some fields, which are not checked again."""
         return self.model_copy(update=fields)
 
+    def with_changes(self, other: "TomlTable") -> Self:
+        """The same table with what another one states in its fields; the other may state more."""
+        stated = other.model_fields_set & type(self).model_fields.keys()
+        return self.changed(**{name: getattr(other, name) for name in stated})
+
     def unset(self, field: str) -> Self:
         """The same table as if this field had not been given."""
         copy = self.model_copy(update={field: type(self).model_fields[field].get_default()})

@@ -397,6 +397,5 @@ def again(view: View) -> PageContent:
 def _contrasts(trials: Trials) -> dict[PlannedFall, Contrast]:
     """The campaign's judgements of networks, by statement."""
     with suppress(FalloffError):  # no networks are compared, or one of them was not run
-        judged = contrasts(points(trials.dataset))
-        return dict(zip((*trials.design.primary, *trials.design.secondary), judged))
+        return {judged.statement: judged for judged in contrasts(points(trials.dataset))}
     return {}

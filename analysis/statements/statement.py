@@ -29,6 +29,7 @@ from analysis.dataset.contrasts import (
     sessions_of,
 )
 from analysis.quoting import as_data, as_markdown, quoted
+from analysis.statistics.design import PlannedFall
 from analysis.statistics.judgement import (
     ACROSS,
     FALLS_OFF,
@@ -255,15 +256,17 @@ def fall(
     verdict = judge(blocks.values, margin, evidence)
     judged = blocks.block.values[np.isfinite(blocks.values)].tolist()
     verdict = replace(verdict, sessions=sessions_of(points, evidence, judged))
-    contrast = Contrast(network, against, *nodes, primary, verdict, None, blocks)
+    statement = PlannedFall(network, against, *nodes)
+    contrast = Contrast(statement, primary, verdict, None, blocks)
     return next(_falls(points, [contrast]))
 
 
 def _falls(points: xr.Dataset, judged: Sequence[Contrast]) -> Iterator[Statement]:
     names = points.falloff.names
     for order, contrast in enumerate(judged):
-        name, against = names[contrast.network], names[contrast.reference]
-        span = f"from {contrast.start} to {contrast.end} nodes"
+        planned = contrast.statement
+        name, against = names[planned.of], names[planned.against]
+        span = f"from {planned.start} to {planned.end} nodes"
         yield judged_fall(
             points,
             f"{name} loses rate against {against} {span}",
@@ -272,7 +275,7 @@ def _falls(points: xr.Dataset, judged: Sequence[Contrast]) -> Iterator[Statement
             # The first also states the blocks, the margin and the evidence.
             sentence=fall_in_words(contrast.verdict, name, against, span, whole=not order),
             values=tuple((-np.expm1(contrast.differences.dropna("block").values)).tolist()),
-            series=contrast.network,
+            series=planned.of,
         )
 
 
@@ -280,7 +283,9 @@ def _controls(points: xr.Dataset, judged: Sequence[Contrast]) -> Iterator[Statem
     names = points.falloff.names
     # A pair's control, on one node, is the same for all of its node counts.
     pairs = {
-        (contrast.network, contrast.reference): contrast for contrast in judged if contrast.primary
+        (contrast.statement.of, contrast.statement.against): contrast
+        for contrast in judged
+        if contrast.primary
     }
     for (network, reference), contrast in pairs.items():
         subject = f"{names[network]} is as fast as {names[reference]} without a network"

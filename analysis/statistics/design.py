@@ -1,9 +1,10 @@
 """What a campaign fixed before it ran: its margin, statements, looks and control."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from analysis.descriptions.campaigns import StatedDesign
 from runners.records.plan import WITHOUT_MESSAGES
 
 LEVEL = 0.05  # one-sided, of a single look: a 90 % interval belongs to it
@@ -27,39 +28,21 @@ class PlannedFall:
         return f"{self.of} against {self.against} from {self.start} to {self.end} nodes"
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(StatedDesign):
     """A design; what it does not state is None or empty.
 
-    `compared` is the factor whose levels are compared. `primary` are the statements in the order of
-    testing; `secondary` are those corrected for each other. At `negative_control` nodes no network
-    is used. `looks` [valid blocks] are the planned looks, each at the one-sided level `one_sided`.
-    `without_messages` is the share of the nodes' rate [1], by the number of nodes, that the program
-    reaches if messages take no time; a statement may compare with it. `factors` are the levels of
-    every factor. Imported runs say in `repeats` whether they are blocks. The others are of single
-    experiments (`descriptions.campaigns`).
+    `primary` are the statements in the order of testing; `secondary` are those corrected for each
+    other. `looks` [valid blocks] are the planned looks, each at the one-sided level `one_sided`.
+    `factors` are the levels of every factor. Imported runs say in `repeats` whether they are
+    blocks.
     """
 
-    factors: Mapping[str, list]
-    compared: str
+    factors: dict[str, list] = {}
     primary: tuple[PlannedFall, ...]
     secondary: tuple[PlannedFall, ...]
-    negative_control: int | None
-    without_messages: Mapping[int, float]
-    margin: float | None = None
-    control: Any = None
-    baseline_nodes: int | None = None
-    looks: tuple[int, ...] = ()
+    looks: Sequence[int] = ()
     one_sided: float = LEVEL
     repeats: str = ""
-    baseline: Any = None
-    changes: Mapping[str, Mapping[str, Any]] | None = None
-    false_alarms: float | None = None
-    fewest_nodes: int | None = None
-    published: Mapping[str, list[str]] | None = None
-    smallest: float | None = None
-    tolerance: float | None = None
-    topologies: Mapping[str, list[str]] | None = None
 
     @property
     def pair(self) -> tuple[Any, Any]:
@@ -75,31 +58,25 @@ class Design:
 
 
 def design_from(described: Mapping[str, Any]) -> Design:
-    """A design from its description.
+    """A design from its description in a plan or a dataset, which may be older than these classes
+    and is not checked again.
 
     `primary` is a list of tables, or two levels, which are then compared from `baseline_nodes` to
     the most nodes.
     """
-    stated = {
-        field.name: described[field.name] for field in fields(Design) if field.name in described
-    }
-    compared, factors = described.get("compared", "interconnect"), described.get("factors", {})
-    nodes = factors.get("nodes") or [1]
-    baseline, control = described.get("baseline_nodes"), described.get("control")
-    primary = tuple(_statements(described.get("primary", []), baseline or min(nodes), max(nodes)))
+    known = described.keys() & Design.model_fields.keys()
+    stated = Design.model_construct(**{name: described[name] for name in known})
+    nodes = stated.factors.get("nodes") or [1]
+    baseline, most = stated.baseline_nodes, max(nodes)
+    primary = tuple(_statements(described.get("primary", []), baseline or min(nodes), most))
     # A single node uses no network.
-    gate = described.get("negative_control", 1 if compared == "interconnect" else None)
-    by_nodes = described.get("without_messages", {})
-    derived = {
-        "factors": factors,
-        "compared": compared,
-        "negative_control": gate if gate in nodes else None,
-        "primary": primary,
-        "secondary": _secondary(primary, control, baseline, max(nodes)),
-        "looks": tuple(described.get("looks", ())),
-        "without_messages": {int(nodes): share for nodes, share in by_nodes.items()},
-    }
-    return Design(**stated | derived)
+    alone = 1 if stated.compared == "interconnect" else None
+    gate = described.get("negative_control", alone)
+    return stated.changed(
+        primary=primary,
+        secondary=_secondary(primary, stated.control, baseline, most),
+        negative_control=gate if gate in nodes else None,
+    )
 
 
 def _statements(primary: list, start: int, end: int) -> Iterator[PlannedFall]:

@@ -174,19 +174,20 @@ def where_lost(points: xr.Dataset) -> str:
         return ""
     names = points.falloff.names
     loss, *others = contrasts(points)
-    whole, ends = loss.verdict, (loss.network, loss.reference, loss.end)
+    whole, lost = loss.verdict, loss.statement
+    ends = lost.of, lost.against, lost.end
     for part in others:
-        later = part.verdict
+        span, later = part.statement, part.verdict
         if (
-            (part.network, part.reference, part.end) == ends
+            (span.of, span.against, span.end) == ends
             and (whole.answer, later.answer) == (FALLS_OFF, FLAT)
             and (whole.interval and later.interval)
             and later.interval[1] < whole.interval[0] / 2
         ):
             return (
-                f"**Most of what {names[loss.network]} loses against {names[loss.reference]} "
-                f"it loses before {part.start} nodes**; "
-                f"from there to {part.end} nodes their ratio stays flat. "
+                f"**Most of what {names[lost.of]} loses against {names[lost.against]} "
+                f"it loses before {span.start} nodes**; "
+                f"from there to {span.end} nodes their ratio stays flat. "
             )
     return ""
 
