@@ -1,16 +1,19 @@
 """Build the tools that no package brings: `python -m runners.build`.
 
-    xhpl, xhpl_payload          HPL, and HPL that counts its messages xhpl_reference
-    HPL with the plainest of BLAS, where the reference BLAS is installed dgemm, node_rates, token
-    what a node delivers to DGEMM and STREAM, and exchanges of tokens suspects
-    all nodes and pairs of nodes of a cluster delay_line, shared_wire, channel_bond, buffered_switch
-    what lies between emulated nodes incast, congestion          many senders to one receiver, and
-    programs beside others that flood the network stencil, transpose          two programs of
-    data/programs payload.so, record.so   for any MPI program: counts its messages, records its
-    calls mptcp.so, pace.so       for any program: gives it MPTCP, paces its ranks by their BLAS
-    pace_program.so         for any MPI program: paces its ranks by their processor time
-    xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so, replay_recorded
-    for SimGrid's SMPI, where it is installed: HPL, and any recorded program
+    xhpl, xhpl_payload          HPL, and HPL that counts its messages
+    xhpl_reference              HPL with the plainest of BLAS, where the reference BLAS is installed
+    dgemm, node_rates, token    what a node delivers to DGEMM and STREAM, and exchanges of tokens
+    suspects                    all nodes and pairs of nodes of a cluster
+    delay_line, shared_wire, channel_bond, buffered_switch   what lies between emulated nodes
+    incast, congestion          many senders to one receiver, and programs beside others that flood
+                                the network
+    stencil, transpose          two programs of data/programs
+    payload.so, record.so       for any MPI program: counts its messages, records its calls
+    mptcp.so, pace.so           for any program: gives it MPTCP, paces its ranks by their BLAS
+    pace_program.so             for any MPI program: paces its ranks by their processor time
+    xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so,
+    replay_recorded             for SimGrid's SMPI, where it is installed: HPL, and any recorded
+                                program
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """

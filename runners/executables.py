@@ -2,7 +2,7 @@
 or PATH.
 
 FALLOFF_HOME   a folder other than the checkout for all output: runs, datasets, reports,
-descriptions
+               descriptions
 """
 
 import os

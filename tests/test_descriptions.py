@@ -27,7 +27,7 @@ def edited(tmp_path, monkeypatch):
     """
 
     def edit(file, *changes):
-        kind = "CAMPAIGNS" if file is CAMPAIGN else "TESTBEDS"
+        kind = "CAMPAIGNS" if file.parent == paths.CAMPAIGNS else "TESTBEDS"
         folder = shutil.copytree(file.parent, tmp_path / kind)
         text = file.read_text(encoding="utf-8")
         for old, new in zip(changes[::2], changes[1::2], strict=True):
@@ -68,6 +68,18 @@ def test_what_nothing_reads_is_refused_before_anything_runs(edited, old, new, fa
     edited(CAMPAIGN, old, new)
     (line,) = refused("run", "mine", "--testbed", "scale_model")
     assert fault in line
+
+
+@pytest.mark.parametrize("setting", ["", '[settings]\ninterconnect = "unshaped"'])
+def test_a_campaign_without_a_network_is_refused_before_anything_runs(edited, setting):
+    """No factor names one on emulated nodes: that is said, and not each trial's own failure."""
+    campaign = paths.CAMPAIGNS / "hpl_blas.toml"
+    network = next(
+        line for line in campaign.read_text().splitlines() if line.startswith("interconnect")
+    )
+    edited(campaign, network, "", "[settings]", setting or "[settings]")
+    (line,) = refused("run", "mine")
+    assert 'interconnect = ["unshaped"] where no network is measured' in line
 
 
 def test_six_faults_of_a_campaign_are_six_lines(edited):

@@ -3,10 +3,14 @@
 The design is decided before a campaign runs: primary statements in their order, margin and negative
 control.
 
-    [design] margin = 0.05 negative_control = 1            # nodes at which no network is used
-    [[design.primary]]              # tested in this order: the next counts only if this one is as
-    expected networks = ["gige", "10gige"]   # the rate on the first against that on the second from
-    = 2                        # nodes to = 8 expected = "falls off"
+    [design]
+    margin = 0.05
+    negative_control = 1            # nodes at which no network is used
+    [[design.primary]]              # tested in this order: the next counts only if this one is so
+    networks = ["gige", "10gige"]   # the rate on the first against that on the second
+    from = 2                        # nodes
+    to = 8
+    expected = "falls off"
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -194,6 +194,11 @@ def _unlike_testbed(campaign: Campaign, testbed: Testbed, networks: Collection[s
     lacking = [unknown_key("interconnect ", name, networks) for name in used]
     if "path" in factors and not isinstance(testbed, EmulatedTestbed):
         lacking.append(f"its nodes are joined by paths, and those of testbed {name} are not")
+    if isinstance(testbed, EmulatedTestbed) and not networks_of(campaign):
+        lacking.append(
+            f"testbed {name} needs factors.interconnect or factors.path; "
+            'interconnect = ["unshaped"] where no network is measured'
+        )
     asked = factors.get("interconnect", [])
     if asked and testbed.interconnects is not None and not set(asked) & {*testbed.interconnects}:
         lacking.append(f"testbed {name} has no interconnect {' or '.join(map(str, asked))}")

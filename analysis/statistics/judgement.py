@@ -6,9 +6,8 @@ is r at the node count `to` minus r at the node count `from`; the relative fall 
 margin m is |D| <= -log(1 - m). The interval is Student's t over the blocks; a two-sided 90 %
 interval is two one-sided tests at 5 %. Answers, the first that applies:
 
-    flat               the interval lies inside the margin (two one-sided tests: D. J. Schuirmann,
-    J. Pharmacokinet.
-                       Biopharm. 15, 1987, 657-680), wherever 0 is
+    flat               the interval lies inside the margin, wherever 0 is (two one-sided tests:
+                       D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987, 657-680)
     falls off          the whole interval is a fall beyond the margin
     rises              the whole interval is a rise beyond the margin
     falls, size open   the whole interval is a fall, part of it inside the margin
@@ -205,7 +204,7 @@ def judge(
         only = -math.expm1(values[0]) if n else None
         reason = "A single block has no interval."
         if not n:
-            reason = "No block has all of its runs at both node counts."
+            reason = "No block has all of its runs on both sides."
         return Judgement(UNDECIDED, only, None, None, n, margin, reason, evidence)
     error = float(values.std(ddof=1)) / math.sqrt(n)
     return of_mean(float(values.mean()), error, n - 1, n, margin, evidence, one_sided)

@@ -1,10 +1,12 @@
 """A campaign's folder on disk: what survives an interrupt, a kill -9 or a power loss.
 
-    trials.json        the plan journal.jsonl      what happened, one fsynced line each: sessions,
-    finished trials, the end provenance.json    where it ran transcripts/*.json one file a trial,
-    written whole or not at all; when packed, all in one archive SHA256SUMS         the digests of
-    these when a session ended, or when it was packed (manifest.py) lock               held by the
-    run that writes here (lock.py)
+    trials.json        the plan
+    journal.jsonl      what happened, one fsynced line each: sessions, finished trials, the end
+    provenance.json    where it ran
+    transcripts/*.json one file a trial, written whole or not at all; when packed, all in one
+                       archive
+    SHA256SUMS         the digests of these when a session ended, or it was packed (manifest.py)
+    lock               held by the run that writes here (lock.py)
 
 A trial is finished when its transcript is there; everything else can be derived from it.
 """

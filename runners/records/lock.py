@@ -6,8 +6,7 @@ name of an abstract socket, unix(7): all users share it, no file can block it, a
 whose process holds it. The kernel releases both locks however their owner ends, even after kill -9.
 
 FALLOFF_LOCKS   a folder with files for the machine's lock instead, as for containers, which have
-their own sockets; runs
-                that do not share it do not see each other
+                their own sockets; runs that do not share it do not see each other
 """
 
 import errno

@@ -1,8 +1,8 @@
 """Pack a campaign's folder into few files, and record the digests of all of its content.
 
 SHA256SUMS   a line each: the SHA-256 of a file or of a packed transcript, then its name; and, for
-every
-             line of the journal, the first digits of its digest, enough to identify a changed line
+             every line of the journal, the first digits of its digest, enough to identify a
+             changed line
 """
 
 import hashlib
