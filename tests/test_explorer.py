@@ -49,12 +49,14 @@ TITLES = {
         "least size of a class of messages [B]",
     ),
     "mtu_cpu": (
-        "CPU time used by the node's programs, sum of",
+        "CPU time of all nodes [s]",
         "MTU of the hosts' interfaces [B]",
     ),
-    "token_exchange": ("tokens that the producer wrote, sum of the", "pairs of nodes"),
+    "token_exchange": ("tokens written by all pairs", "pairs of nodes"),
     "oversubscription": ("time until all flows had arrived", "which nodes send to which"),
     "hpl_paper_sensitivity": ("efficiency, Rmax / Rpeak [%]", "change to the model"),
+    "frame_size_limit": ("largest frame that was carried", ""),
+    "frame_size_rate": ("datagrams received", ""),
 }
 
 

@@ -172,7 +172,7 @@ class PlannedDesign(StatedDesign):
 
 
 class Rules(TomlTable):
-    """Rules that end a campaign, as far as a table states them; `runners.plan.Stopping` says what
+    """Rules that end a campaign, as far as a table states them; `runners.records.plan.Stopping` says what
     they mean."""
 
     blocks: Blocks | None = None

@@ -30,16 +30,16 @@ from runners.tools import all_tools
 
 FIRST = "hpl_scaling"  # the page opens with this experiment
 ABOUT_A_TRIAL = ["trial_id", "block", "order", "status", "reason"]
-# Readings with several values per trial that are shown as one value, and how it is made.
+# Readings with several values per trial that are shown as one value, with its label.
 COMBINED = {
-    "dgemm_rate": "sum of the nodes",
-    "bytes_sent": "sum of the nodes",
-    "bytes_received": "sum of the nodes",
-    "cpu_time": "sum of the nodes",
-    "token_throughput": "sum of the pairs, mean of the runs",
-    "token_round_trip": "median, mean of the pairs and runs",
-    "flow_makespan": "mean of the runs",
-    "flow_mean": "mean of the runs",
+    "dgemm_rate": "DGEMM rate of all nodes",
+    "bytes_sent": "bytes sent by all nodes",
+    "bytes_received": "bytes received by all nodes",
+    "cpu_time": "CPU time of all nodes",
+    "token_throughput": "tokens written by all pairs, mean of the runs",
+    "token_round_trip": "median round trip of a token, mean of pairs and runs",
+    "flow_makespan": "time until all flows had arrived, mean of the runs",
+    "flow_mean": "mean time of the flows, mean of the runs",
 }
 RMAX_RPEAK = "efficiency, Rmax / Rpeak"
 SIZE = "size"  # the factor of readings by message size
@@ -284,7 +284,7 @@ def trials(dataset: xr.Dataset) -> Trials:
     for name, label in shares.items():
         if frame[name].notna().any():
             quantities[name] = PlottedQuantity(name, label, "%")
-    # The first is the vertical axis when a page opens.
+    # The first, a tool's main reading, is the vertical axis when a page opens.
     ran = set(chosen.runner.values.tolist())
     of_tools = [name for tool in all_tools() if tool.name in ran for name in tool.readings]
     order = dict.fromkeys([*shares, *of_tools, *quantities])
@@ -335,9 +335,8 @@ def _readings(
         if not has_value.any():
             continue
         unit, scale = SHOWN_IN.get(about["units"], (about["units"], 1.0))
-        label, values = about["long_name"], scale * array
+        label, values = COMBINED.get(name, about["long_name"]), scale * array
         if name in COMBINED:
-            label = f"{label.partition(',')[0]}, {COMBINED[name]}"
             values = _one_value(values)
         if values.dims == ("trial",):
             frame[name] = values.values

@@ -1,11 +1,11 @@
 /*
  * Records an MPI program's calls in order and prints them when the program calls MPI_Finalize: appended to the file that
  * FALLOFF_RECORD names on rank 0, else to its stdout. A program that ends without MPI_Finalize has no recording.
- * runners/recording.py reads it, and replay.c replays it on another network.
+ * runners/recording/recorder.py reads it, and replay.c replays it on another network.
  *
  * As a shared library (LD_PRELOAD=record.so) it serves any program, in C or Fortran, that is built with the same MPI. It
  * stands in place of MPI_Send and of PMPI_Send: Open MPI's Fortran functions call the latter. Linked into a program
- * (-DLINKED) it stands in place of the first only. mpi_wrappers.h, which runners/mpi_functions.py makes from the installed
+ * (-DLINKED) it stands in place of the first only. mpi_wrappers.h, which runners/recording/mpi_functions.py makes from the installed
  * mpi.h, has a line for each function that is not local: RECORDED has a function here, CREATING makes a communicator,
  * WAITING is left out, REFUSED is named in the recording, once.
  *
@@ -44,7 +44,7 @@
 
 #include "record_text.h"
 
-/* Open MPI's own count of the bytes from rank to rank: each rank leaves FALLOFF_RECORD.RANK.prof, which recording.py
+/* Open MPI's own count of the bytes from rank to rank: each rank leaves FALLOFF_RECORD.RANK.prof, which recorder.py
  * compares with the recording. It has to leave out what is not the program's: this variable of its turns it off. */
 static int *monitoring;
 

@@ -1,6 +1,6 @@
 /*
  * The recorder's functions for collectives of neighbours; see record.c. They are recorded as the messages that they are:
- * with the tag of no program, by which recording.py counts them among the collectives' bytes.
+ * with the tag of no program, by which recorder.py counts them among the collectives' bytes.
  */
 enum { OF_NEIGHBOURS = -1, NOT_MONITORED = -2 };
 

@@ -2,7 +2,7 @@
  * The recorder's clock, its lines, and its names of communicators; see record.c.
  */
 #define POLLING_S 20e-6
-/* Of a rank. What comes later is counted, but has no line (recording.py cuts such a recording). */
+/* Of a rank. What comes later is counted, but has no line (recorder.py cuts such a recording). */
 enum { MOST_CALLS = 250000, MOST_BYTES = 256 << 20 };
 /* From here on labels of communicators are checksums. */
 enum { CHECKSUMS = 1000 };

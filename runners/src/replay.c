@@ -1,6 +1,6 @@
 /*
  * Replays a recorded MPI program on a network that SimGrid's SMPI simulates: each rank makes the calls of its file
- * `rank-N`, and computes between them for as long as the program did. runners/replay_actions.py writes the files and says
+ * `rank-N`, and computes between them for as long as the program did. runners/recording/replay_actions.py writes the files and says
  * what is in them. Nothing is computed, and all ranks share the memory of their messages.
  *
  *   c SECONDS                               compute

@@ -132,11 +132,11 @@ TOOL = Tool(
         "load": YES_OR_NO,
     },
     readings={
+        "frame_bytes_largest": Quantity("largest frame that was carried, without its FCS", "B"),
         "frame_payload": Quantity("largest payload of an echo request that was carried", "B"),
         "frame_payload_reverse": Quantity("largest payload of an echo request, the other way", "B"),
         "frame_mtu": Quantity("largest packet that was carried", "B"),
         "frame_mtu_reverse": Quantity("largest packet, the other way", "B"),
-        "frame_bytes_largest": Quantity("largest frame that was carried, without its FCS", "B"),
         "frame_bytes_largest_reverse": Quantity(
             "largest frame without its FCS, the other way", "B"
         ),

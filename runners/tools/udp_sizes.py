@@ -106,8 +106,8 @@ TOOL = Tool(
         "omit_s": NOT_NEGATIVE,
     },
     readings={
-        "packets_sent_per_s": Quantity("datagrams sent", "1/s"),
         "packets_received_per_s": Quantity("datagrams received", "1/s"),
+        "packets_sent_per_s": Quantity("datagrams sent", "1/s"),
         "datagram_loss": Quantity("share of datagrams that did not arrive", "1"),
     },
     factors={
