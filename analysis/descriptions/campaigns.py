@@ -172,8 +172,8 @@ class PlannedDesign(StatedDesign):
 
 
 class Rules(TomlTable):
-    """Rules that end a campaign, as far as a table states them; `runners.records.plan.Stopping` says
-    what they mean."""
+    """Rules that end a campaign, as far as a table states them; `runners.records.plan.Stopping`
+    says what they mean."""
 
     blocks: Blocks | None = None
     """the largest number of blocks"""

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from analysis.dataset.contrasts import session_count, sessions_by_block
@@ -140,6 +139,8 @@ def figure(
     further campaigns, or files of data/ by name. A `basis` replaces that of the campaign's blocks,
     as of runs that are none. Raises FalloffError if an axis has no unit.
     """
+    from matplotlib import pyplot as plt
+
     plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
     drawn_from = (
         item if isinstance(item, str) else item.attrs["campaign"]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import seaborn as sns
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
@@ -146,6 +145,8 @@ def look(series: str) -> Look:
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw with the project's settings; the caller's settings are restored afterwards."""
+    import seaborn as sns  # with all of statsmodels: a second that nobody needs without a figure
+
     with sns.axes_style("whitegrid"), mpl.rc_context(RULES):
         yield
 

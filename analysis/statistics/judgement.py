@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from analysis.statistics.design import LEVEL, Design
 from analysis.statistics.intervals import Kind, average, finite, welch
@@ -166,7 +166,7 @@ def log_margin(margin: ArrayLike) -> Any:
 def half_width(sd: Any, blocks: Any, one_sided: float) -> np.ndarray:
     """Half the t interval of the mean of D, whose ends are one-sided tests at this level. Arguments
     broadcast."""
-    return stats.t.isf(one_sided, np.asarray(blocks) - 1) * sd / np.sqrt(blocks)
+    return stdtrit(np.asarray(blocks) - 1, 1 - one_sided) * sd / np.sqrt(blocks)
 
 
 def answers(mean: Any, half: Any, margin: float) -> np.ndarray:
@@ -221,7 +221,7 @@ def of_mean(
 ) -> Judgement:
     """The judgement on a mean of D with its standard error (log scale) and the degrees of freedom
     of Student's t; `n` is the number of blocks, or of runs that are none."""
-    half = float(stats.t.isf(one_sided, freedom)) * error
+    half = float(stdtrit(freedom, 1 - one_sided)) * error
     answer, confidence = answers(mean, half, margin).item(), 1 - 2 * one_sided
     why = _WHY[answer].format(100 * margin)
     return Judgement(
@@ -402,7 +402,7 @@ def _p(answer: str, mean: float, error: float, freedom: float, margin: float) ->
     error, limit = max(error, np.finfo(float).tiny), log_margin(margin)
     distances = {FLAT: limit - abs(mean), FALLS_OFF: -limit - mean, RISES: mean - limit}
     distance = -mean if answer == SIZE_OPEN else distances.get(answer, max(distances.values()))
-    return float(stats.t.sf(distance / error, freedom))
+    return float(stdtr(freedom, -distance / error))
 
 
 def sum_of_means(groups: Sequence[tuple[int, Sequence[float]]]) -> tuple[float, float, float]:

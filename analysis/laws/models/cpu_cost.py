@@ -10,8 +10,8 @@ def cpu_cost(payload: Values, per_byte: Number, per_packet: Number) -> Values:
     """y(p) = per_byte + per_packet / p for packets that carry p bytes of user data.
 
     y is CPU-seconds (or instructions) per byte; `per_byte` has its unit, `per_packet` that of y
-    times bytes. With TCP over IPv4 the payload is `analysis.dataset.wire.tcp_payload` of the MTU, or
-    the tool's MSS.
+    times bytes. With TCP over IPv4 the payload is `analysis.dataset.wire.tcp_payload` of the MTU,
+    or the tool's MSS.
     """
     return per_byte + per_packet / payload
 
