@@ -128,6 +128,43 @@ def test_what_has_no_scatter_or_a_single_block():
     assert single.difference == pytest.approx(-0.5)
 
 
+def test_what_is_not_tested_does_not_count_for_holm(tmp_path):
+    """One statement that scatters, beside a single block and one without scatter, is judged as by
+    itself, and the rule counts no other; beside one that scatters it is open."""
+    scattering = [-0.01, -0.003, 0.003, 0.01]
+    single, still = [(2, 0, 0.0)], [(3, block, 0.0) for block in range(4)]
+
+    def compared(*further):
+        sides, points = [], [(1, *row) for row in enumerate(scattering)] + [*further]
+        for name, change in (("old", 0.0), ("new", -0.024)):
+            rows = [(n, np.exp(log + change * (n == 1)), block) for n, block, log in points]
+            file = tmp_path / f"{name}.csv"
+            pd.DataFrame(rows, columns=["nodes", "rate", "block"]).to_csv(file, index=False)
+            sides.append(samples.of_csv(file, "nodes", "rate", "block", "higher"))
+        return compare(*sides)
+
+    alone, mixed = compared(), compared(*single, *still)
+    assert [one.answer for one in mixed.changes] == [SLOWER, UNDECIDED, SAME]
+    for name in ("low", "high", "confidence"):
+        assert getattr(mixed.changes[0], name) == getattr(alone.changes[0], name)
+    assert "(1 statement, Holm)" in comparison.text(mixed)
+    both = compared(*((4, *row) for row in enumerate(scattering)))
+    assert both.changes[0].answer == UNDECIDED
+    assert "(2 statements, Holm)" in comparison.text(both)
+
+
+def test_a_csv_file_says_nothing_of_what_else_changed(tmp_path):
+    """Neither beside another one nor beside a campaign; of imported files other facts are known."""
+    of_csv = samples.read(ROOT / write(tmp_path / "a.csv", 1), "nodes", "rate", "block", "higher")
+    other = replace(of_csv, source="b.csv", digests=frozenset())
+    sentence = "What else changed is not known: a CSV file says nothing of machine and settings."
+    for new in (other, replace(other, facts={"kernel": "6.1"}, is_recorded=True)):
+        words = comparison.text(compare(of_csv, new))
+        assert sentence in words and "not recorded" not in words and "Nothing else" not in words
+    imported = [replace(side, facts={"setting/N": "1"}) for side in (of_csv, other)]
+    assert "network cards and switch: not recorded" in comparison.text(compare(*imported))
+
+
 @pytest.mark.parametrize(
     ("slower", "noise", "code", "answer"),
     [

@@ -113,6 +113,66 @@ def test_each_kind_of_verdict(published, changed, kind):
     assert alone(published, finding(**changed), 0.05).kind == kind
 
 
+EXACT = finding("fall", interval=None, evidence="simulated", answer="yes")
+
+
+@pytest.mark.parametrize(
+    ("published", "changed", "margin", "kind", "reason"),
+    [
+        (finding(n=1), {}, 0.05, "too short to tell", "Too few blocks have a value."),
+        (
+            BARE,
+            {"estimate": 0.5, "answer": "yes"},
+            0.05,
+            "too short to tell",
+            "It differs beyond the margin, and was archived without an interval.",
+        ),
+        (
+            EXACT,
+            {"answer": "same"},
+            0.05,
+            "too short to tell",
+            "Neither inside the margin of 5 % nor beyond it is shown.",
+        ),
+        # A margin of 0 holds what repeats itself, and nothing else.
+        (
+            EXACT,
+            {},
+            0.0,
+            "reproduced",
+            "The interval of the difference lies inside the margin of 0 %.",
+        ),
+        (
+            EXACT,
+            {"estimate": 0.89},
+            0.0,
+            "not reproduced",
+            "The interval of the difference lies wholly beyond the margin of 0 %.",
+        ),
+        (
+            BARE,
+            {"estimate": 0.91},
+            0.0,
+            "too short to tell",
+            "It differs beyond the margin, and was archived without an interval.",
+        ),
+    ],
+)
+def test_what_is_not_tested_has_a_reason_of_its_own(published, changed, margin, kind, reason):
+    """No number of statements and no Holm where nothing scatters, or its scatter is unknown."""
+    found = alone(published, replace(published, **changed), margin)
+    assert (found.kind, found.reason) == (kind, reason)
+
+
+def test_a_stored_margin_of_0_stays_0():
+    """Only a design without a margin has the default."""
+    dataset = planted()
+    design = json.loads(dataset.attrs["design"])
+    for margin, wanted in ((0, 0), (None, reproducing.MARGIN), (0.02, 0.02)):
+        stored = dataset.assign_attrs(design=json.dumps(design | {"margin": margin}))
+        assert reproducing.margin_of(stored) == wanted
+
+
 def test_the_interval_of_blocks_is_welchs():
     """A noisy day is not taken for as calm as the reference; too few blocks have none; a simulation
     is exact.

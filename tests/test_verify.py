@@ -9,6 +9,7 @@ import re
 import shutil
 import tarfile
 
+import numpy as np
 import pytest
 from campaigns import small_plan, use_echo
 from command_line import ROOT, run
@@ -168,6 +169,21 @@ def test_a_schema_that_grows_changes_nothing_and_any_value_does(packed):
     dataset.wall_time[0] *= 1 + 1e-6
     (line,) = verify.changed_values(recorded, dataset)
     assert line.startswith("wall_time of ")
+
+
+def test_labels_of_numbers_compare_to_print_precision(packed):
+    """As other values do: a quantile with another last digit is the same, another one is not."""
+    dataset = store.assemble(packed)
+    quantile = dataset["quantile"].values
+    delays = ("trial", "quantile"), np.ones((dataset.sizes["trial"], len(quantile)))
+    recorded = dataset.assign(delay=delays)
+    rounded = recorded.assign_coords(quantile=quantile * (1 + 1e-15))
+    assert (rounded["quantile"].values != quantile).any()
+    assert verify.changed_values(recorded, rounded) == []
+    (line,) = verify.changed_values(
+        recorded, recorded.assign_coords(quantile=quantile * (1 + 1e-6))
+    )
+    assert line.startswith("labels quantile: ")
 
 
 @pytest.mark.more

@@ -179,6 +179,8 @@ def _is_same(was: Any, value: Any) -> bool:
     """Whether two values are equal, numbers to print precision: another Python sums with other last
     digits.
     """
+    if isinstance(was, list) and isinstance(value, list):
+        return len(was) == len(value) and all(map(_is_same, was, value))
     if isinstance(was, float) and isinstance(value, float):
         return math.isclose(was, value, rel_tol=PRECISION)
     return was == value

@@ -53,6 +53,12 @@ class Differences:
     error: np.ndarray
     freedom: np.ndarray
 
+    @property
+    def are_tested(self) -> np.ndarray:
+        """Whether each statement is tested, and so counts in Holm's family: its error is known, and
+        not 0."""
+        return self.error > 0
+
 
 def differences(old: ArrayLike, new: ArrayLike, exact: bool = False) -> Differences:
     """The comparison of blocks' log-speeds, `old` (..., statements, blocks) and `new` (...,
@@ -91,15 +97,15 @@ class Decisions:
 
 
 def decide(
-    means: Differences, margin: ArrayLike, beyond: ArrayLike = 0.0, apart: bool = False
+    means: Differences, margin: ArrayLike, beyond: ArrayLike = 0.0, each_alone: bool = False
 ) -> Decisions:
     """Decide every statement, as the module says: the same within the relative `margin`, changed
-    `beyond` another, each a number or of shape (statements,). `apart`: whether it is the same is
-    asked of each statement by itself."""
+    `beyond` another, each a number or of shape (statements,). `each_alone`: whether it is the
+    same is asked of each statement by itself."""
     same, changed = p_values(means, margin, beyond)
     # Two one-sided tests have the interval of twice their level.
-    alike, different = (holm_levels(np.where(means.error > 0, p, 0)) for p in (same, changed))
-    left_out = 2 * (np.full_like(alike, LEVEL) if apart else alike), different
+    alike, different = (holm_levels(np.where(means.are_tested, p, 0)) for p in (same, changed))
+    left_out = 2 * (np.full_like(alike, LEVEL) if each_alone else alike), different
     is_same, is_change = same <= left_out[0] / 2, changed <= left_out[1]
     answer = np.select(
         [is_same, is_change & (means.difference < 0), is_change],

@@ -91,7 +91,8 @@ class SpeedChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """OLD beside NEW: `changes` are judged together, against a relative `margin`.
+    """OLD beside NEW: `changes` are judged together, against a relative `margin`; Holm's procedure
+    corrects for the number that is `tested`.
 
     `only_old` and `only_new` are the labels of points that the other side lacks. `facts` are other
     known differences, as (what, in OLD, in NEW); `one_sided_facts` are those that only one side
@@ -102,6 +103,7 @@ class Comparison:
     new: Sample
     margin: float
     changes: tuple[SpeedChange, ...]
+    tested: int
     only_old: tuple[str, ...]
     only_new: tuple[str, ...]
     facts: tuple[tuple[str, str, str], ...]
@@ -163,7 +165,8 @@ def compare(old: Sample, new: Sample, margin: float = MARGIN) -> Comparison:
     only_new = tuple(label(point) for point in news if point not in olds)
     one_sided = {"/".join(name.split("/")[:2]) for name in old.facts.keys() ^ new.facts.keys()}
     facts = tuple(differing_facts(old.facts, new.facts)), tuple(sorted(one_sided))
-    return Comparison(old, new, margin, changes, only_old, only_new, *facts)
+    tested = int(means.are_tested.sum())
+    return Comparison(old, new, margin, changes, tested, only_old, only_new, *facts)
 
 
 def differing_facts(
@@ -249,7 +252,7 @@ def rule(comparison: Comparison) -> str:
         "Ratio: speed of NEW over OLD, geometric means with t intervals over the "
         f"{comparison.old.repeats}s, each of the level at which its answer was decided{alike}. "
         f"The same: within {margin}. Slower, faster: differs from 1. At most 5 % of comparisons "
-        f"are wrong in either way ({counted(len(comparison.changes), 'statement')}, Holm)."
+        f"are wrong in either way ({counted(comparison.tested, 'statement')}, Holm)."
     )
 
 
@@ -387,7 +390,9 @@ def _table(comparison: Comparison) -> list[str]:
 def _what_else(comparison: Comparison) -> Iterator[str]:
     sides = {"OLD": comparison.old, "NEW": comparison.new}
     silent = [name for name, side in sides.items() if not side.is_recorded]
-    if silent:
+    if not (comparison.old.facts and comparison.new.facts):
+        yield "What else changed is not known: a CSV file says nothing of machine and settings."
+    elif silent:
         yield (
             "Machine, kernel, MPI, BLAS, network cards and switch: not recorded in the files of "
             f"{listed(silent)}."

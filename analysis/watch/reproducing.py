@@ -208,7 +208,7 @@ def compare(archived: Statement, today: Statement, margin: float) -> Compared | 
         return replace(compared, error=0.0)
     if archived.interval is None:
         # Only answers that exclude each other are beyond what is unknown.
-        return replace(compared, error=0.0, beyond=compared.beyond and 1.0)
+        return replace(compared, error=0.0, beyond=0.0 if are_excluding(compared.answers) else 1.0)
     return compared
 
 
@@ -245,7 +245,8 @@ def of_estimates(
     elif reference.se is not None:
         squares = np.array([reference.se, today.se]) ** 2
         error, freedom = map(float, welch(squares, np.array([reference.n, today.n])))
-    within = beyond = margin
+    # Within a margin of 0 is what repeats itself exactly.
+    within, beyond = max(margin, 1e-12), margin
     if REFUSED in answers:
         within, beyond = 0.0, 1.0
     elif are_excluding(answers):
@@ -267,10 +268,11 @@ def judged(pairs: Sequence[Compared]) -> list[Compared]:
     """The same with their kinds, decided together."""
     values = [(pair.log, pair.error, pair.freedom, pair.within, pair.beyond) for pair in pairs]
     logs, errors, freedoms, margins, beyond = np.array(values).reshape(-1, 5).T
-    decisions = decide(Differences(logs, errors, freedoms), margins, beyond, apart=True)
+    differences = Differences(logs, errors, freedoms)
+    decisions = decide(differences, margins, beyond, each_alone=True)
     ends = np.exp([decisions.low, decisions.high]).T.tolist()
     decided = zip(pairs, decisions.answer, ends, decisions.confidence.tolist())
-    family = counted(int((errors > 0).sum()), "statement")
+    family = counted(int(differences.are_tested.sum()), "statement")
     kinds = {SAME: REPRODUCED, UNDECIDED: TOO_SHORT}
     return [
         replace(
@@ -286,15 +288,20 @@ def judged(pairs: Sequence[Compared]) -> list[Compared]:
 
 def _reason(pair: Compared, answer: str, family: str) -> str:
     where = f"the margin of {100 * pair.margin:g} %"
+    if math.isnan(pair.error):
+        return "Too few blocks have a value."
     if answer == SAME:
         return f"The interval of the difference lies inside {where}."
     if REFUSED in pair.answers:
         return "A negative control failed, so that nothing can be compared."
+    if answer == UNDECIDED and pair.beyond == 1:
+        return "It differs beyond the margin, and was archived without an interval."
     if answer == UNDECIDED:
-        return f"Neither inside {where} nor beyond it is shown, among {family} (Holm)."
-    if pair.beyond:
-        return f"The interval of the difference lies wholly beyond {where}."
-    return f"The reference's answer is {pair.answers[0]!r}, today's {pair.answers[1]!r}."
+        among = f", among {family} (Holm)" if pair.error else ""
+        return f"Neither inside {where} nor beyond it is shown{among}."
+    if are_excluding(pair.answers):
+        return f"The reference's answer is {pair.answers[0]!r}, today's {pair.answers[1]!r}."
+    return f"The interval of the difference lies wholly beyond {where}."
 
 
 def together(verdicts: Sequence[StatementVerdict]) -> list[StatementVerdict]:
@@ -317,7 +324,8 @@ def _agree(archived: Statement, same: Statement, margin: float) -> bool:
 
 def margin_of(dataset: xr.Dataset) -> float:
     """The margin of a campaign's design [1], MARGIN if it has none."""
-    return dataset.falloff.design.margin or MARGIN
+    margin = dataset.falloff.design.margin
+    return MARGIN if margin is None else margin
 
 
 def exit_code(verdicts: Iterable[StatementVerdict]) -> int:

@@ -107,7 +107,7 @@ def reproduced(reference: np.ndarray, today: np.ndarray, margin: float) -> np.nd
     counts = np.array([side.shape[-1] for side in sides]).reshape(2, *(1,) * (today.ndim - 1))
     means = today.mean(axis=-1) - reference.mean(axis=-1)
     differences = same.Differences(means, *welch(squares, counts))
-    return same.decide(differences, margin, margin, apart=True).answer
+    return same.decide(differences, margin, margin, each_alone=True).answer
 
 
 def simulate_comparison(settings: Mapping) -> pd.DataFrame:
