@@ -182,7 +182,8 @@ def _is_same(was: Any, value: Any) -> bool:
     if isinstance(was, list) and isinstance(value, list):
         return len(was) == len(value) and all(map(_is_same, was, value))
     if isinstance(was, float) and isinstance(value, float):
-        return math.isclose(was, value, rel_tol=PRECISION)
+        both_unknown = math.isnan(was) and math.isnan(value)
+        return both_unknown or math.isclose(was, value, rel_tol=PRECISION)
     return was == value
 
 

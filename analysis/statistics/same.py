@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from analysis.statistics.design import LEVEL
 from analysis.statistics.judgement import UNDECIDED, holm_levels, log_margin
@@ -80,8 +80,8 @@ def p_values(
     `beyond`. 1 if the error is unknown."""
     size = np.abs(means.difference)
     with np.errstate(divide="ignore", invalid="ignore"):
-        same = stats.t.sf((log_margin(margin) - size) / means.error, means.freedom)
-        changed = 2 * stats.t.sf((size - log_margin(beyond)) / means.error, means.freedom)
+        same = stdtr(means.freedom, (size - log_margin(margin)) / means.error)
+        changed = 2 * stdtr(means.freedom, (log_margin(beyond) - size) / means.error)
     return np.nan_to_num(same, nan=1.0), np.nan_to_num(changed, nan=1.0)
 
 
@@ -113,7 +113,7 @@ def decide(
         UNDECIDED,
     )
     share = np.select([is_same, is_change], left_out, np.minimum(*left_out))
-    half = stats.t.isf(share / 2, means.freedom) * means.error
+    half = stdtrit(means.freedom, 1 - share / 2) * means.error
     return Decisions(answer, means.difference - half, means.difference + half, 1 - share)
 
 
