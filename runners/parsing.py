@@ -143,9 +143,10 @@ def usable(results: list[Result], what: str = "") -> list[Result]:
     return results
 
 
-def whole(tool: str, text: str, head: re.Pattern[str]) -> dict[str, Any]:
+def whole(tool: str, text: str, head: re.Pattern[str], *texts: str) -> dict[str, Any]:
     """The settings in the first line of a table that one of our own programs prints, by the names
-    of the pattern's groups; raises Cut or Foreign if the table is not complete."""
+    of the pattern's groups, as numbers except `texts`; raises Cut or Foreign if the table is not
+    complete."""
     first, last = head.search(text), re.search(rf"^ *end of {tool}\s*$", text, re.M)
     if not first or not last:
         if not (first or last or re.search(rf"^{tool}: ", text, re.M)):
@@ -154,7 +155,11 @@ def whole(tool: str, text: str, head: re.Pattern[str]) -> dict[str, Any]:
             f"{tool} did not print its first and last line: "
             "the run was stopped or its output cut off"
         )
-    return {name: _value(text) for name, text in first.groupdict().items() if text is not None}
+    return {
+        name: printed if name in texts else _value(printed)
+        for name, printed in first.groupdict().items()
+        if printed is not None
+    }
 
 
 def _value(printed: str) -> Any:
@@ -168,8 +173,8 @@ def _value(printed: str) -> Any:
 def require_numbered(tool: str, rows: Sequence[Sequence[str]], count: int, what: str) -> None:
     """Raise Contradictory unless the first cells of a table's rows are the numbers 1 to `count`."""
     if [int(number) for number, *_ in rows] != list(range(1, count + 1)):
-        wanted = f"{what} 1 to {count}"
-        raise Contradictory(f"{tool} reports {len(rows)} rows that are not those of {wanted}")
+        wanted = f"1 to {count} ({what})"
+        raise Contradictory(f"{tool}'s rows are not numbered {wanted}: it has {len(rows)}")
 
 
 def simulator(text: str) -> dict[str, float]:

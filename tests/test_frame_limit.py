@@ -106,6 +106,13 @@ def test_any_limit_is_found_exactly_or_undecided(mtu, loss, seed):
         }
 
 
+@pytest.mark.parametrize("name", ["7", "inf", "1_0"])
+def test_a_name_is_a_text(name):
+    """Also one that Python would read as a number."""
+    output = printed([probe.Try(40, 10, 10, "carried")]).replace("10.9.0.2", name)
+    assert frame_limit.results(output)[0].settings == {"source": "10.9.0.1", "target": name}
+
+
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 def test_a_silent_switch_is_found_exactly_from_either_end():
     """Frames of 8996 bytes pass, larger ones vanish: the limit of the published switches."""

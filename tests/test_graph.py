@@ -68,6 +68,7 @@ BONDED = {"rate_bit_s": 1e7, "bonded": True}
         ({"links": [{"from": 1, "to": "nowhere"}]}, "neither declared nor a node.* nowhere"),
         ({"links": [{"from": 1, "to": 3}]}, "neither declared nor a node counted from 1 on: n3"),
         ({"switches": {"core": 1500}, "links": [{"from": 1, "to": 2}]}, "no link to core"),
+        ({"links": [{"from": 1}]}, "a link lacks to"),
         ({"links": []}, "fewer than two nodes"),
         ({**ONE_WIRE, "links": [{"from": 3, "to": "wire"}]}, "a link to the hub wire"),
         ({**ONE_WIRE, "rate_bit_s": 0}, "no rate_bit_s for the hub wire"),

@@ -15,6 +15,7 @@ from command_line import run
 from test_hpl import DECK
 
 from analysis import paths
+from analysis.commands import files
 from analysis.dataset import derive, schema, store
 from analysis.imports import importing
 from analysis.report import import_report
@@ -23,6 +24,7 @@ from runners import hpl_dat, payload
 from runners.records.journal import Folder
 from runners.records.manifest import pack
 from runners.records.record import FalloffError
+from runners.tools import names, node_rates, tool_named
 
 RPEAK = 44.8e9
 SHARES = {"gige": {1: 0.81, 2: 0.72, 4: 0.66}, "10gige": {1: 0.80, 2: 0.79, 4: 0.78}}
@@ -236,11 +238,12 @@ def test_every_result_of_a_real_output_is_kept(tool, tmp_path):
     assert len(importing.summary(dataset).splitlines()) == 1 + dataset.sizes["trial"]
     usable = np.flatnonzero(dataset.status.values == "ok")
     results = [each for source in found.sources for each in recorded.usable(tool, source.text)]
+    declared = tool_named(tool).readings
     assert ((dataset.status == "ok") == (dataset.reason == "")).all()
     for number, result in zip(usable, results, strict=True):
         for name, value in result.readings.items():
-            kept, row = dataset[name].values[number], schema.schema()["variables"][name]
-            assert dataset[name].attrs.get("units") == row.get("units")
+            kept = dataset[name].values[number]
+            assert dataset[name].attrs.get("units", "") == declared[name].units
             if not isinstance(value, str):
                 value = np.ravel(value).astype(float)
                 kept, value = np.ravel(kept)[: len(value)], pytest.approx(value, nan_ok=True)
@@ -420,6 +423,28 @@ def test_a_file_without_results_is_named_for_what_it_is(
     assert (code, out, len(err.splitlines())) == (1, "", 1) and str(file) in err and said in err
     with pytest.raises(FalloffError, match="no file or folder|no output of hpl|no result"):
         hpl_points.points(dataset_of(tmp_path, "hpl", [file], {}))
+
+
+@pytest.mark.parametrize("tool", names())
+def test_readings_of_every_real_output_are_printed_with_their_units(tool, capsys):
+    """Of every tool, also readings that are texts and those that no dataset has."""
+    units = {name: row.get("units", "") for name, row in schema.schema()["variables"].items()}
+    units |= {name: quantity.units for name, quantity in tool_named(tool).readings.items()}
+    units |= node_rates.UNITS
+    for case in recorded.cases(tool):
+        results = recorded.usable(tool, recorded.text(case))
+        if not results:
+            continue
+        files._print_readings(tool, [recorded.FOLDER / f"{case}.txt"])
+        printed = [
+            {reading.pop("name"): reading for reading in result["readings"]}
+            for result in json.loads(capsys.readouterr().out)["results"]
+        ]
+        assert [list(readings) for readings in printed if readings] == [
+            list(result.readings) for result in results
+        ]
+        for name, row in [pair for readings in printed for pair in readings.items()]:
+            assert row["unit"] == units.get(name, ""), name
 
 
 def test_encodings_of_other_systems_are_read(tmp_path, falloff):

@@ -120,3 +120,13 @@ def test_datagrams_that_nobody_counted_are_no_measurement(part, number, said):
     changed = json.loads(recorded.text("udp_sizes/3.12-warm-up"))
     changed["end"][part].update(number)
     assert said in recorded.refusals("udp_sizes", json.dumps(changed))
+
+
+@pytest.mark.parametrize(
+    "value", [1e19, 2**62, 0, 0.5, 2**63, float("inf"), float("nan"), True, "1", None]
+)
+def test_a_number_is_what_iperf3_counts(value):
+    """Any finite float, and a whole number of 64 bits."""
+    is_kept = value in (1e19, 2**62, 0, 0.5)
+    number = iperf3.number({"value": value}, "value")
+    assert number == value if is_kept else number != number

@@ -111,8 +111,11 @@ def _print_readings(tool: str, files: Sequence[Path]) -> None:
     from analysis.dataset.schema import schema
     from analysis.imports import importing
     from runners import outputs
+    from runners.tools import node_rates
 
-    runner, units = tools.tool_named(tool), schema()["variables"]
+    runner = tools.tool_named(tool)
+    units = {name: row.get("units") for name, row in schema()["variables"].items()}
+    units |= node_rates.UNITS  # which are in no dataset
     for file, _ in importing.expanded(files):
         text = outputs.read(file)
         try:
@@ -120,7 +123,7 @@ def _print_readings(tool: str, files: Sequence[Path]) -> None:
                 asdict(result)
                 | {
                     "readings": [
-                        {"name": name, "value": value, "unit": units[name]["units"]}
+                        {"name": name, "value": value, "unit": units.get(name) or ""}
                         for name, value in result.readings.items()
                     ]
                 }

@@ -315,6 +315,7 @@ def graph(table: Description) -> Graph:
     title, rate = table.get("name", "?"), table.get("rate_bit_s")
     links = []
     for row in table.get("links", []):
+        _refuse(title, {"from", "to"} - row.keys(), "a link lacks")
         starts = row["from"] if isinstance(row["from"], list) else [row["from"]]
         forth = row.get("rate_bit_s", rate)
         rates = forth, row.get("rate_back_bit_s", forth)

@@ -53,7 +53,7 @@ def results(text: str) -> list[Result]:
     99th percentile and the largest [s] of their times over all victims; flood_rate [B/s] is what
     all congestors together received. Raises Unreadable if the output is incomplete.
     """
-    settings = whole("congestion", text, _HEAD)
+    settings = whole("congestion", text, _HEAD, "victim", "congestor")
     rows, flood = _PHASE.findall(text), _FLOOD.search(text)
     if [phase for phase, *_ in rows] != ["alone", "loaded"] or not flood:
         raise Contradictory("congestion reports other phases than alone and loaded")

@@ -74,7 +74,7 @@ def parse(transcript: Transcript) -> Readings:
 
 def results(text: str) -> list[Result]:
     """The one result of an output, with the two addresses; raises as `readings` does."""
-    return [Result(readings(text), whole("frame_limit", text, _HEAD))]
+    return [Result(readings(text), whole("frame_limit", text, _HEAD, "source", "target"))]
 
 
 def readings(text: str) -> Readings:

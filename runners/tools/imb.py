@@ -143,7 +143,8 @@ def _result(test: str, version: str, head: str, body: str, has_ended: bool) -> R
 def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> Readings:
     """Of rows as printed: of PingPong the size in bytes, the time in microseconds and Mbytes/sec;
     of operations the size, the least, largest and average time, and perhaps Mbytes/sec."""
-    sizes, *columns, rates = zip(*rows)
+    printed_sizes, *columns, rates = zip(*rows)
+    sizes = list(map(int, printed_sizes))
     slowest = times = columns[0]
     if test != "pingpong":
         least, slowest, times = columns
@@ -153,21 +154,22 @@ def _readings(test: str, rows: Sequence[tuple[str, ...]]) -> Readings:
                 raise Contradictory(
                     f"at {size} bytes the average time is not between the least and the largest"
                 )
-    readings = {"message_time" if test == "pingpong" else "collective_time": (times, "1e-6")}
+    reading = "message_time" if test == "pingpong" else "collective_time"
+    readings = by_size(sizes, **{reading: (times, "1e-6")})
     if test in _COUNTED and all(rates):
         units = [
             mega
             for mega in (10**6, 2**20)
             if all(
-                rate_agrees(_COUNTED[test] * int(size) * 1e6 / mega, time, rate)
+                rate_agrees(_COUNTED[test] * size * 1e6 / mega, time, rate)
                 for size, time, rate in zip(sizes, slowest, rates)
             )
         ]
         if not units:
             raise Contradictory("IMB's Mbytes/sec fit neither as 10^6 nor as 2^20 bytes")
         if len(units) == 1:
-            readings["message_bandwidth"] = rates, str(units[0])
-    return by_size(list(map(int, sizes)), **readings)
+            readings |= by_size(sizes, message_bandwidth=(rates, str(units[0])))
+    return readings
 
 
 TOOL = only_read(

@@ -69,7 +69,6 @@ _SENDER = re.compile(r"^(?:[ \t]+(\d{1,12})|.*)[ \t]+sender[ \t]*$")
 # What 3.12 writes once for each stream, into one object.
 _OF_EACH_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual", "target_bitrate")
 _UDP = "a test of UDP, which is read as udp_sizes, from --json alone"
-_LARGEST = 2**63  # numbers of a report; a damaged one may be beyond any float
 _LATE_S = 0.5  # by which the sender's last interval may end after the receiver's summary
 _ROUNDING = 1e-3  # of a rate against its own bytes and seconds: iperf 3.0 printed six digits
 
@@ -401,10 +400,9 @@ def part(report: Any, *names: str) -> Report:
 
 def number(table: Report, name: str) -> float:
     """A number of a report; NaN when it is not there, or none, or beyond what iperf3 counts."""
-    value = table.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) >= _LARGEST:
-        return math.nan
-    return value
+    value: Any = table.get(name)
+    limit = {int: 2**63, float: math.inf}.get(type(value))  # a damaged one is beyond any float
+    return value if limit and abs(value) < limit else math.nan
 
 
 OF_TCP = {
