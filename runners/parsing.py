@@ -174,7 +174,7 @@ def require_numbered(tool: str, rows: Sequence[Sequence[str]], count: int, what:
     """Raise Contradictory unless the first cells of a table's rows are the numbers 1 to `count`."""
     if [int(number) for number, *_ in rows] != list(range(1, count + 1)):
         wanted = f"1 to {count} ({what})"
-        raise Contradictory(f"{tool}'s rows are not numbered {wanted}: it has {len(rows)}")
+        raise Contradictory(f"the rows of {tool} are not numbered {wanted}: it has {len(rows)}")
 
 
 def simulator(text: str) -> dict[str, float]:

@@ -281,14 +281,14 @@ DAMAGED = [
         "  2      12",
         "  4      12",
         "contradictory",
-        "flows's rows are not numbered 1 to 3 (runs): it has 3",
+        "the rows of flows are not numbered 1 to 3 (runs): it has 3",
     ),
     (
         "fanout/3.12-forward",
         "fanout: 2 flows",
         "fanout: 3 flows",
         "contradictory",
-        "fanout's rows are not numbered 1 to 3 (flows): it has 2",
+        "the rows of fanout are not numbered 1 to 3 (flows): it has 2",
     ),
     (
         "fanout/3.12-forward",
@@ -354,7 +354,7 @@ DAMAGED = [
         "   3  1.009407e+10",
         "   3  nan         ",
         "contradictory",
-        "suspects's rows are not numbered 1 to 5 (nodes): it has 4",
+        "the rows of suspects are not numbered 1 to 5 (nodes): it has 4",
     ),
 ]
 

@@ -29,7 +29,7 @@ _START_S = 60.0
 _SLOWEST = 5.0
 
 _RATE = r"\d\.\d{6}e[+-]\d{2,3}"
-_NUMBER = r"[\d.]{1,12}(?:e[-+]\d\d)?"
+_NUMBER = r"\d{1,9}(?:\.\d{0,9})?(?:e[-+]\d\d)?"
 _HEAD = re.compile(
     rf"^suspects: (?P<nodes>\d{{1,6}}) nodes, order (?P<order>\d{{1,6}}), "
     rf"arrays of (?P<array_mib>{_NUMBER}) MiB, turns of (?P<stream_at_once>\d{{1,6}}), "
