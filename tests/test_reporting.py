@@ -140,10 +140,10 @@ def test_an_interrupted_notebook_says_nothing(book, tmp_path):
         "import time\nfor second in range(60):\n    print('waits', flush=True); time.sleep(1)"
     )
     code = (
-        "import sys, reporting; from pathlib import Path\n"
+        "import sys; from pathlib import Path; from analysis.report import execution\n"
         f"from analysis import paths; paths.EXECUTED = Path({str(tmp_path)!r})\n"
         "try:\n"
-        "    with reporting.Kernel() as kernel:\n"
+        "    with execution.Kernel() as kernel:\n"
         f"        kernel.execute(Path({str(slow)!r}), preset='stored')\n"
         "except KeyboardInterrupt: sys.exit(130)"
     )

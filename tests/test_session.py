@@ -162,7 +162,8 @@ def test_a_thread_may_have_a_session_that_looks_at_its_data(not_root, tmp_path):
         target=session.run, args=(wanted, Folder(tmp_path), heard.append, looks)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent / "support"))
+        here = Path(__file__).parent
+        patch.setenv("PYTHONPATH", f"{here}:{here / 'support'}")
         thread.start()
         thread.join()
     assert [event.kind for event in heard] == ["started", "finished", "ended"]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 
@@ -151,7 +153,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def svg(figure: mpl.figure.Figure) -> str:
+def svg(figure: Figure) -> str:
     """A figure as SVG; the same figure gives the same text.
 
     Matplotlib names clip paths and markers by hashes of coordinates, whose last digits differ
@@ -167,19 +169,19 @@ def svg(figure: mpl.figure.Figure) -> str:
     )
 
 
-def save(figure: mpl.figure.Figure, file: Path) -> None:
+def save(figure: Figure, file: Path) -> None:
     """Write a figure as SVG, in a folder that is made if need be."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, svg(figure))
 
 
-def write_out(figure: mpl.figure.Figure) -> None:
+def write_out(figure: Figure) -> None:
     """Show quoted text as it was written, and a dollar as a dollar, not as the start of a
     formula."""
     for text in figure.findobj(Text):
         text.set_text("\n".join(map(_cut, as_written(text.get_text()).split("\n"))))
         text.set_parse_math(False)
-    for axis in figure.findobj(mpl.axis.Axis):
+    for axis in figure.findobj(Axis):
         if isinstance(ticked := axis.get_major_formatter(), FuncFormatter):  # else they are numbers
             axis.set_major_formatter(partial(_tick, ticked))
 
