@@ -325,6 +325,7 @@ def as_many(places, work, chosen=()):
     return as_many(places[half:], work, as_many(places[:half], work, chosen))
 
 
+@pytest.mark.more
 def test_the_report_shows_it_and_obeys_nothing(held, raw, places, tmp_path):
     """A finding, its figure and its tables, with every string hostile that leaves a finding: as
     HTML, as the PDF's source, as data, in a notebook, in the terminal and in the artifact
