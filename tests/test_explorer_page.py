@@ -337,6 +337,7 @@ def test_broken_single_very_many_and_gone(chromium, folder):
     page.context.close()
 
 
+@pytest.mark.more
 def test_the_static_page_works_from_a_file(chromium, tmp_path):
     """Nothing is requested, nothing is wider than a phone: a tap tells all, a curve can be hidden,
     Back goes back.

@@ -90,6 +90,7 @@ def test_a_cluster_is_measured_over_ssh_and_reported_in_its_own_words(tmp_path, 
 SENTENCE = "A student wrote this sentence."
 
 
+@pytest.mark.more
 def test_a_student_changes_a_notebook_and_the_report_follows(tmp_path, monkeypatch):
     """CONTRIBUTING's example: the sentence and the statement are in the report, without anything
     else to touch.

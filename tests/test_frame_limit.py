@@ -113,6 +113,7 @@ def test_a_name_is_a_text(name):
     assert frame_limit.results(output)[0].settings == {"source": "10.9.0.1", "target": name}
 
 
+@pytest.mark.more
 @pytest.mark.skipif(bool(lacking), reason="; ".join(lacking))
 def test_a_silent_switch_is_found_exactly_from_either_end():
     """Frames of 8996 bytes pass, larger ones vanish: the limit of the published switches."""

@@ -243,6 +243,7 @@ def test_transcripts_are_read_as_they_were_written(tmp_path, whole, counts):
         assert manifest.differences(folder) or data == source, number
 
 
+@pytest.mark.more
 def test_values_are_compared_as_they_were_kept(tmp_path, counts):
     """A damaged dataset is refused, or every value that differs is told."""
     source = (REFERENCE / manifest.DATASET).read_bytes()
