@@ -70,6 +70,21 @@ def test_what_nothing_reads_is_refused_before_anything_runs(edited, old, new, fa
     assert fault in line
 
 
+@pytest.mark.parametrize(
+    ("shaper", "fault"),
+    [
+        ("late_s = 1e-4", "burst_bytes and late_s need each other"),
+        ("burst_bytes = 3100", "burst_bytes and late_s need each other"),
+        ("burst_s = 1e-3\nburst_bytes = 3100\nlate_s = 1e-4", "burst_s or burst_bytes, not both"),
+    ],
+)
+def test_a_shaper_says_one_thing(edited, shaper, fault):
+    """Half of a rule, or two of them, never leave a trial to find out."""
+    edited(EMULATED, "burst_s = 250e-6", shaper)
+    (line,) = refused("run", "hpl_noise", "--testbed", "mine")
+    assert fault in line
+
+
 @pytest.mark.parametrize("setting", ["", '[settings]\ninterconnect = "unshaped"'])
 def test_a_campaign_without_a_network_is_refused_before_anything_runs(edited, setting):
     """No factor names one on emulated nodes: that is said, and not each trial's own failure."""

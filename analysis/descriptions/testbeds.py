@@ -228,8 +228,10 @@ class ShaperTable(TomlTable):
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        if self.burst_bytes is not None and self.late_s is None:
-            raise ValueError("burst_bytes needs late_s")
+        if (self.burst_bytes is None) != (self.late_s is None):
+            raise ValueError("burst_bytes and late_s need each other")
+        if None not in (self.burst_s, self.burst_bytes):
+            raise ValueError("say burst_s or burst_bytes, not both")
         return self
 
 

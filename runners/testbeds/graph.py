@@ -296,10 +296,10 @@ def star(
     links = []
     for node in range(1, nodes + 1):
         own_rate = rate and rate * slow.get(str(node), 1)
-        kept = {"rate_bit_s": own_rate}
+        timing = {"rate_bit_s": own_rate}
         if delay_s:  # on each of two links
-            kept = {"delay_s": delay_s / 2, "rate_bit_s": None, "carried_bit_s": own_rate}
-        links.append({"from": node, **kept})
+            timing = {"delay_s": delay_s / 2, "rate_bit_s": None, "carried_bit_s": own_rate}
+        links.append({"from": node, **timing})
     table = {key: interconnect[key] for key in _KEPT_KEYS if key in interconnect}
     if buffer:
         table.pop("largest_packet_bytes", None)  # its program carries frames, not several in one
