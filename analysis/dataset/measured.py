@@ -37,8 +37,9 @@ def hpl() -> pd.DataFrame:
 @cache
 def ping_pong() -> pd.DataFrame:
     """Ping-pongs between two nodes, a row each size: curve, message_bytes, time_us (one way), n,
-    send_us (in the sender's call; NaN where not known), and of the curve network, family, cluster,
-    mpi, statistic (what the time is, and what n counts), repository, commit and licence.
+    send_us (in the sender's call; NaN where not known), and of the curve network, short (of one
+    curve each family, which figures draw), family, cluster, mpi, statistic (what the time is, and
+    what n counts), repository, commit and licence.
 
     Curves of more than 40 sizes are thinned: of each of 38 classes, equally wide in the logarithm,
     the size of median time, and the smallest and the largest.

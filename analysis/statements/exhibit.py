@@ -26,7 +26,8 @@ from analysis.statements.statement import KEY
 from analysis.wording import UNKNOWN, counted, number, of_sessions, percent
 from runners.records.record import FalloffError
 
-WITHOUT_SCATTER = ("simulated", "published")
+ELSEWHERE = "measured elsewhere"
+WITHOUT_SCATTER = ("simulated", "published", ELSEWHERE)
 
 # A condition of a trial that did not hold; what broke it is a sentence.
 _CONDITION = re.compile(r"(\w+) is ([^;]*), (?:kept|in time|keeps up) was asked for")
@@ -38,7 +39,8 @@ class Basis:
     kind of interval.
 
     `n` counts `of`, which ran in so many `sessions` (None: not known). A simulation repeats itself
-    exactly and a published number stands alone, so these have neither n nor interval.
+    exactly, and a number that is published or measured elsewhere stands alone, so these have
+    neither n nor interval.
     """
 
     evidence: str
@@ -65,7 +67,8 @@ class Basis:
 
     def __str__(self) -> str:
         n = f"n = {counted(self.n, self.of)}{of_sessions(self.sessions)}" if self.n else ""
-        return ", ".join(filter(None, (f"{self.evidence} evidence", n, self.intervals)))
+        kind = self.evidence if self.evidence == ELSEWHERE else f"{self.evidence} evidence"
+        return ", ".join(filter(None, (kind, n, self.intervals)))
 
 
 @dataclass(frozen=True)

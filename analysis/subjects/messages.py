@@ -3,16 +3,20 @@ follow.
 """
 
 from dataclasses import dataclass, replace
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.axes import Axes
 
-from analysis.dataset import points
+from analysis.dataset import measured, points
 from analysis.imports.dataset_sections import MESSAGES, NOTEBOOKS
 from analysis.laws.piecewise import FLOOR, Value, split
+from analysis.statements import drawing, exhibit, style
 from analysis.statistics.intervals import average, over_blocks
 from analysis.statistics.reversals import reversals
+from analysis.wording import byte_size
 
 SHORT = 64  # bytes: messages up to this size tell the latency
 LONG = 2**20  # bytes: shorter messages do not tell the bandwidth of a fast link
@@ -20,6 +24,12 @@ LONG = 2**20  # bytes: shorter messages do not tell the bandwidth of a fast link
 OF_LINE, OF_RUNS = "95 % t interval of the line by size", "95 % t interval over the runs"
 DIP = 0.10  # a smaller fall of the bandwidth with the size is not named
 MISS = 0.25  # a line by size that misses a mean time by more is not quoted
+ELSEWHERE = (
+    "Grey lines are ping-pongs by MPI that others measured on their clusters (measured elsewhere): "
+    "nothing is pooled with them or tested against them."
+)
+FILES = ["measured/ping_pong.csv", "measured/curves.csv"]  # those that they are drawn from
+AXES = {"time": "time, one way [µs]", "bandwidth": "bandwidth [MB/s]"}
 
 Ends = tuple[float, float, float]
 
@@ -98,6 +108,55 @@ def dips(messages: xr.Dataset) -> pd.DataFrame:
             start, end = means["size"].values[[fall.start, fall.end]]
             rows.append((series, start, end, fall.fall, int(means.blocks.max())))
     return pd.DataFrame(rows, columns=["series", "start", "end", "fall", "runs"])
+
+
+def elsewhere(axes: Axes, what: str) -> None:
+    """Draw a ping-pong of each family of networks that was measured elsewhere, up to 4 MiB: the
+    `time` [µs] or `bandwidth` [MB/s] of messages, a thin line named at its end."""
+    table = measured.ping_pong().dropna(subset="short")
+    table = table[table.message_bytes.between(1, 2**22)]
+    values = table.time_us if what == "time" else table.message_bytes / table.time_us
+    curves, below = table.assign(shown=values).groupby("short"), dict[int, float]()
+    for name, last in curves.shown.last().sort_values().items():
+        size, shown = curves.get_group(name).message_bytes, curves.get_group(name).shown
+        axes.plot(size, shown, color=style.FAINT, linewidth=0.9, zorder=1)
+        end = round(np.log2(size.max()))
+        below[end] = max(last, 1.9 * below.get(end, 0))  # no name covers the one below it
+        axes.annotate(
+            name,
+            (size.max(), below[end]),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+        )
+    axes.set(xlabel="message [B]", ylabel=AXES[what], yscale="log")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(lambda size, _: byte_size(size) if size >= 1 else "")
+
+
+def beside_elsewhere(
+    runs: xr.Dataset, here: pd.DataFrame, what: str, marks: str
+) -> exhibit.Exhibit:
+    """A figure of these runs beside networks that were measured elsewhere. `here` has a row each
+    run: message_bytes, series and shown, the `time` [µs] or `bandwidth` [MB/s]."""
+    with style.styled():
+        figure, axes = drawing.new_figure(3.2)
+        elsewhere(axes, what)
+        for (series, rows), marker in zip(here.groupby("series", sort=False), cycle("os^D")):
+            size, shown = rows.message_bytes, rows.shown
+            axes.plot(size, shown, marker, c=style.INK, mfc="none", label=series)
+        axes.legend()
+    return exhibit.figure(
+        f"{what}_elsewhere",
+        figure,
+        f"The {what} between two hosts here, beside networks elsewhere",
+        f"The {what} over the size of a message, a line for each network, and marks of these runs",
+        of=runs,
+        intervals="every run is drawn",
+        marks=f"{marks} {ELSEWHERE}",
+        beside=FILES,
+    )
 
 
 def _line(time: xr.DataArray) -> MessageTimes:
