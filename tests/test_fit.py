@@ -16,7 +16,7 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
 from analysis.laws.block_fit import LEVEL, fit_blocks, follows
-from analysis.laws.fit import fit
+from analysis.laws.fit import combined, fit
 from analysis.laws.model_comparison import HELD_OUT, PARAMETERS, compare, ranked_by
 from analysis.laws.models import find, names
 from analysis.laws.scaling_laws import LAWS, fit_each
@@ -249,6 +249,29 @@ def test_a_law_is_chosen_only_where_others_could_be():
         assert (best is None) == (counts < 4)
         for law in laws.by_level["gige"]:
             assert not (law.follows and law.pooled.distinct_x <= len(law.pooled.estimates))
+
+
+def test_a_sum_of_parameters_has_its_own_interval():
+    """At the mean x a line's value is the mean y; also of points that do not tell its slope."""
+    line, noise = find("hockney"), np.random.default_rng(2).normal(0, 0.1, 12)
+    for x in (np.arange(1.0, 13), 5 + 1e-8 * np.arange(12)):
+        y = 30 + 0.5 * x + noise
+        value, low, high = combined(line, x, y, [1, x.mean()])
+        residuals = y - np.polyval(np.polyfit(x, y, 1), x)
+        assert value == pytest.approx(y.mean(), rel=1e-6)
+        half = stats.t.ppf(0.975, 10) * np.sqrt(np.sum(residuals**2) / 10 / 12)
+        assert (low, high) == pytest.approx((y.mean() - half, y.mean() + half), rel=0.01)
+    with pytest.raises(FalloffError, match="apart"):
+        fit(line, x, y)
+    value, low, high = combined(line, x, y, [0, 1])
+    assert high - low > 100 * abs(y.mean())
+
+
+def test_no_rate_above_0_is_refused():
+    """Zeros and negatives are no curve of a rate."""
+    for values in (np.zeros(4), -NODES):
+        with pytest.raises(FalloffError, match="above 0"):
+            fit(find("amdahl"), NODES, values)
 
 
 @pytest.mark.parametrize("values", ["0 0 0", "-3 4 7", "3 0 7"])

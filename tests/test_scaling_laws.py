@@ -12,6 +12,7 @@ from analysis.dataset import store
 from analysis.dataset.derive import points
 from analysis.laws.models import find
 from analysis.laws.scaling_laws import LAWS, SETTINGS, fit_each, held_out, with_settings
+from analysis.subjects.hpl_scaling import not_foretold, predictions
 from runners.records.record import FalloffError
 from runners.tools import hpl
 
@@ -98,6 +99,27 @@ def test_what_was_held_out_is_foretold(laws):
     assert found.error["gige", "constant"] == pytest.approx(expected, rel=0.01)
     with pytest.raises(FalloffError, match="from which to predict 64 nodes"):
         held_out(laws, 16, 64)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [([1, 2, 4], "all grids that were seen are 1 x Q"), ([1, 4, 8, 36], "more than 4 times")],
+)
+def test_beyond_what_was_seen_only_the_messages_foretell(nodes, reason):
+    """Another shape of grid, or many more nodes: the laws of efficiency alone refuse."""
+    laws = fit_each(planted().sel(nodes=nodes))
+    predicted = predictions(laws)
+    others, of_messages = (predicted.loc[("gige", name)] for name in ("constant", "hpl_messages"))
+    assert np.isnan(others.error) and reason in others.beyond == of_messages.beyond
+    assert (abs(of_messages.error) < 0.1) == (36 in nodes)  # 1 x 1 and 1 x 2 leave it two unknowns
+    assert reason in not_foretold(predicted)
+    assert not not_foretold(predictions(fit_each(planted())))
+
+
+def test_grids_of_one_row_give_no_latency():
+    """1 x 1 and 1 x 2: alpha and beta of such runs are not quoted."""
+    laws = fit_each(planted().sel(nodes=[1, 2]))
+    assert not laws["gige", "hpl_messages"].parameters()
 
 
 def test_simulated_runs_up_to_16_nodes_foretell_36():

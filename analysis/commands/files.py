@@ -169,7 +169,7 @@ def _import(
     examples="""
         falloff fit universal_scalability FILE.csv --x nodes --y rate
         falloff fit FILE.csv --x nodes --y rate --block run
-        falloff fit hpl FILE.csv --x N,NB,P,Q --y rate
+        falloff fit hpl FILE.csv --x N,NB,P,Q --y gflops --ping-pong PINGPONG.csv
         falloff fit FOLDER
     """,
 )
@@ -184,6 +184,11 @@ def _import(
 @option("--x COLUMN", "The column that y depends on; several, separated by commas.")
 @option("--y COLUMN", "The column to fit.")
 @option("--block COLUMN", "The column that numbers the blocks.")
+@option(
+    "--ping-pong FILE",
+    "Times of messages on the network of HPL's runs: a CSV with size [B] and time_us or time_s, "
+    "or an output of OSU, IMB or HPCC. The law hpl then has only the nodes' rate to fit.",
+)
 @figure_option("fit")
 @json_switch
 def fit_table(
@@ -191,6 +196,7 @@ def fit_table(
     x: str | None,
     y: str | None,
     block: str | None,
+    ping_pong: Path | None,
     figure: Path,
     as_json: bool,
 ) -> None:
@@ -199,6 +205,9 @@ def fit_table(
     The answer is a sentence, a table and a figure. With a model's name that model is fitted; a
     model of several quantities takes their columns with commas between. Without a name all models
     are compared, which needs blocks.
+
+    HPL's rates are in Gflop/s unless the column's name ends with another unit, times of
+    messages in seconds.
 
     Scaling laws of efficiency over nodes are fitted to each network of an HPL campaign: your own,
     an imported or a shipped one.
@@ -211,7 +220,7 @@ def fit_table(
         raise click.UsageError("give one model's name at most, and one file or campaign")
     model, file = "".join(source[:-1]), Path(source[-1])
     if file.is_dir() or not file.suffix:
-        if model or x or y or block:
+        if model or x or y or block or ping_pong:
             remedy = "all laws are fitted to it, without a model's name or columns"
             raise FalloffError(f"{file} is a campaign: {remedy}")
         from analysis import experiment
@@ -222,7 +231,9 @@ def fit_table(
     elif not (x and y):
         raise FalloffError("name the columns of a CSV file by --x and --y")
     elif model:
-        answer = fit_answers.of_model(model, file, x, y)
+        answer = fit_answers.of_model(model, file, x, y, ping_pong)
+    elif ping_pong:
+        raise FalloffError("--ping-pong is for the law hpl: name it before the file")
     elif not block:
         raise FalloffError(
             "all models are compared on blocks: "

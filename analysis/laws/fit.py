@@ -61,7 +61,7 @@ class Fit:
         """Plain JSON data; unknown values are None."""
         values = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
         values["intervals_95"] = values.pop("intervals")
-        about = {name: getattr(self.model, name) for name in ("equation", "source")}
+        about = {name: getattr(self.model, name) for name in ("equation", "source", "units")}
         whole = {"model": self.model.name, **about, **values}
         return json.loads(to_json(whole, inf_nan_mode="null"))
 
@@ -123,6 +123,30 @@ def fit_rows(model: Model, x: ArrayLike, table: Values) -> Values:
     return np.array([[*_minimise(model, x, row)[0].values()] for row in table])
 
 
+def combined(
+    model: Model, x: ArrayLike, y: ArrayLike, weights: ArrayLike
+) -> tuple[float, float, float]:
+    """The sum of the parameters times `weights`, shape (parameters,), with its 95 % t interval.
+
+    The data may tell this sum but not each parameter; where they do not tell the sum either, its
+    interval is very long. x and y are as in `fit`, which says what is raised.
+    """
+    x, y, weights = (np.asarray(each, float) for each in (x, y, weights))
+    _require_points(model, x, y, np.unique(x, axis=-1).shape[-1])
+    estimates, _, minimum = _minimise(model, x, y)
+    value, freedom = float(weights @ [*estimates.values()]), len(y) - len(weights)
+    if not freedom:
+        return value, math.nan, math.nan
+    sizes = np.linalg.norm(minimum.jac, axis=0)
+    sizes[sizes == 0] = 1.0
+    _, effects, ways = np.linalg.svd(minimum.jac / sizes, full_matrices=False)
+    effects = np.maximum(effects, effects[0] / INSEPARABLE)  # a smaller effect is rounding
+    spread = np.linalg.norm(ways @ (weights / sizes) / effects) / np.max(np.abs(y))
+    sigma = math.sqrt(_sse(model, x, y, estimates) / freedom)
+    half = float(stats.t.ppf(0.975, freedom) * sigma * spread)
+    return value, value - half, value + half
+
+
 def _require_points(model: Model, x: Values, y: Values, distinct: int) -> None:
     finite = np.isfinite(np.atleast_2d(x)).all(axis=0) & np.isfinite(y)
     if not finite.all():
@@ -130,6 +154,8 @@ def _require_points(model: Model, x: Values, y: Values, distinct: int) -> None:
         raise FalloffError(
             f"{missing} of {len(y)} points are not finite numbers; leave them out before the fit."
         )
+    if all(low >= 0 for low, _ in model.bounds.values()) and not (y > 0).any():
+        raise FalloffError(f"The {model.title} model needs a y above 0, and no point has one.")
     needed = len(model.parameters)
     if distinct < needed:
         raise FalloffError(
@@ -221,7 +247,7 @@ def _slopes(model: Model, x: Values, values: Mapping[str, float]) -> Values:
         tried = max(abs(value), 1.0)
         derivative = slope(name, tried)
         effect = np.linalg.norm(derivative)
-        least = LEAST_EFFECT * curve / effect if effect > 0 else 1.0
+        least = LEAST_EFFECT * curve / effect if effect > 0 else abs(value)
         size = max(abs(value), least if 0 < least < np.inf else 1.0)
         columns.append(derivative if size == tried else slope(name, float(size)))
     return np.stack(columns, axis=1)

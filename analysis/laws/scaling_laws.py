@@ -19,6 +19,7 @@ from runners.records.record import FalloffError
 LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
 # Their curve is a rate, and an efficiency when divided by n.
 OF_A_RATE = ("amdahl", "universal_scalability")
+FAR = 4  # more than this many times the nodes, or N, that were seen are beyond them
 # Coordinates over nodes that the law of HPL's messages needs.
 SETTINGS = ("N", "NB", "P", "Q", "node_rate")
 
@@ -59,8 +60,10 @@ class Law:
 
     def parameters(self) -> dict[str, tuple[float, float, float]]:
         """Estimate and 95 % interval of each parameter: the t interval over blocks, else that of
-        the pooled fit."""
+        the pooled fit; empty where the runs do not tell latency and bandwidth apart."""
         if self.pooled is None or self.blocks is None:
+            return {}
+        if self.model.not_apart(_x(self.model, self.measured)):
             return {}
         of_blocks, _ = intervals_of(self.pooled, self.blocks)
         intervals = of_blocks or self.pooled.intervals
@@ -159,8 +162,9 @@ def held_out(laws: Laws, up_to: int, at: int) -> pd.DataFrame:
     level and law.
 
     `error` [1] is predicted over measured less one, the geometric mean over `blocks`, with a 95 % t
-    interval `low`, `high`, NaN from one block. `refused` says why there is none. Raises
-    FalloffError if there is nothing from which to predict.
+    interval `low`, `high`, NaN from one block. `refused` says why there is none, and `beyond` why
+    `at` is beyond what was seen: there only the law of HPL's messages predicts. Raises FalloffError
+    if there is nothing from which to predict.
     """
     nodes = laws.nodes()
     if at not in nodes or not min(nodes) <= up_to < at:
@@ -170,18 +174,36 @@ def held_out(laws: Laws, up_to: int, at: int) -> pd.DataFrame:
         counts = law.measured.nodes
         measured = law.measured.sel(nodes=(counts <= up_to) | (counts == at)).sortby("nodes")
         prediction: dict[str, Any] = {"error": np.nan, "interval": None, "blocks": 0}
-        reason = ""
+        reason = beyond = ""
         try:
             if at not in counts:
                 raise FalloffError(f"none of {at} nodes was measured")
+            beyond = _beyond(measured)
+            if beyond and law.model.name != "hpl_messages":
+                raise FalloffError(f"beyond what was seen: {beyond}")
             prediction = held_out_last(law.model, _x(law.model, measured), measured.values)
         except FalloffError as refusal:
             reason = str(refusal)
         ends = prediction["interval"] or (np.nan, np.nan)
         estimate = prediction["error"], *ends
-        rows.append((prediction["blocks"], level, law.model.name, *estimate, reason))
-    columns = ["blocks", laws.over, "law", "error", "low", "high", "refused"]
+        rows.append((prediction["blocks"], level, law.model.name, *estimate, reason, beyond))
+    columns = ["blocks", laws.over, "law", "error", "low", "high", "refused", "beyond"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _beyond(measured: xr.DataArray) -> str:
+    """Why the last of these node counts is beyond what the others show; empty if it is not."""
+    for name in ("nodes", "N"):
+        if name in measured.coords:
+            *others, last = measured[name].values.tolist()
+            if last > FAR * max(others):
+                return f"{name} {last:g} is more than {FAR} times {max(others):g}"
+    for name, grids in (("P", "1 x Q"), ("Q", "P x 1")):
+        if name in measured.coords:
+            *others, last = measured[name].values.tolist()
+            if max(others) == 1 < last:
+                return f"all grids that were seen are {grids}"
+    return ""
 
 
 def with_settings(points: xr.Dataset) -> xr.DataArray:

@@ -1,8 +1,9 @@
 """What `falloff fit` answers: a sentence, a table, a figure, and the rest as data for JSON."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,23 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
+from pydantic_core import to_json
 
 from analysis.dataset import csv_tables, derive
-from analysis.dataset.points import setting_columns
+from analysis.dataset.points import in_base, setting_columns
+from analysis.imports import importing
 from analysis.laws import fit, model_comparison
-from analysis.laws.models import Model, find
+from analysis.laws.models import Model, find, hockney, hpl, hpl_messages
 from analysis.quoting import as_written
 from analysis.statements import drawing, style
-from analysis.subjects import hpl_points, hpl_scaling
+from analysis.subjects import hpl_points, hpl_scaling, messages
 from analysis.wording import counted, estimate, number, percent, plain
 from runners.records.record import FalloffError
+
+# Seconds in the unit of time at the end of a column's name.
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ms": 1e-3}
+# The sizes [B] of HPCC's ping-pong, for its latency and its bandwidth.
+_OF_HPCC = {"ping_pong_latency_mean": 8, "ping_pong_bandwidth_mean": 2_000_000}
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,8 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     best = hpl_scaling.followed(laws)
     sentences = [hpl_scaling.followed_in_words(points, best)]
     sentences += map(str, hpl_scaling.foretold(points, laws, predicted))
-    sentence = " ".join(map(plain, sentences))
+    sentences.append(hpl_scaling.not_foretold(predicted))
+    sentence = " ".join(map(plain, filter(None, sentences)))
     rows = {
         "laws": laws.table(),
         "parameters": laws.parameters(),
@@ -64,9 +73,16 @@ def of_campaign(dataset: xr.Dataset) -> FitAnswer:
     return FitAnswer(sentence, table, data, drawing.scaling(points, best))
 
 
-def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
-    """One model fitted to columns of a CSV file; `x` may name several with commas between."""
+def of_model(name: str, file: Path, x: str, y: str, ping_pong: Path | None = None) -> FitAnswer:
+    """One model fitted to columns of a CSV file; `x` may name several with commas between.
+
+    HPL's rates are in Gflop/s and times of messages in seconds, unless the name of the column `y`
+    ends with another unit. `ping_pong` has the times of messages on the network of HPL's runs: only
+    the nodes' rate is then fitted.
+    """
     model, quantities = find(name), x.split(",")
+    if ping_pong and model is not hpl.MODEL:
+        raise FalloffError(f"--ping-pong is for the law hpl, not for {model.name}")
     table = csv_tables.read(file, *quantities, y, whole=True)
     for name in setting_columns(table, *quantities, y):
         if table.groupby(quantities)[name].nunique(dropna=False).max() > 1:
@@ -75,24 +91,188 @@ def of_model(name: str, file: Path, x: str, y: str) -> FitAnswer:
     csv_tables.require_numbers(table, *quantities, y)
     # No parameter, and so no value of the curve, a rate or a time, can be below 0.
     if all(low >= 0 for low, _ in model.bounds.values()):
-        above = f"column {y!r} has to be above 0 for the model {name}"
-        csv_tables.refuse(table, table[y] <= 0, above)
+        above = f"has to be above 0 for the model {model.name}"
+        csv_tables.refuse(table, table[y] <= 0, f"column {y!r} {above}")
+        for quantity in quantities:
+            is_wrong = table[quantity] < 0 if model is hockney.MODEL else table[quantity] <= 0
+            csv_tables.refuse(table, is_wrong, f"column {quantity!r} {above}")
     columns = table[quantities[0]] if len(quantities) == 1 else table[quantities].T
-    fitted = fit.fit(model, columns, table[y])
-    rows = [
-        (parameter, number(value, 4), *map(number, fitted.intervals[parameter]))
-        for parameter, value in fitted.estimates.items()
-    ]
-    shown = pd.DataFrame(rows, columns=["parameter", "estimate", "low (95 %)", "high (95 %)"])
-    words = ", ".join(f"{row.parameter} = {row.estimate}" for row in shown.itertuples())
-    mean = abs(table[y].mean())
-    of_mean = fitted.sigma / mean if np.isfinite(fitted.sigma) and mean > 0 else None
-    off = f"; the points scatter around it by {percent(of_mean)} of the mean {y}" if of_mean else ""
-    sentence = f"{_title(model)} gives {words}{off} ({counted(fitted.n, 'point')})."
+    at, scale = np.asarray(columns, float), _si(model, y)
+    values = scale * table[y].to_numpy(float)
+    if model in (hpl.MODEL, hpl_messages.MODEL):
+        return _of_hpl(model, at, values, y, ping_pong)
+    fitted = fit.fit(model, at, values)
     figure = None
     if len(quantities) == 1:
-        figure = _drawn(x, y, table[x].values, table[y].values, {name: (model, fitted.estimates)})
-    return FitAnswer(sentence, shown, fitted.as_json(), figure)
+        drawn = {model.name: (model, fitted.estimates)}
+        figure = _drawn(x, y, at, values / scale, drawn, scale)
+    return _of_fit(model, fitted, values, y, figure=figure)
+
+
+def _of_fit(
+    model: Model,
+    fitted: fit.Fit,
+    values: np.ndarray,
+    y: str,
+    more: str = "",
+    figure: Figure | None = None,
+) -> FitAnswer:
+    ends = {name: (value, *fitted.intervals[name]) for name, value in fitted.estimates.items()}
+    words, table = _in_units(model, ends)
+    mean = abs(np.mean(values))
+    of_mean = fitted.sigma / mean if np.isfinite(fitted.sigma) and mean > 0 else None
+    off = f"; the points scatter around it by {percent(of_mean)} of the mean {y}" if of_mean else ""
+    sentence = f"{_title(model)} gives {words}{off} ({counted(fitted.n, 'point')}).{more}"
+    return FitAnswer(sentence, table, fitted.as_json() | {"model": model.name}, figure)
+
+
+def _of_hpl(
+    model: Model, x: np.ndarray, values: np.ndarray, y: str, ping_pong: Path | None
+) -> FitAnswer:
+    """HPL's law; where its runs do not tell latency and bandwidth, the answer says so."""
+    model.function(x[..., :1], *np.ones(len(model.parameters)))  # refuses other columns
+    why = model.not_apart(x)
+    if ping_pong:
+        network = latency_bandwidth(ping_pong)
+        fitted = fit.fit(hpl.of_network(**network), x, values)
+        if not fitted.estimates["gamma"]:
+            remedy = f"is it of the network of these runs, and is {y} in Gflop/s?"
+            raise FalloffError(f"{ping_pong} leaves no time to compute: {remedy}")
+        words, _ = _in_units(model, {name: (cost,) * 3 for name, cost in network.items()})
+        answer = _of_fit(model, fitted, values, y, f" {words} are those of {ping_pong}.")
+        return replace(answer, data=answer.data | {"given": network})
+    if model is hpl.MODEL and (np.rint(x[2] * x[3]) == 1).all():
+        alone = fit.fit(hpl.of_network(0.0, 0.0), x, values)
+        return _of_fit(model, alone, values, y, f" It does not tell α and β: {why}.")
+    if not why:
+        fitted = fit.fit(model, x, values)
+        why = hpl.no_network(fitted.estimates["alpha"], fitted.estimates["beta"])
+        if not why:
+            return _of_fit(model, fitted, values, y)
+    return _of_sum(model, x, values, why)
+
+
+def _of_sum(model: Model, x: np.ndarray, values: np.ndarray, why: str) -> FitAnswer:
+    """The rate of a process, and the time of all messages of the run in the middle, from runs that
+    do not tell latency and bandwidth apart."""
+    runs = np.flatnonzero(np.rint(x[2] * x[3]) > 1)
+    if not len(runs):
+        raise FalloffError(f"These runs tell nothing of a network: {why}.")
+    axes = np.eye(len(model.parameters))
+    ends = {
+        name: fit.combined(model, x, values, axis) for name, axis in zip(model.parameters, axes)
+    }
+    middle = x[:, sorted(runs, key=lambda run: tuple(x[:, run]))[len(runs) // 2]]
+    costs = [cost for cost, _, _ in ends.values()]
+    paths = hpl.counts(middle[:4, None])[0]
+    longest = paths[(paths @ [*costs, *1 / middle[4:]]).argmax()]
+    time = fit.combined(model, x, values, (longest * [1, 1, 0])[: len(axes)])
+    total, low, high = (max(end, 0.0) for end in time)
+    told = {name: values for name, values in ends.items() if name == "gamma"}
+    words, table = _in_units(model, told)
+    N, NB, P, Q = middle[:4].astype(int).tolist()
+    run = f"N {N}, NB {NB}, {P} x {Q}"
+    table.loc[len(table)] = [f"messages of {run} [s]", *map(number, (total, low, high))]
+    gives = f"{_title(model)} gives {words}" if told else f"{_title(model)} gives a sum"
+    remedy = ", or give a ping-pong by --ping-pong" if model is hpl.MODEL else ""
+    sentence = (
+        f"{gives} ({counted(len(values), 'point')}). α and β are not determined by these runs: "
+        f"{why}{remedy}. Together the messages of {run}, with whatever else delays a panel, take "
+        f"{estimate(total, low, high)} s."
+    )
+    data = {
+        "model": model.name,
+        "units": dict(model.units),
+        "estimates": {name: told[name][0] if name in told else None for name in ends},
+        "intervals_95": {name: interval for name, (_, *interval) in told.items()},
+        "not_determined": why,
+        "messages": {"N": N, "NB": NB, "P": P, "Q": Q, "time_s": total, "interval_95": (low, high)},
+        "n": len(values),
+    }
+    return FitAnswer(sentence, table, json.loads(to_json(data, inf_nan_mode="null")), None)
+
+
+def latency_bandwidth(file: Path) -> dict[str, float]:
+    """alpha [s] and beta [s/B] of messages one way, from a CSV file with the columns `size` [B] and
+    `time_us` or `time_s`, or from outputs of OSU, IMB or HPCC.
+
+    Raises FalloffError where there are none, or those of several networks or tests, or none that a
+    network can have.
+    """
+    if file.suffix == ".csv":
+        lines = messages.lines(_times_by_size(file))
+    else:
+        (tool, files), *others = importing.by_tool(str(file), [])
+        runs = importing.dataset_of(tool, files)
+        if others:
+            raise FalloffError(f"{file} holds outputs of several tools: give those of one")
+        if all(runs[name].notnull().any() for name in _OF_HPCC):
+            latency, bandwidth = (float(runs[name].mean()) for name in _OF_HPCC)
+            short, long = _OF_HPCC.values()
+            lines = messages.lines(
+                _one_series({"size": [short, long], "time": [latency, long / bandwidth]})
+            )
+        else:
+            lines = messages.lines(messages.tables(runs))
+    if len(lines) != 1:
+        what = f"several times of messages: {', '.join(lines)}" if lines else "no times of messages"
+        raise FalloffError(f"{file} holds {what}; give those of one network")
+    (line,) = lines.values()
+    if line.bandwidth is None:
+        need = "messages of up to 1 MiB or more are needed, whose times follow a line"
+        raise FalloffError(f"{file} does not tell the bandwidth: {need}")
+    network = {"alpha": line.latency[0], "beta": 1 / line.bandwidth[0]}
+    if why := hpl.no_network(**network):
+        raise FalloffError(f"{file}: {why}; is its time in the unit that the column's name says?")
+    return network
+
+
+def _times_by_size(file: Path) -> xr.Dataset:
+    table = csv_tables.read(file, whole=True)
+    times = [name for name in ("time_us", "time_s") if name in table]
+    if len(times) != 1 or "size" not in table:
+        need = "needs the columns size [B] and time_us or time_s, one way"
+        raise FalloffError(f"{file} {need}; it has: {', '.join(map(str, table.columns))}")
+    csv_tables.require_numbers(table, "size", *times)
+    csv_tables.refuse(table, table[times[0]] <= 0, f"column {times[0]!r} has to be above 0")
+    csv_tables.refuse(table, table["size"] < 0, "column 'size' has to be 0 or more")
+    return _one_series({"size": table["size"], "time": _seconds(times[0]) * table[times[0]]})
+
+
+def _one_series(columns: Mapping) -> xr.Dataset:
+    """Sizes [B] and times [s] of messages in the form of `messages.tables`."""
+    table = pd.DataFrame(columns).dropna()
+    table = table.assign(series="", run=table.groupby("size").cumcount())
+    times = table.set_index(["run", "series", "size"]).to_xarray()
+    return times.assign_coords(network=("series", [""]))
+
+
+def _si(model: Model, y: str) -> float:
+    """The unit of y in flop/s or s, which its column's name may say."""
+    if model is hpl.MODEL:
+        size, base = in_base(y.capitalize())
+        return size if base == "flop/s" else 1e9  # as HPL prints it
+    return _seconds(y) if model is hockney.MODEL else 1.0
+
+
+def _seconds(column: str) -> float:
+    """The unit of time that a column's name ends with; else a second."""
+    return _SECONDS.get(re.split(r"[\W_]+", column.rstrip("])"))[-1], 1.0)
+
+
+def _in_units(
+    model: Model, ends: Mapping[str, tuple[float, float, float]]
+) -> tuple[str, pd.DataFrame]:
+    """Parameters and their intervals in the units in which they are read: in words, as a table."""
+    words, rows = [], []
+    for name, values in ends.items():
+        symbol, unit, value, low, high = model.readable(name, *values)
+        known = f"= {number(value, 4)} {unit}".rstrip()
+        words.append(f"{symbol} {known if np.isfinite(value) else 'is not determined'}")
+        shown = f"{symbol} [{unit}]" if unit else symbol
+        rows.append((shown, number(value, 4), number(low), number(high)))
+    columns = ["parameter", "estimate", "low (95 %)", "high (95 %)"]
+    return ", ".join(words), pd.DataFrame(rows, columns=columns)
 
 
 def of_models(models: Sequence[str], file: Path, x: str, y: str, block: str) -> FitAnswer:
@@ -163,8 +343,10 @@ def _in_words(compared: Mapping) -> str:
     )
 
 
-def _drawn(x: str, y: str, at: np.ndarray, values: np.ndarray, curves: Mapping) -> Figure:
-    """The points and the curves of the models."""
+def _drawn(
+    x: str, y: str, at: np.ndarray, values: np.ndarray, curves: Mapping, scale: float = 1.0
+) -> Figure:
+    """The points and the curves of the models, which are divided by `scale`."""
     with style.styled():
         figure, axes = drawing.new_figure(3.2)
         axes.plot(at, values, "o", color=style.INK, markersize=3.5, alpha=0.6, label="data")
@@ -172,7 +354,7 @@ def _drawn(x: str, y: str, at: np.ndarray, values: np.ndarray, curves: Mapping) 
         lines = ("-", "--", ":")
         for (name, (model, estimates)), line in zip(curves.items(), lines):
             with np.errstate(all="ignore"):
-                curve = model.function(grid, **estimates)
+                curve = model.function(grid, **estimates) / scale
                 axes.plot(grid, curve, line, label=name.replace("_", " "))
         axes.set(xlabel=x, ylabel=y)
         axes.legend()

@@ -54,9 +54,9 @@ def followed(laws: Laws) -> dict[str, Law]:
 
 def predictions(laws: Laws) -> pd.DataFrame:
     """What each law, fitted to at most half of the most nodes, is off on these: `error`, `low`,
-    `high` [1] and `blocks`, with `seen` and `most` nodes, by (interconnect, law); empty where there
-    are too few node counts."""
-    columns = ["interconnect", "law", "error", "low", "high", "blocks", "seen", "most"]
+    `high` [1] and `blocks`, with `seen` and `most` nodes and why these are `beyond` what was seen,
+    by (interconnect, law); empty where there are too few node counts."""
+    columns = ["interconnect", "law", "error", "low", "high", "blocks", "beyond", "seen", "most"]
     most = max(laws.nodes(), default=0)
     seen = max((n for n in laws.nodes() if n <= SEEN * most), default=0)
     if not seen:
@@ -66,20 +66,34 @@ def predictions(laws: Laws) -> pd.DataFrame:
 
 def foretold(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> Iterator[Statement]:
     """Is the law that a network follows right within GOOD on nodes that it was not fitted to?
-    `predicted` is from `predictions`."""
+    `predicted` is from `predictions`; a law of efficiency alone foretells nothing beyond what was
+    seen."""
     names = points.falloff.names
     for network, law in followed(laws).items():
         if (network, law.model.name) in predicted.index:
             row = predicted.loc[network, law.model.name]
+            if row.beyond and law.model.name != OF_MESSAGES:
+                continue
             (_, called), count = NAMES[law.model.name], derive.counted_in(points)
             subject = (
                 f"{called[0].upper()}{called[1:]}, fitted to {row.seen} {count} or fewer, "
                 f"foretells {names[network]} on {row.most}"
+                f"{', beyond what was seen' if row.beyond else ''}"
             )
             error = (row.error, row.low, row.high)
             about = {"quantity": "error", "margin": GOOD, "primary": network != UNLIMITED}
             about |= hpl_points.interval_fields(points)
             yield within(points, subject, error, int(row.blocks), -GOOD, GOOD, **about)
+
+
+def not_foretold(predicted: pd.DataFrame) -> str:
+    """Why the laws of efficiency alone predict nothing, in a sentence; empty if they do."""
+    for row in predicted[predicted.beyond != ""].itertuples():
+        return (
+            f"Beyond what was seen no law of efficiency alone foretells {row.most} from {row.seen} "
+            f"or fewer: {row.beyond}."
+        )
+    return ""
 
 
 def recovered_link_rates(points: xr.Dataset, laws: Laws) -> Iterator[Statement]:
@@ -90,9 +104,10 @@ def recovered_link_rates(points: xr.Dataset, laws: Laws) -> Iterator[Statement]:
     for network, described in points.falloff.networks.items():
         byte = 8 / wire_limit(described.rate_bit_s, described.mtu)
         law = laws[network, OF_MESSAGES] if network in laws.by_level else None
-        if np.isnan(byte) or not law or not law.follows or not law.blocks:
+        told = law.parameters() if law and law.follows else {}
+        if np.isnan(byte) or not told or not law or not law.blocks:
             continue
-        (estimate, low, high), blocks = law.parameters()["beta"], law.blocks.blocks
+        (estimate, low, high), blocks = told["beta"], law.blocks.blocks
         if estimate <= 0:  # the time of bytes cannot be told from none
             continue
         ends = (byte / high, byte / low) if blocks > 1 and low > 0 else (np.nan, np.nan)
@@ -145,28 +160,21 @@ def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhib
         rows,
         "The laws of the efficiency over nodes. A law that misses its data, beyond the scatter of "
         "the means and 2 %, is not drawn. "
-        f"The error on {most} {count} is of a fit to at most {seen}.{scale}",
+        f"The error on {most} {count} is of a fit to at most {seen}.{scale}"
+        f"{f' {refused}' if (refused := not_foretold(predicted)) else ''}",
         hpl_points.basis(points),
         widths=(9, 15, 7, 33, 8, 9, 12),
     )
 
 
 def parameters_in_words(law: Law) -> str:
-    """Every parameter with its interval; a message's time in us, inverse bandwidth as a rate in
-    MB/s.
-    """
+    """Every parameter with its interval, in the unit in which it is read."""
     words = []
-    for name, (value, low, high) in law.parameters().items():
-        unit = ""
-        if name == "alpha":
-            name, unit, value, low, high = "α", " us", 1e6 * value, 1e6 * low, 1e6 * high
-        elif name == "beta":
-            if value <= 0:
-                continue
-            name, unit, value = "1/β", " MB/s", 1e-6 / value
-            low, high = (1e-6 / high, 1e-6 / low) if low > 0 else (np.nan, np.nan)
-        interval = f" ({number(low)} to {number(high)})" if is_known(low, high) else ""
-        words.append(f"{name} {number(value)}{unit}{interval}")
+    for name, ends in law.parameters().items():
+        symbol, unit, value, low, high = law.model.readable(name, *ends)
+        if is_known(value):
+            interval = f" ({number(low)} to {number(high)})" if is_known(low, high) else ""
+            words.append(f"{symbol} {number(value)} {unit}".rstrip() + interval)
     return ", ".join(words) or UNKNOWN
 
 

@@ -26,4 +26,5 @@ MODEL = Model(
     function=hockney,
     bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf)},
     guess=guess,
+    units={"alpha": "s", "beta": "s/B"},
 )

@@ -1,6 +1,7 @@
 """The time of an HPL run from its own messages, as the rate that HPL prints."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from analysis.laws.models._hpl_steps import PANELS, paths
 from runners.records.record import FalloffError
 from runners.tools.hpl import operations
 
+LATENCIES = (3e-7, 5e-3)  # s: the time of a short message on any network is between these
+ONE_N = 1.1  # orders N within this factor count as one
 TRIES = 10  # iterations of the guess to find the longest paths
 
 
@@ -67,6 +70,51 @@ def guess(x: Values, rate: Values) -> dict[str, float]:
     return dict(zip(("alpha", "beta", "gamma"), costs))
 
 
+def of_network(alpha: float, beta: float) -> Model:
+    """The law on a network of known `alpha` [s] and `beta` [s/B]: only gamma [s/flop] is free."""
+
+    def hpl_on_network(x: Values, gamma: Number) -> Values:
+        return hpl(x, alpha, beta, gamma)
+
+    def start(x: Values, rate: Values) -> dict[str, float]:
+        weight = rate**2 / operations(np.asarray(x)[0])
+
+        def solve(along: Values) -> Values:
+            beyond = rate - weight * (along[:, :2] @ [alpha, beta])
+            return np.append(
+                [alpha, beta], _linear.nonnegative(weight[:, None] * along[:, 2:], beyond)
+            )
+
+        return {"gamma": settled(counts(x), np.array([alpha, beta, 1.0]), solve)[2]}
+
+    of_gamma = {"gamma": MODEL.bounds["gamma"]}
+    return replace(MODEL, function=hpl_on_network, bounds=of_gamma, guess=start)
+
+
+def not_apart(x: Values) -> str:
+    """Why runs with these settings, rows of x as in `hpl`, cannot tell alpha and beta apart; empty
+    if they may."""
+    N, _, P, Q = np.rint(np.asarray(x, float)[:4])
+    N, P, Q = (each[P * Q > 1] for each in (N, P, Q))
+    if not len(N):
+        return "one process sends no messages; run on several nodes"
+    for other, grids, more in ((P, "1 x Q", "rows"), (Q, "P x 1", "columns")):
+        if (other == 1).all():
+            own = "where a panel's own cost looks like that of its messages"
+            return f"all grids are {grids}, {own}; run a grid with more {more}, too"
+    if N.max() < ONE_N * N.min():
+        return "all runs have about one N; run another, too, such as half"
+    return ""
+
+
+def no_network(alpha: float, beta: float) -> str:
+    """Why `alpha` [s] and `beta` [s/B] are not those of any network; empty if they may be."""
+    shortest, longest = LATENCIES
+    if not shortest <= alpha <= longest:
+        return f"a latency of {1e6 * alpha:.3g} us is not one of 0.3 us to 5 ms"
+    return "" if beta > 0 else "bytes would take no time"
+
+
 MODEL = Model(
     title="HPL's messages",
     equation=r"R = \frac{\frac{2}{3} N^3 + \frac{3}{2} N^2}"
@@ -77,4 +125,6 @@ MODEL = Model(
     function=hpl,
     bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf), "gamma": (0.0, np.inf)},
     guess=guess,
+    units={"alpha": "s", "beta": "s/B", "gamma": "s/flop"},
+    not_apart=not_apart,
 )

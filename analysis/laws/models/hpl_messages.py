@@ -4,7 +4,7 @@ bandwidth are free."""
 import numpy as np
 
 from analysis.laws.models import Model, Number, Values, _linear
-from analysis.laws.models.hpl import counts, longest, settled
+from analysis.laws.models.hpl import counts, longest, not_apart, settled
 from runners.records.record import FalloffError
 from runners.tools.hpl import operations
 
@@ -55,4 +55,6 @@ MODEL = Model(
     function=hpl_messages,
     bounds={"alpha": (0.0, np.inf), "beta": (0.0, np.inf)},
     guess=guess,
+    units={"alpha": "s", "beta": "s/B"},
+    not_apart=not_apart,
 )
