@@ -264,7 +264,7 @@ def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Sta
     logs, places, verdicts = np.log(points.share), [], []
     evidence = points.evidence.item()
     # The explorer has none.
-    variants = logs[:0].rename(block="series")
+    variants = logs.isel(block=slice(0)).rename(block="series")
     if "variant_rate" in points:
         variants = np.log(points.variant_rate * _share_of_rate(points))
     for network, against in pairs:
