@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import foreign_hpl
 import numpy as np
 import own_results
 import pandas as pd
@@ -255,6 +256,20 @@ def test_imported_runs_are_judged_as_repeats_without_order(tmp_path):
     assert shown.laws["gige"].model.name == "amdahl"
     fewer = of(trials, without_levels=(16,))
     assert "from 1 to 8" in fewer.judgement.sentence and "Left out" in fewer.judgement.notes[-1]
+
+
+def test_runs_of_several_settings_are_not_judged_as_repeats(tmp_path):
+    """One more file on two nodes, with another NB."""
+    own_results.write_hpl(tmp_path / "results")
+    more = tmp_path / "results" / "1gbe" / "n02" / "run4" / "HPL.out"
+    more.parent.mkdir()
+    more.write_text(foreign_hpl.output(50.0, NB=64))
+    found = importing.read("hpl", [tmp_path / "results"], {})
+    trials = data.trials(store.read(importing.keep(found, tmp_path / "mine")))
+    finding = of(trials, series="interconnect", shown=("gige",)).judgement
+    assert "NB" in finding.sentence and not finding.word
+    without = of(trials, series="interconnect", shown=("gige",), without_levels=(2,)).judgement
+    assert "falls off from 1 to 16" in without.sentence.replace("\u00a0", " ")
 
 
 def test_trials_without_a_reading_are_kept_with_their_reason():

@@ -4,6 +4,9 @@ about them.
 
 import json
 import os
+import re
+import tempfile
+from pathlib import Path
 
 import foreign_hpl
 import numpy as np
@@ -152,6 +155,94 @@ def test_only_equal_settings_are_repeats(tmp_path):
     assert "HPL's rate on 2 nodes, network not known: 60.0 Gflop/s, 1 run" in text
     assert "a single run, without an interval: 1 of 1" in text and "no efficiency" in text
     assert [figure.axes[0].get_ylabel() for figure in figures.values()] == ["HPL rate [Gflop/s]"]
+
+
+VARIANTS = [f"WR{depth}{bcast}R2C{nbmin}" for depth in "01" for bcast in "134" for nbmin in "48"]
+FALL = 0.12  # of each variant's efficiency from 1 to 4 nodes
+
+
+def tuned(folder, runs=2, falls=4 * (FALL,), blocks=(96, 96, 96)):
+    """Files of 1, 2 and 4 nodes with variants each, `runs` times: each variant's efficiency loses
+    one of the `falls`, with 0.2 % of scatter; `blocks` are NB."""
+    noise = np.random.default_rng(1)
+    for nodes, NB, part in zip((1, 2, 4), blocks, (0, 0.5, 1)):
+        for run_ in range(1, 1 + runs):
+            rates = {
+                name: 14.0 * nodes * (1 - part * fall) * (1 + 0.01 * place) * noise.normal(1, 0.002)
+                for place, (name, fall) in enumerate(zip(VARIANTS, falls))
+            }
+            file = folder / "1gbe" / f"n{nodes}" / f"run{run_}" / "HPL.out"
+            file.parent.mkdir(parents=True)
+            text = foreign_hpl.sweep(rates, N=int(20000 * nodes**0.5), NB=NB, Q=nodes)
+            file.write_text(text)
+
+
+def judged(folder, in_blocks=False):
+    """The points of an import, and its one statement on a fall."""
+    found = importing.read("hpl", [folder], {}, (), in_blocks)
+    with tempfile.TemporaryDirectory() as kept:
+        points = hpl_points.points(store.assemble(importing.keep(found, Path(kept))))
+    (fall,) = hpl_points.falls(points)
+    return points, fall
+
+
+@pytest.mark.parametrize(
+    ("runs", "in_blocks", "n", "of"),
+    [
+        (1, False, 4, "variant"),
+        (2, False, 4, "variant"),
+        (2, True, 2, "block"),
+        (5, False, 5, "run"),
+    ],
+)
+def test_a_tuned_sweep_is_judged_over_variants_or_repeats(tmp_path, runs, in_blocks, n, of):
+    """Variants of a point are no repeats of it. The planted fall comes back over whichever are
+    more, and over blocks where these are known."""
+    tuned(tmp_path, runs)
+    points, fall = judged(tmp_path, in_blocks)
+    assert (fall.n, fall.n_of) == (n, of)
+    assert points.rate.count("block").max() == runs
+    assert fall.words == "falls off" and fall.interval[0] < FALL < fall.interval[1]
+    found = hpl_points.medians(points)
+    assert (found.variants == 4).all() and (found["rate"] < points.rate.mean("block")).all()
+    # Alike in all but noise, each 1 % above the one before.
+    alone = found.sel(interconnect="gige", nodes=1)
+    assert alone["rate"].item() == pytest.approx(14.0 * 1.015, rel=5e-3)
+
+
+def test_what_no_variants_share_is_open_and_says_why(tmp_path):
+    """Another NB on the most nodes is another variant; and answers over variants do not stand where
+    the best of each point lies elsewhere."""
+    tuned(tmp_path / "NB", runs=1, blocks=(96, 96, 128))
+    _, fall = judged(tmp_path / "NB")
+    assert (fall.words, fall.n, fall.n_of) == ("undecided", 1, "run")
+    assert "Fewer than two variants" in str(fall) and "NB (96 and 128)" in str(fall)
+    tuned(tmp_path / "best", runs=1, falls=(*11 * (0.03,), -0.06))
+    _, fall = judged(tmp_path / "best")
+    assert fall.words == "undecided" and (fall.n, fall.n_of) == (12, "variant")
+    assert fall.interval is None and "different sides of the margin" in str(fall)
+
+
+def test_a_smaller_matrix_is_no_variant(tmp_path):
+    """A test of a quarter of the memory is no run of a point's problem, however many there are."""
+    tuned(tmp_path, runs=1)
+    text = foreign_hpl.sweep(dict.fromkeys(VARIANTS[:4], 5.0), N=10000, NB=64)
+    (tmp_path / "1gbe" / "n1" / "run1" / "small.out").write_text(text)
+    points, fall = judged(tmp_path)
+    assert hpl_points.medians(points).variants.sel(nodes=1).item() == 4 and fall.n == 4
+
+
+def test_the_answer_names_the_best_and_the_median(tmp_path, falloff):
+    """Of how many variants they are, and how often each ran; that none ran again."""
+    tuned(tmp_path / "files", runs=1)
+    code, out, err = falloff("hpl", tmp_path / "files")
+    assert (code, err) == (0, "")
+    best, median = (float(n) for n in re.findall(r"on 4 nodes.* (\S+) %, (?:1 run|4 var)", out))
+    assert 0.86 < median / 100 < best / 100 < 0.89
+    assert (
+        "best of 4 variants" in out and "median: " in out and "4 settings, each with 1 run" in out
+    )
+    assert "blocks: none" not in out
 
 
 def test_what_cannot_be_used_stays_with_its_reason(tmp_path, falloff):

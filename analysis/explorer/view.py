@@ -26,7 +26,7 @@ from analysis.statistics.design import PlannedFall
 from analysis.statistics.intervals import over_blocks, ratios
 from analysis.statistics.judgement import REFUSED, Judgement, judge
 from analysis.subjects import hpl_points
-from analysis.wording import number
+from analysis.wording import listed, number
 from runners.records.record import FalloffError
 
 # The first view of a campaign where the design's own contrast, or the tool's first reading, is not
@@ -318,6 +318,13 @@ class PageContent:
         view, trials = self.view, self.trials
         if (view.x, view.series) != ("nodes", "interconnect") or view.y not in OF_FALLS:
             return Finding("Only falls of HPL's efficiency over nodes are judged of imported runs.")
+        ran = trials.frame[trials.frame.trial_id.isin(self.points.trial_id[self.points.counts])]
+        levels = ran.groupby([view.series, view.x])[[*trials.factors]].nunique().max()
+        if apart := levels.index[levels > 1].tolist():
+            why = (
+                f"Runs of one point differ in {listed(apart)}: they are no repeats. See the report."
+            )
+            return Finding(why, self._left_out())
         repeats = trials.design.repeats or UNORDERED
         per_node = self.values if view.y in OF_LAWS else self.values / self.values.x
         per_node = per_node.rename(series="interconnect", x="nodes")

@@ -193,12 +193,25 @@ def structure(imported: Import) -> str:
         by = {"map": "the map", "paths": "the paths' numbers", "dates": "the order of dates"}
         number = imported.plan.stopping.blocks
         lines.append(f"blocks: {number}, by {by[imported.blocks_from]}")
-    elif counts.to_numpy().max() > 1:
+    elif counts.to_numpy().max() > 1 and _has_repeats(imported):
         lines.append(
             "blocks: none known; runs of one point count as repeats without order "
             "(--blocks if runs of one number were made together, or a column of --map)"
         )
+    elif counts.to_numpy().max() > 1:
+        lines.append("repeats: none; no two results have the same settings")
     return "\n".join(lines)
+
+
+def _has_repeats(imported: Import) -> bool:
+    """Whether a result has the same settings as another; unknown ones may be the same."""
+    trials, no_setting = _trials(imported), {"file": "", "run": 0, "version": ""}
+    ran = [
+        str(sorted({**trials[source.name].point, **result, **no_setting}.items()))
+        for source in imported.sources
+        for result in source.results or ({},)
+    ]
+    return len({*ran}) < len(ran)
 
 
 def _trials(imported: Import) -> dict[str, Trial]:

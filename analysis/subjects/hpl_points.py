@@ -5,6 +5,7 @@ settings of each point.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,8 +30,12 @@ from analysis.statistics.intervals import mean_over
 from analysis.statistics.judgement import (
     FALLS_OFF,
     FLAT,
+    IF_ALIKE,
     RISES,
     SIZE_OPEN,
+    UNDECIDED,
+    Judgement,
+    answers,
     judge,
     judge_unordered,
     within_campaign,
@@ -44,12 +49,15 @@ ALIKE = ["interconnect", "nodes", "processes", "N", "NB", "P", "Q", "variant", "
 # Another way to say how many processes there are, and the scale of time, which rates do not keep.
 _NO_OTHER = ("ranks_per_node", "dilation")
 PLACE = ["interconnect", "x"]
+# A variant has these alike on all nodes. N and the grid have to change with the nodes.
+_VARIANT = ["NB", "variant", "settings", "each"]
 MARGIN = 0.05  # of a fall; a rule of Falloff's, not of who made the runs
 _WEAK = 0.2  # by which the memory of a node may differ in a series of one problem size a node
 NO_NETWORK = (
     "Where no network is known there is no interval and no verdict "
     "(--set interconnect=NAME, or the column `network` of --map)"
 )
+_Groups = Sequence[tuple[int, Any]]  # a sign and logarithms each
 _VERBS = {FALLS_OFF: "falls off", FLAT: "stays flat", RISES: "rises", SIZE_OPEN: "falls"}
 
 
@@ -80,8 +88,9 @@ def points(dataset: xr.Dataset) -> xr.Dataset:
     point has the settings with the highest harmonic mean. Blocks are then only numbers of repeats
     where the order of runs is not known (`repeats` in the attributes), `nodes` are ranks where only
     these are known (its `long_name`), and the share is NaN at a single number of nodes without
-    Rpeak; `notes` say what is missing, and how to supply it. Raises FalloffError if no result is
-    usable.
+    Rpeak; `notes` say what is missing, and how to supply it. `variant_rate` [Gflop/s], over
+    (series, interconnect, nodes), is that of each variant, a series over the nodes. Raises
+    FalloffError if no result is usable.
     """
     return derive.points(dataset) if _varies_nodes(dataset) else results(dataset).points
 
@@ -111,8 +120,11 @@ def results(dataset: xr.Dataset) -> HplResults:
         raise FalloffError("no result of HPL can be used: nothing tells its nodes or its grid")
     runs = runs.astype({"x": int})
     cost = (1 / runs.rate).groupby([runs[name] for name in [*ALIKE, "x"]], dropna=False).mean()
-    best = cost.reset_index().sort_values("rate").drop_duplicates(PLACE).drop(columns="rate")
+    tried = cost.reset_index(name="cost").sort_values("cost")
+    best = tried.drop_duplicates(PLACE).drop(columns="cost")
     laid_out = _laid_out(dataset, runs.merge(best, on=[*ALIKE, "x"]), count)
+    by_variant = _by_variant(tried).reindex_like(laid_out.rate).drop_vars(["interconnect", "nodes"])
+    laid_out = laid_out.assign(variant_rate=by_variant)
     # Rates are known of points, or of numbers of nodes.
     known_rate = laid_out.known_rate.broadcast_like(laid_out.rate)
     at = {"nodes": runs.x.to_xarray(), "interconnect": runs.interconnect.to_xarray()}
@@ -134,10 +146,24 @@ def results_if_any(dataset: xr.Dataset) -> HplResults | None:
         return None
 
 
-def interval_fields(points: xr.Dataset, level: float = 0.95) -> dict[str, str]:
-    """The fields of a statement that say what its interval is over, at this level."""
-    kind = f"{level_in_words(level)} t interval over the {unit(points)}s"
-    return {"kind": kind, "n_of": unit(points)}
+def interval_fields(points: xr.Dataset, level: float = 0.95, of: str = "") -> dict[str, str]:
+    """The fields of a statement that say what its interval is over, at this level: the unit `of`,
+    by default that of the points."""
+    of = of or unit(points)
+    return {"kind": f"{level_in_words(level)} t interval over the {of}s", "n_of": of}
+
+
+def medians(points: xr.Dataset) -> xr.Dataset:
+    """The number of `variants` of each point, and the median of their `rate` [Gflop/s] and `share`
+    [1], over (interconnect, nodes)."""
+    rates = points.variant_rate
+    of = {"variants": rates.count("series"), "rate": rates.median("series")}
+    return xr.Dataset(of | {"share": of["rate"] * _share_of_rate(points)})
+
+
+def _share_of_rate(points: xr.Dataset) -> xr.DataArray:
+    """The share of 1 Gflop/s, over (interconnect, nodes)."""
+    return (points.share / points.rate).mean("block")
 
 
 def basis(points: xr.Dataset) -> Basis:
@@ -152,8 +178,9 @@ def falls(points: xr.Dataset) -> list[Statement]:
     share from its fewest to its most nodes, then that of its ratio to the network with the highest
     link rate, where all rates are known.
 
-    Blocks are compared within each block, repeats without order as independent runs. Each of the
-    two groups is corrected for the number of its statements by Holm's procedure.
+    Blocks are compared within each block, repeats without order as independent runs. Where there
+    are more variants than such repeats at both ends, each variant is compared with itself. Each of
+    the two groups is corrected for the number of its statements by Holm's procedure.
     """
     if is_planned(points):
         return [*planned_falls(points)]
@@ -193,11 +220,18 @@ def where_lost(points: xr.Dataset) -> str:
 
 
 def table(points: xr.Dataset) -> Table:
-    """Every point with its rate, its efficiency and its settings; means are geometric."""
+    """Every point with its rate, its efficiency and its settings; means are geometric. Where
+    variants were tried, also their number and the median of their rates."""
     names, count = points.falloff.names, derive.counted_in(points)
-    means, rates = derive.means(points.share), derive.means(points.rate)
+    means, rates, of_variants = (
+        derive.means(points.share),
+        derive.means(points.rate),
+        medians(points),
+    )
     cases = points[["N", "NB", "P", "Q"]].max("block").assign(rate=rates.ratio, runs=rates.blocks)
-    cases = cases.assign(share=means.ratio, low=means.low, high=means.high).to_dataframe()
+    cases = cases.assign(share=means.ratio, low=means.low, high=means.high)
+    cases = cases.assign(variants=of_variants.variants, median=of_variants["rate"]).to_dataframe()
+    is_tuned = bool((cases.variants > 1).any())
     rows = [
         (
             names[network],
@@ -206,24 +240,33 @@ def table(points: xr.Dataset) -> Table:
             percent(case.share),
             percent_range((case.low, case.high)),
             f"{case.runs:.0f}",
+            *([f"{case.variants:.0f}", number(case["median"], 4)] if is_tuned else []),
             *(fixed(case[name], 0) for name in ("N", "NB", "P", "Q")),
         )
         for (network, nodes), case in cases.dropna(subset="rate").iterrows()
     ]
-    heads = ("Rate [Gflop/s]", "Efficiency", "95 % t interval", "Runs", "N", "NB", "P", "Q")
+    tuned = ("Variants", "Their median [Gflop/s]") if is_tuned else ()
+    rate = "Best rate [Gflop/s]" if is_tuned else "Rate [Gflop/s]"
+    heads = (rate, "Efficiency", "95 % t interval", "Runs", *tuned, "N", "NB", "P", "Q")
     return Table(
         label_of("points", points),
         ("Network", count.capitalize(), *heads),
-        "l" + 9 * "r",
+        "l" + (1 + len(heads)) * "r",
         rows,
         "HPL's rates: geometric means of the runs with the best settings of each point. "
-        f"The efficiency is the share of {points.share.attrs['of']}.",
+        f"The efficiency is the share of {points.share.attrs['of']}."
+        + " The median is of the variants' rates, each with its best N and grid."
+        * is_tuned,
     )
 
 
 def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Statement]:
     logs, places, verdicts = np.log(points.share), [], []
     evidence = points.evidence.item()
+    # The explorer has none.
+    variants = logs.isel(block=slice(0)).rename(block="series")
+    if "variant_rate" in points:
+        variants = np.log(points.variant_rate * _share_of_rate(points))
     for network, against in pairs:
         # The sign of each network's logarithms at the end.
         signs = {network: 1, against: -1} if against else {network: 1}
@@ -232,21 +275,27 @@ def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Sta
         if len(there) < 2:
             continue
         start, end = int(there.min()), int(there.max())
-        signed = [
-            (sign * at, logs.sel(interconnect=name, nodes=n).values)
-            for name, sign in signs.items()
-            for n, at in ((end, 1), (start, -1))
-        ]
+        signed, of_variants = (
+            [
+                (sign * at, values.sel(interconnect=name, nodes=n).values)
+                for name, sign in signs.items()
+                for n, at in ((end, 1), (start, -1))
+            ]
+            for values in (logs, variants)
+        )
+        by_best = None
         if unit(points) == "run":
-            verdicts.append(judge_unordered(signed, MARGIN, evidence))
+            verdict, by_best = _unordered(signed, of_variants, evidence)
         else:
-            verdicts.append(judge(sum(sign * values for sign, values in signed), MARGIN, evidence))
-        places.append((network, against, start, end))
+            verdict = judge(sum(sign * values for sign, values in signed), MARGIN, evidence)
+        verdicts.append(verdict)
+        places.append((network, against, start, end, by_best))
     names = points.falloff.names
-    for (network, against, start, end), verdict in zip(places, within_campaign(verdicts)):
+    for (network, against, start, end, by_best), verdict in zip(places, within_campaign(verdicts)):
+        over = unit(points) if by_best is None else "variant"
         name, of = names[network], f" against {names[against]}" if against else ""
         span = f"from {start} to {counted(end, derive.counted_in(points)[:-1])}"
-        differing = listed(_differing(points, network, against, [start, end]))
+        differing = listed(_differing(points, network, against, [start, end], over))
         subject, quantity = f"{name}'s efficiency", "its efficiency"
         if against:
             subject, quantity = f"{name}{of}", "the ratio of their rates"
@@ -256,23 +305,48 @@ def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Sta
         if verdict.fall is not None:
             sentence += f": {quantity} {ratio_change(verdict.fall)}"
         if verdict.interval:
-            parts = basis_in_words(verdict, False), verdict.condition
+            n = counted(verdict.blocks, over) if over == "variant" else ""
+            parts = basis_in_words(verdict, False), n, verdict.condition
             sentence += f" ({', '.join(filter(None, parts))})"
+        if by_best is not None:
+            sentence += f"; by the best of each point it {ratio_change(by_best)}"
         yield judged_fall(
             points,
             f"{subject} falls off {span}",
             verdict,
-            **interval_fields(points, verdict.confidence or 0),
+            **interval_fields(points, verdict.confidence or 0, over),
             primary=True,
             sentence=f"{sentence}." if verdict.decided else f"{sentence}. {verdict.reason}",
             series=network,
         )
 
 
-def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) -> list[str]:
+def _unordered(runs: _Groups, variants: _Groups, evidence: str) -> tuple[Judgement, float | None]:
+    """The judgement over runs without order, or over variants if these are more: then also the fall
+    of the best of each point, which has to lie on the same side of the margin. Else variants of
+    several sessions may be among them."""
+    verdict = judge_unordered(runs, MARGIN, evidence)
+    paired = judge(sum(sign * values for sign, values in variants), MARGIN, evidence)
+    fall = verdict.fall
+    if fall is None or paired.blocks <= max(verdict.blocks, 1):
+        if verdict.blocks == 1 and any(np.isfinite(values).sum() > 1 for _, values in variants):
+            few = f"{verdict.reason} Fewer than two variants ran at both ends."
+            verdict = replace(verdict, reason=few)
+        return verdict, None
+    if paired.decided and answers(np.log1p(-fall), 0.0, MARGIN) != paired.answer:
+        reason = "Variants and the best of each point lie on different sides of the margin."
+        paired = replace(paired, answer=UNDECIDED, interval=None, confidence=None, p=None)
+        paired = replace(paired, reason=reason)
+    # All variants of a point may be of one session.
+    return replace(paired, condition=IF_ALIKE), fall
+
+
+def _differing(
+    points: xr.Dataset, network: str, against: str, ends: list[int], over: str
+) -> list[str]:
     """What else differs between the points of a fall than what it compares, with its values:
     between networks at one number of nodes, else over the nodes. A matrix that grows with the
-    nodes' memory is one problem size."""
+    nodes' memory is one problem size. Over variants nothing differs that a variant keeps."""
     if "settings" not in points:
         return []
     networks = [network, against or network]
@@ -281,7 +355,8 @@ def _differing(points: xr.Dataset, network: str, against: str, ends: list[int]) 
     table["processes a node"] = table.processes / table.nodes
     memory = table.N**2 / table.nodes
     is_weak = not against and memory.max() <= (1 + _WEAK) * memory.min()
-    columns = ["NB", "variant", "settings", "processes a node"] + ["N"] * (not is_weak)
+    kept = ["NB", "variant", "settings", "processes a node"] * (over != "variant")
+    columns = kept + ["N"] * (not is_weak)
     groups = table[columns].groupby(table.nodes if against else table.nodes > 0)
     several = groups.nunique(dropna=False).max() > 1
     values = {name: map(plain, sorted(table[name].unique())) for name in several.index[several]}
@@ -335,6 +410,18 @@ def _table(dataset: xr.Dataset) -> pd.DataFrame:
     return table
 
 
+def _by_variant(tried: pd.DataFrame) -> xr.DataArray:
+    """The rate [Gflop/s] of each variant over (series, interconnect, nodes), with its best N and
+    grid; `tried` are all settings with their mean `cost`, the best first. A matrix that fills the
+    memory otherwise than that of the best settings is another problem."""
+    memory = (tried.N / tried.groupby(PLACE).N.transform("first")) ** 2
+    alike = tried[memory.isna() | memory.between(1 / (1 + _WEAK), 1 + _WEAK)]
+    alike = alike.assign(each=alike.processes / alike.x)
+    alike["series"] = alike.groupby(_VARIANT, dropna=False).ngroup()
+    best = alike.drop_duplicates(["series", *PLACE]).set_index(["series", *PLACE])
+    return 1 / best.cost.to_xarray().rename(x="nodes")
+
+
 def _laid_out(dataset: xr.Dataset, best: pd.DataFrame, count: str) -> xr.Dataset:
     """The runs of the best settings over (block, interconnect, nodes), networks with a known rate
     first, slowest first.
@@ -385,8 +472,8 @@ def _missing(results: pd.DataFrame, runs: pd.DataFrame, points: xr.Dataset) -> I
         yield f"Of a single number of nodes there is no efficiency without Rpeak {rpeak}"
     elif of.startswith("n times"):
         yield f"Rpeak is not known, so the efficiency is the share of {of} {rpeak}"
-    yield from order_and_margin(unit(points) == "run", MARGIN)
     repeats = points.rate.count("block").values
+    yield from order_and_margin(unit(points) == "run" and repeats.max() > 1, MARGIN)
     if single := (repeats == 1).sum():
         of_all = f"{single} of {(repeats > 0).sum()}"
         yield f"Points that are a single run, without an interval: {of_all}"
@@ -401,7 +488,14 @@ def _missing(results: pd.DataFrame, runs: pd.DataFrame, points: xr.Dataset) -> I
                 "are these runs comparable?"
             )
     if (choices := most_tried(runs)) > 1:
+        most = int(runs.groupby([*ALIKE, "x"], dropna=False).size().max())
+        ran = f"each with {'up to ' * (most > 1)}{counted(most, 'run')}"
         favours = "which favours what scatters more"
-        yield f"Each point is the best of up to {choices} settings, {favours}"
+        yield f"Each point is the best of up to {choices} settings, {ran}, {favours}"
+    if medians(points).variants.max() > 1:
+        yield (
+            "A variant keeps NB, algorithm and processes a node on all nodes, with its best N and "
+            "grid on each; variants are no repeats, as they may share a session"
+        )
     if of == derive.PEAK and points.share.max() > 1:
         yield "More than 100 % of Rpeak: rpeak has to be one node's, at the clock that it ran at"

@@ -7,16 +7,27 @@ import recorded
 from runners.tools.hpl import operations
 
 REAL = recorded.text("hpl/2.0-one-row")
-_ROW = next(line for line in REAL.splitlines() if line.startswith("WR11C2C4"))
+_RULE = "=" * 80 + "\n"
+*_HEAD, _TABLE, _TAIL, _END = REAL.split(_RULE)
+_ROW = next(line for line in _TABLE.splitlines() if line.startswith("WR11C2C4"))
 
 
-def output(rate: float, N: int = 40000, NB: int = 128, P: int = 1, Q: int = 2) -> str:
-    """A whole output of one run at this rate [Gflop/s], consistent to the digits that HPL
+def output(rate: float, **sizes: int) -> str:
+    """A whole output of one test at this rate [Gflop/s], consistent to the digits that HPL
     prints.
     """
-    time = round(operations(N) / 1e9 / rate, 2)
-    row = f"WR11C2C4{N:12d}{NB:6d}{P:6d}{Q:6d}{time:19.2f}{operations(N) / 1e9 / time:23.3e}"
-    return REAL.replace(_ROW, row)
+    return sweep({"WR11C2C4": rate}, **sizes)
+
+
+def sweep(rates: dict[str, float], N: int = 40000, NB: int = 128, P: int = 1, Q: int = 2) -> str:
+    """A whole output of one run that tests variants, at these rates [Gflop/s]."""
+    tables = []
+    for variant, rate in rates.items():
+        time = round(operations(N) / 1e9 / rate, 2)
+        row = f"{variant}{N:12d}{NB:6d}{P:6d}{Q:6d}{time:19.2f}{operations(N) / 1e9 / time:23.3e}"
+        tables.append(_TABLE.replace(_ROW, row))
+    tail = _TAIL.replace("      1 tests", f"{len(tables):7d} tests")
+    return _RULE.join([*_HEAD, *tables, tail, _END])
 
 
 def folder_of_runs(folder, shares: dict, rpeak: float, repeats: int = 3) -> None:
