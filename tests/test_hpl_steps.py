@@ -179,7 +179,8 @@ def test_kinds_of_messages_on_grids_that_can_be_counted_by_hand():
 @pytest.mark.parametrize("case,seconds", stored() if CERTIFIED.exists() else [], ids=str)
 def test_the_time_is_the_simulations(case, seconds):
     """Within 0.4 % at every node count, of networks whose messages and whose bytes matter."""
-    found = hpl_steps.time(*case[1:5], case.latency, 1 / case.bandwidth, 1 / case.rate)
+    network = hpl_steps.Linear(np.array([case.latency]), np.array([1 / case.bandwidth]))
+    found = hpl_steps.time(*case[1:5], network, 1 / case.rate)
     assert found == pytest.approx(seconds, rel=0.004)
 
 
@@ -227,15 +228,15 @@ def test_the_longest_path_takes_the_time(shape):
     counts = hpl_steps.paths(*shape)
     unit = np.divide(counts[0, 2], counts.max(axis=0), out=np.ones(3), where=counts.max(axis=0) > 0)
     costs = np.exp(random.uniform(np.log(2e-3), np.log(3), (2, 200))) * unit[:2, None]
-    times = hpl_steps.time(*shape, *costs, 1.0)
+    times = hpl_steps.time(*shape, hpl_steps.Linear(*costs), 1.0)
     longest = (counts @ np.vstack([costs, np.ones(200)])).max(axis=0)
     assert longest == pytest.approx(times, rel=2e-3) and (longest <= times * (1 + 5e-4)).all()
 
 
 def test_of_a_long_run_a_part_stands_for_the_whole():
     """A run of many panels is walked through in part, which changes its time little."""
-    costs = 1e5, 10.0, 1.0
-    whole, part = (hpl_steps.time(9600, 24, 3, 4, *costs, panels) for panels in (400, 100))
+    network = hpl_steps.Linear(np.array([1e5]), np.array([10.0]))
+    whole, part = (hpl_steps.time(9600, 24, 3, 4, network, 1.0, panels) for panels in (400, 100))
     assert part == pytest.approx(whole, rel=0.01) and part != whole
 
 

@@ -12,9 +12,10 @@ those of HPL's own code in simulation, to the byte. The time is that of SimGrid 
 eager limit is small (tests/test_hpl_steps.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -281,23 +282,29 @@ def panel_size(step: Panel) -> np.ndarray:
     return step.width * (step.below + step.width + 1) + 1
 
 
-def broadcast_hops(Q: int) -> list[tuple[int, int]]:
-    """The modified ring: the root serves its neighbour and the next rank, and from there on each
-    serves the next; (from, to)."""
-    return [(0, 1), (0, 2), *((rank, rank + 1) for rank in range(2, Q - 1))][: Q - 1]
+def broadcast_hops(Q: int, bcast: str = "1ringM") -> list[tuple[int, int]]:
+    """The ring of a broadcast; (from, to), counted from the root.
+
+    In the modified ring (1ringM) the root serves its neighbour and the next rank, and from there on
+    each serves the next. In two rings (2ring) the root serves the heads of two halves.
+    """
+    heads = {"1ring": [1], "1ringM": [1, 2], "2ring": [1, (Q + 1) // 2]}[bcast]
+    along = [(rank - 1, rank) for rank in range(1, Q) if rank not in heads]
+    return [(0, head) for head in dict.fromkeys(heads) if head < Q] + along
 
 
 def swaps(
-    step: Panel, P: int, NB: int, first: int, pivots: np.ndarray
+    step: Panel, P: int, NB: int, first: int, pivots: np.ndarray, swap: str = "mix"
 ) -> Iterator[tuple[np.ndarray, list]]:
     """The row swaps of a panel's update: grid columns, and the meetings in each of them."""
     if P == 1:
         return
     rows = rows_of_u(pivots[first : first + step.width], first, NB, P)
     rows = np.roll(rows, step.row - first // NB % P).tolist()
+    least = {"mix": THRESHOLD, "bin-exch": np.inf, "long": 0}[swap]
     for columns, of in (
-        (np.flatnonzero(step.right > THRESHOLD), spread_roll),
-        (np.flatnonzero((0 < step.right) & (step.right <= THRESHOLD)), binary_exchange),
+        (np.flatnonzero(step.right > least), spread_roll),
+        (np.flatnonzero((0 < step.right) & (step.right <= least)), binary_exchange),
     ):
         if len(columns):
             yield columns, of(rows, step.row)
@@ -332,23 +339,86 @@ def _split_flops(width: int) -> np.ndarray:
     return flops
 
 
-_Exchanges = list[tuple[np.ndarray, list[tuple[int, int, Size]]]]
+class Round(NamedTuple):
+    """Meetings at the same time, each of other ranks: a grid column's ranks `a` and `b`, shape
+    (meetings,), and what they send `there` and `back`, shape (meetings, 2) as Size.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    there: np.ndarray
+    back: np.ndarray
+
+
+def rounds(met: Iterable[Meeting]) -> list[Round]:
+    """The meetings in rounds: each as early as its ranks' earlier meetings allow."""
+    free: dict[int, int] = {}
+    together: dict[int, list[Meeting]] = {}
+    for meeting in met:
+        turn = max(free.get(meeting.a, 0), free.get(meeting.b, 0))
+        free[meeting.a] = free[meeting.b] = turn + 1
+        together.setdefault(turn, []).append(meeting)
+    return [Round(*map(np.array, zip(*together[turn]))) for turn in sorted(together)]
+
+
+class Network(Protocol):
+    """What messages cost."""
+
+    def times(
+        self, there: np.ndarray, back: np.ndarray, a: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        """The times of exchanges at the same time, shape (exchanges, columns, costs).
+
+        `there` and `back` [B] have shape (exchanges, columns); so have the ranks `a` and `b`, which
+        are counted along the grid's rows.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A message of n bytes takes alpha + n beta, wherever the ranks are; both have shape
+    (costs,).
+    """
+
+    alpha: np.ndarray
+    beta: np.ndarray
+
+    def times(
+        self, there: np.ndarray, back: np.ndarray, a: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        """As of a Network."""
+        return self.alpha + np.maximum(there, back)[..., None] * self.beta
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """HPL's settings BCAST, DEPTH and SWAP: the ring of the broadcast (1ring, 1ringM or 2ring),
+    whether the next panel is factored before this one's update is done (0 or 1), and the row swaps
+    (mix, bin-exch or long).
+    """
+
+    bcast: str = "1ringM"
+    depth: int = 0
+    swap: str = "mix"
+
+
+_Exchanges = list[tuple[np.ndarray, list[Round]]]
 
 
 @lru_cache(maxsize=1)  # `paths` times a run twice
-def _steps(N: int, NB: int, P: int, Q: int, panels: int) -> list[tuple[Panel, _Exchanges]]:
-    """The panels of a run, at most `panels` of them, and their row swaps: grid columns, and two
-    ranks with the larger message of each meeting in them."""
+def _steps(
+    N: int, NB: int, P: int, Q: int, panels: int, swap: str
+) -> list[tuple[Panel, _Exchanges]]:
+    """The panels of a run, at most `panels` of them, and their row swaps: grid columns, and the
+    rounds in each of them."""
     blocks = -(-N // NB)
     stride = -(-blocks // panels) // 2 * 2 + 1 if blocks > panels else 1
     pivots, steps = drawn_pivots(N), []
     for turn, first in enumerate(range(stride // 2 * NB, N, stride * NB)):
         step = panel(N, NB, P, Q, first, turn)
-        exchanges = [
-            (columns, [(a, b, max(there, back)) for a, b, there, back in met])
-            for columns, met in swaps(step, P, NB, first, pivots)
-        ]
-        steps.append((step, exchanges))
+        met = swaps(step, P, NB, first, pivots, swap)
+        steps.append((step, [(columns, rounds(meetings)) for columns, meetings in met]))
     return steps
 
 
@@ -357,62 +427,114 @@ def time(
     NB: int,
     P: int,
     Q: int,
-    alpha: Number,
-    beta: Number,
+    network: Network,
     gamma: Number,
     panels: int = PANELS,
+    panel_gamma: float | None = None,
+    algorithm: Algorithm = Algorithm(),
 ) -> np.ndarray:
-    """The time at which the last rank is done.
+    """The time at which the last rank is done, shape (costs,).
 
-    A message of n bytes takes alpha + n beta. A flop of a matrix product, or of a triangular solve
-    of several columns, takes gamma. All are in one unit of time, and nothing else takes time. The
-    three may be arrays of one shape, which the result then has. At most `panels` panels are
-    computed: of more, every third (fifth, ...) stands for its neighbours, too.
+    A flop of a matrix product, or of a triangular solve of several columns, takes `gamma`, shape
+    (costs,) or a number. Within a panel only these count, or each flop takes `panel_gamma`. All are
+    in one unit of time, and nothing else takes time. At most `panels` panels are computed: of more,
+    every third (fifth, ...) stands for its neighbours, too.
     """
-    alpha, beta, gamma = np.broadcast_arrays(*(np.asarray(v, float) for v in (alpha, beta, gamma)))
-    shape = alpha.shape
-    alpha, number, gamma = alpha.ravel(), DOUBLE * beta.ravel(), gamma.ravel()
-    steps = _steps(N, NB, P, Q, panels)
-    clock = np.zeros((P, Q, len(alpha)))  # when each rank has finished the steps so far
+    gamma = np.atleast_1d(np.asarray(gamma, float))
+    steps = _steps(N, NB, P, Q, panels, algorithm.swap)
+    ranks = np.arange(P * Q).reshape(P, Q)
+    like = network.times(np.zeros((1, 1)), np.zeros((1, 1)), ranks[:1, :1], ranks[:1, :1])
+    clock = np.zeros((P, Q, max(like.shape[-1], len(gamma))))  # when each has finished so far
+    hops = broadcast_hops(Q, algorithm.bcast)
 
-    def meet(ranks: Any, a: int, b: int, cost: np.ndarray) -> None:
-        later = np.maximum(ranks[a], ranks[b])
+    def meet(
+        clock: np.ndarray, at: Round, there: np.ndarray, back: np.ndarray, columns: np.ndarray
+    ) -> None:
+        cost = network.times(there, back, ranks[at.a][:, columns], ranks[at.b][:, columns])
+        later = np.maximum(clock[at.a], clock[at.b])
         later += cost
-        ranks[a] = ranks[b] = later
+        clock[at.a] = clock[at.b] = later
 
     @cache
-    def pivot_times(width: int) -> np.ndarray:
-        ranks = [np.zeros_like(alpha) for _ in range(P)]
-        for _ in range(width):
-            for a, b, there, back in pivot_meetings(P, width):
-                meet(ranks, a, b, alpha + max(there, back)[1] * number)
-        return np.stack(ranks)
+    def pivot_time(width: int, row: int, column: int) -> np.ndarray:
+        one = np.zeros((P, 1, clock.shape[-1]))
+        for at in rounds(pivot_meetings(P, width)):
+            moved = at._replace(a=(at.a + row) % P, b=(at.b + row) % P)
+            there, back = (DOUBLE * sent[:, 1:] for sent in (at.there, at.back))
+            meet(one, moved, there, back, np.array([column]))
+        return width * one[:, 0]
 
-    for step, exchanges in steps:
+    def factor(step: Panel) -> None:
+        """The whole column meets for every pivot."""
         factors = clock[:, step.column]
-        # The whole column meets for every pivot.
-        factors[:] = factors.max(axis=0) + panel_flops(step) * gamma
-        factors += np.roll(pivot_times(step.width), step.row, axis=0)
-        passed = alpha + panel_size(step)[:, None] * number
-        for a, b in broadcast_hops(Q):
-            ring = clock.swapaxes(0, 1)
-            meet(ring, (step.column + a) % Q, (step.column + b) % Q, passed)
+        work = panel_flops(step) * gamma
+        if panel_gamma is not None:
+            work = step.width**2 * _most_rows(step) * panel_gamma
+        factors[:] = factors.max(axis=0) + work
+        factors += pivot_time(step.width, step.row, step.column)
+
+    def pass_on(step: Panel, clock: np.ndarray, waits: bool) -> None:
+        """Broadcast a panel; senders wait for receivers unless they compute meanwhile."""
+        size, nothing = DOUBLE * panel_size(step)[:, None], np.zeros((P, 1))
+        for a, b in hops:
+            a, b = (step.column + a) % Q, (step.column + b) % Q
+            passed = network.times(size, nothing, ranks[:, [a]], ranks[:, [b]])[:, 0]
+            begun = np.maximum(clock[:, a], clock[:, b]) if waits else clock[:, a]
+            clock[:, b] = begun + passed
+            if waits or a == step.column:  # the root serves one after the other
+                clock[:, a] = clock[:, b]
+
+    def update(step: Panel, exchanges: _Exchanges, of: np.ndarray, right: np.ndarray) -> None:
         for columns, met in exchanges:
-            ranks, row = list(clock[:, columns]), step.right[columns, None] * number
-            costs = {
-                (rows, more): rows * row + (alpha + more * number)
-                for rows, more in {size for _, _, size in met}
-            }
-            for a, b, size in met:
-                meet(ranks, a, b, costs[size])
-            clock[:, columns] = ranks
-        flops = step.width**2 * step.right + 2.0 * step.width * np.outer(step.below, step.right)
-        clock += flops[:, :, None] * gamma
+            columns = columns if len(of) == Q else np.intersect1d(columns, of)
+            part, row = clock[:, columns], DOUBLE * right[columns]
+            for at in met if len(columns) else ():
+                there, back = (
+                    sent[:, :1] * row + DOUBLE * sent[:, 1:] for sent in (at.there, at.back)
+                )
+                meet(part, at, there, back, columns)
+            clock[:, columns] = part
+        flops = step.width**2 * right[of] + 2.0 * step.width * np.outer(step.below, right[of])
+        clock[:, of] += flops[..., None] * gamma
+
+    every = np.arange(Q)
+    arrived = clock
+    for number, (step, exchanges) in enumerate(steps):
+        right = step.right.copy()
+        if not algorithm.depth:
+            factor(step)
+            pass_on(step, clock, waits=True)
+        else:
+            if not number:
+                factor(step)
+                arrived = np.where((every == step.column)[:, None], clock, 0.0)
+                pass_on(step, arrived, waits=False)
+            clock = np.maximum(clock, arrived)
+            if number + 1 < len(steps):
+                following = steps[number + 1][0]
+                ahead = np.where(every == following.column, np.minimum(right, NB), 0)
+                update(step, exchanges, every[[following.column]], ahead)
+                factor(following)
+                arrived = np.where((every == following.column)[:, None], clock, 0.0)
+                pass_on(following, arrived, waits=False)
+                right -= ahead
+        update(step, exchanges, every, right)
     # HPL_pdtrsv: a block of the solution goes up to the next row, and what it takes off there to
     # the next column.
-    up, aside, blocks = P > 1, Q > 1, -(-N // NB)
-    solve = (blocks - 1) * ((up + aside) * alpha + (up + aside * (Q - 1) / P) * NB * number)
-    return (blocks / len(steps) * clock.max(axis=(0, 1)) + solve).reshape(shape)
+    blocks, block, solve = -(-N // NB), np.full((1, 1), DOUBLE * NB), np.zeros(1)
+    if P > 1:
+        solve = solve + network.times(block, 0 * block, ranks[:1, :1], ranks[1:2, :1])[0, 0]
+    if Q > 1:
+        part = block * (Q - 1) / P
+        solve = solve + network.times(part, 0 * block, ranks[:1, :1], ranks[:1, 1:2])[0, 0]
+    return blocks / len(steps) * clock.max(axis=(0, 1)) + (blocks - 1) * solve
+
+
+def _most_rows(step: Panel) -> int:
+    """The rows of a panel on the rank with the most."""
+    rows = step.below.copy()
+    rows[step.row] += step.width
+    return int(rows.max())
 
 
 # Grid of costs for latency and bandwidth, in units of a run's computing time; the longest path is
@@ -432,12 +554,13 @@ def paths(N: int, NB: int, P: int, Q: int, panels: int = PANELS) -> np.ndarray:
     a grid of costs. Between the grid's points the time is too short by less than 0.2 %.
     """
     run, (alpha_unit, beta_unit, flop_unit) = (N, NB, P, Q), np.eye(3)
-    costs = time(*run, alpha_unit, beta_unit, flop_unit, panels)
+    costs = time(*run, Linear(alpha_unit, beta_unit), flop_unit, panels)
     unit = np.divide(costs[2], costs[:2], out=np.zeros(2), where=costs[:2] > 0)
     alpha, beta = (part.ravel() * size for part, size in zip(np.meshgrid(*_PARTS), unit))
     steps = _BESIDE * unit
     alphas, betas = [alpha, alpha + steps[0], alpha], [beta, beta, beta + steps[1]]
-    here, *beside = time(*run, np.stack(alphas), np.stack(betas), 1.0, panels)
+    network = Linear(np.concatenate(alphas), np.concatenate(betas))
+    here, *beside = np.split(time(*run, network, 1.0, panels), 3)
     counts = np.zeros((len(here), 3))
     for column, (there, step) in enumerate(zip(beside, steps)):
         if step:
