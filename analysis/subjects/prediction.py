@@ -35,6 +35,7 @@ from runners.tools import hpl
 RATES = (1e6, 1e15)  # flop/s of a process: a rate outside of these is a fault
 PANELS = 400  # of a run; of more panels only a part is computed
 ORDERS = 3  # matrices, each at least a tenth larger, that tell a panel's rate from the products'
+MOST_SIMULATED = 200  # processes: HPL on a thousand takes SimGrid hours
 CASE = ["N", "NB", "P", "Q"]
 EFFICIENCY_LAWS = ("constant", "amdahl", "universal_scalability", "power_law")
 PREDICTIONS = MEASURED / "predictions"
@@ -213,24 +214,19 @@ def fitted(points: pd.DataFrame) -> pd.DataFrame:
     not determine has no column.
     """
     nodes = np.unique(points.nodes)
-    small = points.nodes <= nodes[(len(nodes) - 1) // 2]
-    if len(nodes) > 2:
-        best = points[small].groupby("nodes").rate.max()
-    else:
-        small = (points.role == "given") & (points.nodes == nodes[-1])
-        best = points[~small & (points.role == "given")].groupby("nodes").rate.median()
+    small = (points.role == "given") & (points.nodes > nodes[0])
+    laws: tuple[str, ...] = ()
+    if not small.any():  # the given runs are on one node, so that sizes differ in their nodes
+        small, laws = points.nodes <= nodes[(len(nodes) - 1) // 2], EFFICIENCY_LAWS
     cases, rates = points[~small & (points.role == "held_out")], {}
-    for name in EFFICIENCY_LAWS:
+    best, n = points[small].groupby("nodes").rate.max(), cases.nodes.to_numpy(float)
+    for name in laws:
+        is_constant = name == "constant"  # the rate of a node
         try:
-            # What stays constant is the rate of a node.
-            per = best.index.values if name == "constant" else 1.0
-            law = fit(find(name), best.index.values, best.values / per)
+            law = fit(find(name), best.index, best / best.index if is_constant else best)
         except FalloffError:
             continue
-        nodes = cases.nodes.to_numpy(float)
-        rates[name] = law.model.function(nodes, **law.estimates) * (
-            nodes if name == "constant" else 1.0
-        )
+        rates[name] = law.model.function(n, **law.estimates) * (n if is_constant else 1.0)
     few = points[small]
     if len(few) > 2 and not messages.not_apart(few[CASE].to_numpy(float).T):
         rates["hpl"] = _fitted_messages(few, cases)
@@ -245,14 +241,18 @@ def _fitted_messages(points: pd.DataFrame, cases: pd.DataFrame) -> np.ndarray:
         alpha, beta, gamma = np.exp(costs)
         network = Linear(np.array([alpha]), np.array([beta]))
         times = [
-            _hpl_steps.time(N, NB, P, Q, network, gamma)[0]
+            _hpl_steps.time(N, NB, P, Q, network, gamma, PANELS)[0]
             for N, NB, P, Q in rows[CASE].astype(int).values.tolist()
         ]
         return 1e-9 * hpl.operations(rows.N.to_numpy(float)) / np.array(times)
 
     start = np.log([1e-5, 1e-9, 1e-9 / (points.rate / (points.P * points.Q)).max()])
     costs = least_squares(
-        lambda costs: np.log(rates(costs, points) / points.rate), start, diff_step=0.02
+        lambda costs: np.log(rates(costs, points) / points.rate),
+        start,
+        diff_step=0.02,
+        xtol=1e-4,
+        ftol=1e-6,
     ).x
     return rates(costs, cases)
 
@@ -332,6 +332,16 @@ def of_measured(name: str, simulate: bool = False) -> Prediction:
     if model.ranks_per_node > 1 and len(about["hpl"]["ranks_per_node"]) > 1:
         title += f", {model.ranks_per_node} processes a node"
     return predict(title, model, cases, simulate, {law: others[law].values for law in others})
+
+
+def predict_all(folder: Path) -> Path:
+    """Write a prediction of each cluster measured elsewhere into `folder`, simulated where that
+    takes minutes; return the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, points in series().items():
+        simulate = int((points.P * points.Q).max()) <= MOST_SIMULATED
+        (folder / f"{name}.json").write_text(of_measured(name, simulate).text(), encoding="utf-8")
+    return folder
 
 
 def errors(folder: Path = PREDICTIONS) -> pd.DataFrame:
