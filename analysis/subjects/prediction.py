@@ -19,7 +19,7 @@ from scipy.optimize import brentq, isotonic_regression, least_squares
 from analysis.dataset import csv_tables, measured
 from analysis.descriptions import campaigns
 from analysis.laws.fit import fit
-from analysis.laws.models import _hpl_steps, find
+from analysis.laws.models import _hpl_steps, _linear, find
 from analysis.laws.models import hpl as messages
 from analysis.laws.models._hpl_steps import Algorithm, Linear
 from analysis.laws.piecewise import Value, split
@@ -35,7 +35,10 @@ from runners.tools import hpl
 RATES = (1e6, 1e15)  # flop/s of a process: a rate outside of these is a fault
 PANELS = 400  # of a run; of more panels only a part is computed
 ORDERS = 3  # matrices, each at least a tenth larger, that tell a panel's rate from the products'
+BEYOND = 4  # times the rows or columns that were seen: no law is asked for more
 MOST_SIMULATED = 200  # processes: HPL on a thousand takes SimGrid hours
+ALL_PANELS = 800  # of a run in a fit, which a few left out would mislead
+STEP, LEAST = 1e-5, np.array([1e-8, 1e-12, 1e-13])  # of a cost, as a part and at least [s]
 CASE = ["N", "NB", "P", "Q"]
 EFFICIENCY_LAWS = ("constant", "amdahl", "universal_scalability", "power_law")
 PREDICTIONS = MEASURED / "predictions"
@@ -219,6 +222,8 @@ def fitted(points: pd.DataFrame) -> pd.DataFrame:
     if not small.any():  # the given runs are on one node, so that sizes differ in their nodes
         small, laws = points.nodes <= nodes[(len(nodes) - 1) // 2], EFFICIENCY_LAWS
     cases, rates = points[~small & (points.role == "held_out")], {}
+    if cases.empty:
+        return pd.DataFrame(index=cases.index)
     best, n = points[small].groupby("nodes").rate.max(), cases.nodes.to_numpy(float)
     for name in laws:
         is_constant = name == "constant"  # the rate of a node
@@ -229,32 +234,34 @@ def fitted(points: pd.DataFrame) -> pd.DataFrame:
         rates[name] = law.model.function(n, **law.estimates) * (n if is_constant else 1.0)
     few = points[small]
     if len(few) > 2 and not messages.not_apart(few[CASE].to_numpy(float).T):
-        rates["hpl"] = _fitted_messages(few, cases)
+        near = (cases.P <= BEYOND * few.P.max()) & (cases.Q <= BEYOND * few.Q.max())
+        fitted_rates = _fitted_messages(few, cases[near])
+        rates["hpl"] = pd.Series(fitted_rates, cases.index[near]).reindex(cases.index).values
     return pd.DataFrame(rates, cases.index)
 
 
 def _fitted_messages(points: pd.DataFrame, cases: pd.DataFrame) -> np.ndarray:
-    """The law of HPL's messages with its three costs fitted; large grids' paths take too long to
-    count, so their time is computed for each try."""
+    """The law of HPL's messages with its three costs fitted. Large grids have too many paths to
+    count them all, so only the longest one is, at costs that get better."""
+    seconds = 1e-9 * hpl.operations(points.N.to_numpy(float)) / points.rate.to_numpy(float)
+    costs = np.array([1e-5, 1e-9, 1e-9 / (points.rate / (points.P * points.Q)).max()])
+    for _ in range(messages.TRIES):
+        along = np.array([_longest_path(case, costs) for case in points[CASE].values])
+        before, costs = costs, _linear.nonnegative(along / seconds[:, None], np.ones(len(along)))
+        if np.allclose(costs, before, rtol=1e-3):
+            break
+    times = np.array([_longest_path(case, costs) @ costs for case in cases[CASE].values])
+    return 1e-9 * hpl.operations(cases.N.to_numpy(float)) / times
 
-    def rates(costs: np.ndarray, rows: pd.DataFrame) -> np.ndarray:
-        alpha, beta, gamma = np.exp(costs)
-        network = Linear(np.array([alpha]), np.array([beta]))
-        times = [
-            _hpl_steps.time(N, NB, P, Q, network, gamma, PANELS)[0]
-            for N, NB, P, Q in rows[CASE].astype(int).values.tolist()
-        ]
-        return 1e-9 * hpl.operations(rows.N.to_numpy(float)) / np.array(times)
 
-    start = np.log([1e-5, 1e-9, 1e-9 / (points.rate / (points.P * points.Q)).max()])
-    costs = least_squares(
-        lambda costs: np.log(rates(costs, points) / points.rate),
-        start,
-        diff_step=0.02,
-        xtol=1e-4,
-        ftol=1e-6,
-    ).x
-    return rates(costs, cases)
+def _longest_path(case: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """Messages, bytes and flops on the longest path at these costs [s], from what a little more of
+    each cost adds to the time."""
+    steps = STEP * np.maximum(costs, LEAST)
+    alpha, beta, gamma = (costs + np.vstack([np.zeros(3), np.diag(steps)])).T
+    network = Linear(alpha, beta)
+    time, *more = _hpl_steps.time(*map(int, case), network, gamma, ALL_PANELS)  # type: ignore
+    return (np.array(more) - time) / steps
 
 
 @dataclass(frozen=True)
