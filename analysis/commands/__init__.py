@@ -20,7 +20,7 @@ HEADINGS = {
         report.evidence,
         report.reproduce,
     ),
-    "Other networks": (networks.profile, networks.twin),
+    "Other networks": (networks.profile, networks.twin, networks.predict),
 }
 EXIT_CODES = """
     Exit codes: 0 done; 1 refused, missing or different, with the reason; 2 the command line was not

@@ -187,7 +187,7 @@ def _import(
 @option(
     "--ping-pong FILE",
     "Times of messages on the network of HPL's runs: a CSV with size [B] and time_us or time_s, "
-    "or an output of OSU, IMB or HPCC. The law hpl then has only the nodes' rate to fit.",
+    "or an output of OSU, IMB, HPCC or NetPIPE. The law hpl then has only the nodes' rate to fit.",
 )
 @figure_option("fit")
 @json_switch

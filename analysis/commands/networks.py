@@ -1,4 +1,4 @@
-"""Other networks: a user's own MPI program is recorded and replayed, a cluster has a twin."""
+"""Other networks: an MPI program is recorded and replayed, a cluster has a twin or a prediction."""
 
 import sys
 from pathlib import Path
@@ -164,3 +164,61 @@ def twin(
     print(twin_prediction.text(study))
     style.save(twin_prediction.figure(study), figure)
     print(f"\nFigure: {figure}")
+
+
+@command(
+    "predict",
+    examples="""
+        falloff predict --node 14.7 --ping-pong osu.txt --case 52360,88,2,4 --out mine.json
+        falloff predict --node 1016 --ping-pong osu.txt --case 419328,192,4,4 --simulate
+        falloff predict mine.json --measured runs.csv
+        falloff predict pi4_1
+    """,
+)
+@argument(
+    "source",
+    required=False,
+    metavar="[PREDICTION]",
+    help="A written prediction, or a cluster of data/measured/predictions.",
+)
+@option("--node RATE", "What one node reaches [Gflop/s].", type=float)
+@option("--run N,NB,P,Q", "HPL reached it so; without, it is the rate of matrix products.", "ran")
+@option(
+    "--ping-pong FILE",
+    "Times of messages between two nodes: an output of OSU, IMB, HPCC or NetPIPE, or a CSV with "
+    "size [B] and time_us or time_s.",
+)
+@option("--inside FILE", "The same inside a node, where several processes run; else as between.")
+@option("--case N,NB,P,Q", "What to predict.", "cases", multiple=True)
+@option("--ranks-per-node N", "Processes on each node.", default=1)
+@option("--by-column", "Processes fill nodes along the grid's columns, not its rows.")
+@option("--link GBIT", "The rate of a node's link [Gbit/s]; else the ping-pong's.", type=float)
+@option("--look-ahead", "HPL has DEPTH 1, and the card moves the data, as over InfiniBand.")
+@option("--simulate", "Run HPL's own code on SimGrid, too.")
+@option("--out FILE", "Write the prediction down, with what was given and a digest.")
+@option("--measured FILE", "Compare with runs: a CSV with N, NB, P, Q and gflops.")
+def predict(
+    source: str | None, out: Path | None, measured: Path | None, simulate: bool, **given: Any
+) -> None:
+    """Predict HPL on a cluster from the rate of one node and a ping-pong.
+
+    The law of HPL's own messages takes a second a case. The range beside it comes from its errors
+    on clusters that others measured. A prediction that is written down cannot be changed unnoticed:
+    compare it once you have run HPL.
+    """
+    from analysis.subjects import prediction
+
+    if source:
+        if any(given[name] for name in ("node", "ran", "ping_pong", "cases")) or simulate:
+            raise FalloffError(f"{source} is predicted already: give no inputs beside it")
+        shipped = prediction.PREDICTIONS / f"{source}.json"
+        made = prediction.read(shipped if shipped.exists() else Path(source))
+    else:
+        made = prediction.asked(simulate=simulate, **given)
+    print(prediction.answer(made, prediction.measured_runs(measured) if measured else None))
+    if out:
+        if out.exists():
+            raise FalloffError(f"{out} exists, and a written prediction is not replaced")
+        out.write_text(made.text(), encoding="utf-8")
+        then = f"falloff predict {out} --measured FILE"
+        print(f"\nWritten: {out} (digest {made.digest}). Compare: {then}")

@@ -15,19 +15,16 @@ from pydantic_core import to_json
 
 from analysis.dataset import csv_tables, derive
 from analysis.dataset.points import in_base, setting_columns
-from analysis.imports import importing
 from analysis.laws import fit, model_comparison
 from analysis.laws.models import Model, find, hockney, hpl, hpl_messages
 from analysis.quoting import as_written
 from analysis.statements import drawing, style
-from analysis.subjects import hpl_points, hpl_scaling, messages
+from analysis.subjects import hpl_points, hpl_scaling, messages, ping_pong_files
 from analysis.wording import counted, estimate, number, percent, plain
 from runners.records.record import FalloffError
 
 # Seconds in the unit of time at the end of a column's name.
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "ms": 1e-3}
-# The sizes [B] of HPCC's ping-pong, for its latency and its bandwidth.
-_OF_HPCC = {"ping_pong_latency_mean": 8, "ping_pong_bandwidth_mean": 2_000_000}
 
 
 @dataclass(frozen=True)
@@ -193,31 +190,11 @@ def _of_sum(model: Model, x: np.ndarray, values: np.ndarray, why: str) -> FitAns
 
 
 def latency_bandwidth(file: Path) -> dict[str, float]:
-    """alpha [s] and beta [s/B] of messages one way, from a CSV file with the columns `size` [B] and
-    `time_us` or `time_s`, or from outputs of OSU, IMB or HPCC.
+    """alpha [s] and beta [s/B] of messages one way, from a file as `ping_pong_files` reads it.
 
-    Raises FalloffError where there are none, or those of several networks or tests, or none that a
-    network can have.
+    Raises FalloffError as it does, or where they are none that a network can have.
     """
-    if file.suffix == ".csv":
-        lines = messages.lines(_times_by_size(file))
-    else:
-        (tool, files), *others = importing.by_tool(str(file), [])
-        runs = importing.dataset_of(tool, files)
-        if others:
-            raise FalloffError(f"{file} holds outputs of several tools: give those of one")
-        if all(runs[name].notnull().any() for name in _OF_HPCC):
-            latency, bandwidth = (float(runs[name].mean()) for name in _OF_HPCC)
-            short, long = _OF_HPCC.values()
-            lines = messages.lines(
-                _one_series({"size": [short, long], "time": [latency, long / bandwidth]})
-            )
-        else:
-            lines = messages.lines(messages.tables(runs))
-    if len(lines) != 1:
-        what = f"several times of messages: {', '.join(lines)}" if lines else "no times of messages"
-        raise FalloffError(f"{file} holds {what}; give those of one network")
-    (line,) = lines.values()
+    (line,) = messages.lines(ping_pong_files.read(file)).values()
     if line.bandwidth is None:
         need = "messages of up to 1 MiB or more are needed, whose times follow a line"
         raise FalloffError(f"{file} does not tell the bandwidth: {need}")
@@ -225,26 +202,6 @@ def latency_bandwidth(file: Path) -> dict[str, float]:
     if why := hpl.no_network(**network):
         raise FalloffError(f"{file}: {why}; is its time in the unit that the column's name says?")
     return network
-
-
-def _times_by_size(file: Path) -> xr.Dataset:
-    table = csv_tables.read(file, whole=True)
-    times = [name for name in ("time_us", "time_s") if name in table]
-    if len(times) != 1 or "size" not in table:
-        need = "needs the columns size [B] and time_us or time_s, one way"
-        raise FalloffError(f"{file} {need}; it has: {', '.join(map(str, table.columns))}")
-    csv_tables.require_numbers(table, "size", *times)
-    csv_tables.refuse(table, table[times[0]] <= 0, f"column {times[0]!r} has to be above 0")
-    csv_tables.refuse(table, table["size"] < 0, "column 'size' has to be 0 or more")
-    return _one_series({"size": table["size"], "time": _seconds(times[0]) * table[times[0]]})
-
-
-def _one_series(columns: Mapping) -> xr.Dataset:
-    """Sizes [B] and times [s] of messages in the form of `messages.tables`."""
-    table = pd.DataFrame(columns).dropna()
-    table = table.assign(series="", run=table.groupby("size").cumcount())
-    times = table.set_index(["run", "series", "size"]).to_xarray()
-    return times.assign_coords(network=("series", [""]))
 
 
 def _si(model: Model, y: str) -> float:
