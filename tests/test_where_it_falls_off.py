@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from executed import executed, words
 
+from analysis.laws.ping_pong import Curve
 from analysis.subjects import hpl_loss
 from analysis.subjects.prediction import ClusterModel
 
@@ -23,8 +24,9 @@ def test_the_plane_is_the_law_at_the_papers_cases(made):
     names = made.names
     paper = pd.DataFrame({"N": [60000, 260000], "NB": 128, "P": [1, 6], "Q": [2, 6]})
     for curve in names["NETWORKS"]:
-        costs = names["ends"](curve)
-        model = ClusterModel(names["line"](*costs), names["line"](*costs), 39.67e9)
+        latency, bandwidth = costs = names["ends"](curve)
+        line = Curve(np.array([0, 1e9]), np.array([latency, latency + 1e9 / bandwidth]))
+        model = ClusterModel(line, line, 39.67e9)
         few, most = model.rates(paper) / [2, 36]
         plane = hpl_loss.loss(np.array([39.67e9]), np.array([8 * 260000**2 / 36]), *costs)
         assert plane.item() == pytest.approx(1 - most / few, abs=0.004), curve
@@ -67,7 +69,7 @@ def test_what_was_found_stands_beside_the_law(made):
     taurus = found.loc["Taurus (Grid'5000)"]
     assert taurus.lost == pytest.approx(100 * (1 - 382.3 / 12 / (190.3 / 4)))
     assert taurus.memory == pytest.approx(8e-9 * 20000**2 / 12)
-    assert (found.by_law - found.lost).abs().max() < 7
+    assert (found.by_law - found.lost).abs().max() < 4 and found.by_law.notna().sum() == 7
     panels = made.figures["falls_where"].figure.axes
     drawn = [text.get_text() for panel in panels for text in panel.texts]
     assert len(drawn) == 6 and "Taurus, 33 % measured" in drawn
