@@ -108,7 +108,8 @@ def test_no_number_is_made_up(name, change):
     if change is not whole:
         assert not [one for one in run.statements if one.interval and one.n_of == "block"]
     if change is lost:
-        ours = [one for one in run.statements if one.evidence != ELSEWHERE]  # no run is behind these
+        # No run is behind what was measured elsewhere
+        ours = [one for one in run.statements if one.evidence != ELSEWHERE]
         assert not [one for one in ours if one.estimate is not None]
         assert {one.words for one in ours} <= OPEN
 

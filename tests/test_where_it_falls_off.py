@@ -72,4 +72,4 @@ def test_what_was_found_stands_beside_the_law(made):
     assert (found.by_law - found.lost).abs().max() < 4 and found.by_law.notna().sum() == 7
     panels = made.figures["falls_where"].figure.axes
     drawn = [text.get_text() for panel in panels for text in panel.texts]
-    assert len(drawn) == 6 and "Taurus, 33 % measured" in drawn
+    assert len(drawn) == 6 and "Taurus, 33 %" in drawn
