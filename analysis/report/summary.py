@@ -21,7 +21,7 @@ from runners.records.record import FalloffError
 
 COLUMNS = ("§", "Statement", "Answer", "Estimate (interval)", "n", "Evidence")
 WIDTHS = (3, 50, 16, 28, 25, 10)  # of the columns, in characters
-WORDS = 120  # of an abstract, at most
+WORDS = 125  # of an abstract, at most
 MEANING = (
     "§ is the section. A loss *falls off* if its whole interval lies beyond the margin, and is "
     "*flat* if all of it lies within. *Yes* and *no*: the whole interval lies on one side of what "
