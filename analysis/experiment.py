@@ -325,3 +325,15 @@ def replay_beside(parameters: Parameters, runs: xr.Dataset) -> xr.Dataset | None
     slower = program.slower(times, calls_of_nodes)
     plan = planning.plan_replay(recorded, list(calls_of_nodes), asked=asked, slower=slower)
     return store.read(running.run_campaign(plan))
+
+
+def predictions(parameters: Parameters) -> Path:
+    """The folder of the predictions of clusters measured elsewhere: the stored ones, or with the
+    preset `full` those made anew in the folder `out`, which takes minutes."""
+    if parameters.preset != "full":
+        return paths.MEASURED / "predictions"
+    from analysis import running
+    from analysis.subjects import predicting
+
+    folder = paths.ROOT / parameters.out / "predictions"
+    return predicting.predict_all(folder, running.simulated_rates)

@@ -6,10 +6,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
@@ -27,8 +28,8 @@ from runners.engine.progress import Progress
 from runners.records import lock, provenance
 from runners.records.journal import Folder
 from runners.records.plan import Plan, Stopping, planned_s
-from runners.records.record import FalloffError
-from runners.testbeds import emulated
+from runners.records.record import FalloffError, Settings, Trial
+from runners.testbeds import emulated, simulated
 from runners.tools import tool_named
 
 if TYPE_CHECKING:
@@ -222,3 +223,20 @@ def _alone_s(plan: Plan, folder: Folder) -> Iterator[float]:
     for trial in plan.trials():
         if trial.id in lacking:
             yield planned_s(trial, plan, tool_named(trial.runner)) or 0.0
+
+
+def simulated_rates(description: Mapping[str, Any], points: Sequence[Settings]) -> list[float]:
+    """HPL's rate [Gflop/s] at each point by its own code on SimGrid, on a testbed that is described
+    as in data/testbeds; no transcript is kept. Raises FalloffError without SimGrid, or for a
+    simulation that fails."""
+    runner = tool_named("hpl")
+
+    def rate(point: Settings) -> float:
+        trial = Trial("prediction", "point", "hpl", 1, 0, point)
+        return float(runner.parse(testbed.run(trial, runner.commands(point)))["hpl_rate"])
+
+    with (
+        simulated.open_testbed(description, {}) as testbed,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        return [*pool.map(rate, points)]

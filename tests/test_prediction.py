@@ -10,8 +10,9 @@ from command_line import run
 from analysis.laws.models import _hpl_steps, hpl
 from analysis.laws.models._hpl_steps import Algorithm
 from analysis.laws.ping_pong import Curve, SharedLinks
-from analysis.subjects import ping_pong_files, prediction
-from analysis.subjects.prediction import CASE, ClusterModel
+from analysis.subjects import ping_pong_files, predicting, prediction
+from analysis.subjects.cluster_model import ClusterModel
+from analysis.subjects.prediction import CASE
 from runners.records.record import FalloffError
 
 ALPHA, BETA, RATE = 5e-5, 9e-9, 2e10
@@ -117,7 +118,7 @@ def test_the_interval_holds_nine_tenths_of_the_ratios():
 def test_a_written_prediction_cannot_change_unnoticed(tmp_path):
     model = ClusterModel(LINE, LINE, RATE)
     file = tmp_path / "prediction.json"
-    made = prediction.predict("planted", model, CASES)
+    made = predicting.predict("planted", model, CASES)
     file.write_text(made.text())
     again = prediction.read(file)
     assert again.digest == made.digest and (again.cases.law == made.cases.law).all()
@@ -160,7 +161,7 @@ def test_the_stored_predictions_meet_what_was_asked(errors):
 @pytest.mark.parametrize("name", ["pi4_1", "alaska", "taurus"])
 def test_a_stored_prediction_is_made_again(name, errors):
     """What was given and the law give what was written, to its digits; the simulation is stored."""
-    made = prediction.of_measured(name)
+    made = predicting.of_measured(name)
     written = prediction.read(prediction.PREDICTIONS / f"{name}.json")
     assert made.cases.law.values == pytest.approx(written.cases.law.values, rel=1e-3)
     known, told = made.given, written.given

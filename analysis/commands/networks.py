@@ -206,7 +206,8 @@ def predict(
     on clusters that others measured. A prediction that is written down cannot be changed unnoticed:
     compare it once you have run HPL.
     """
-    from analysis.subjects import prediction
+    from analysis import running
+    from analysis.subjects import predicting, prediction
 
     if source:
         if any(given[name] for name in ("node", "ran", "ping_pong", "cases")) or simulate:
@@ -214,8 +215,8 @@ def predict(
         shipped = prediction.PREDICTIONS / f"{source}.json"
         made = prediction.read(shipped if shipped.exists() else Path(source))
     else:
-        made = prediction.asked(simulate=simulate, **given)
-    print(prediction.answer(made, prediction.measured_runs(measured) if measured else None))
+        made = predicting.asked(simulate=running.simulated_rates if simulate else None, **given)
+    print(predicting.answer(made, predicting.measured_runs(measured) if measured else None))
     if out:
         if out.exists():
             raise FalloffError(f"{out} exists, and a written prediction is not replaced")
