@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 from command_line import run
 
+from analysis import paths
 from analysis.laws.models import _hpl_steps, hpl
 from analysis.laws.models._hpl_steps import Algorithm
 from analysis.laws.ping_pong import Curve, SharedLinks
 from analysis.subjects import ping_pong_files, predicting, prediction
 from analysis.subjects.cluster_model import ClusterModel
 from analysis.subjects.prediction import CASE
+from analysis.wording import percent
 from runners.records.record import FalloffError
 
 ALPHA, BETA, RATE = 5e-5, 9e-9, 2e10
@@ -106,11 +108,11 @@ def test_a_rate_that_no_node_can_have_is_refused():
 
 
 def test_the_interval_holds_nine_tenths_of_the_ratios():
-    """Each cluster has the same weight, whatever the number of its points."""
+    """Each series has the same weight, whatever the number of its points."""
     ratio = np.linspace(0.8, 1.2, 101)
-    table = pd.DataFrame({"cluster": "one", "law": 1.0, "measured": ratio})
+    table = pd.DataFrame({"series": "one", "law": 1.0, "measured": ratio})
     assert prediction.interval(table) == pytest.approx((0.82, 1.18), abs=0.005)
-    twice = pd.concat([table, *[table[:1].assign(cluster="two", measured=1.0)] * 2])
+    twice = pd.concat([table, *[table[:1].assign(series="two", measured=1.0)] * 2])
     low, high = prediction.interval(twice)
     assert low > 0.83 and high < 1.17
 
@@ -146,7 +148,7 @@ def worst(rows, method="law"):
 
 
 def test_the_stored_predictions_meet_what_was_asked(errors):
-    of = dict(iter(errors.groupby("cluster")))
+    of = dict(iter(errors.groupby("series")))
     assert worst(of["pi4_1"]) < 0.06 and worst(of["pi4_1"], "simulation") < 0.06
     assert set(of["pi4_1"].nodes) == set(range(2, 9))
     assert worst(of["alaska"]) < 0.03 and worst(of["alaska"], "simulation") < 0.03
@@ -156,6 +158,17 @@ def test_the_stored_predictions_meet_what_was_asked(errors):
     assert worst(sizes, "hpl") < 0.02 and len(grids) == 28
     assert worst(grids[(grids.P > 5) & (grids.P <= 32)]) < 0.10
     assert len(of["paravance"]) == 5
+
+
+def test_the_readme_says_how_far_it_misses(errors):
+    readme = (paths.ROOT / "README.md").read_text(encoding="utf-8")
+    size = (errors.law / errors.measured - 1).abs()
+    said = f"{errors.cluster.nunique()} clusters that others measured"
+    assert said in readme and f"{(errors.P * errors.Q).max():,} processes" in readme
+    assert (
+        f"median error {percent(size.median())}, worst {percent(size.max(), 0)}"
+        in readme.replace(" %", "\u00a0%")
+    )
 
 
 @pytest.mark.parametrize("name", ["pi4_1", "alaska", "taurus"])

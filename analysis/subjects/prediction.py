@@ -90,7 +90,7 @@ def series() -> dict[str, pd.DataFrame]:
 
 def errors(folder: Path = PREDICTIONS) -> pd.DataFrame:
     """The written predictions of clusters measured elsewhere against what was measured: a row each
-    held-out point, by `cluster` (the name in `series`), `title`, `digest`, `family` of its network
+    held-out point, by `series` (its name), `cluster`, `title`, `digest`, `family` of its network
     and `node` (the rate of one [Gflop/s]), with the columns of `Prediction.compared`."""
     tables = []
     for name, points in series().items():
@@ -99,7 +99,8 @@ def errors(folder: Path = PREDICTIONS) -> pd.DataFrame:
             about = measured.clusters()[points.cluster[0]]
             tables.append(
                 prediction.compared(points[points.role == "held_out"]).assign(
-                    cluster=name,
+                    series=name,
+                    cluster=points.cluster[0],
                     digest=prediction.digest,
                     title=prediction.title,
                     family=about["family"],
@@ -111,10 +112,10 @@ def errors(folder: Path = PREDICTIONS) -> pd.DataFrame:
 
 def interval(table: pd.DataFrame, method: str = "law") -> tuple[float, float]:
     """The factors from a predicted rate to the ends of its 90 % range: quantiles of measured over
-    predicted rates at the points of `errors`, each cluster with the same weight."""
+    predicted rates at the points of `errors`, each series with the same weight."""
     known = table.dropna(subset=[method])
     ratio = known.measured / known[method]
-    weight = 1 / known.groupby("cluster").cluster.transform("size")
+    weight = 1 / known.groupby("series").series.transform("size")
     order = np.argsort(ratio.values)
     below = np.cumsum(weight.values[order]) - weight.values[order] / 2
     ends = np.interp([0.05, 0.95], below / weight.sum(), ratio.values[order])
