@@ -7,7 +7,7 @@ from executed import executed, words
 
 from analysis.laws.ping_pong import Curve
 from analysis.subjects import hpl_loss
-from analysis.subjects.prediction import ClusterModel
+from analysis.subjects.cluster_model import ClusterModel
 
 pytestmark = pytest.mark.filterwarnings("error")
 
