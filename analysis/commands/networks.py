@@ -192,7 +192,7 @@ def twin(
 @option("--case N,NB,P,Q", "What to predict.", "cases", multiple=True)
 @option("--ranks-per-node N", "Processes on each node.", default=1)
 @option("--by-column", "Processes fill nodes along the grid's columns, not its rows.")
-@option("--link GBIT", "The rate of a node's link [Gbit/s]; else the ping-pong's.", type=float)
+@option("--link GBIT", "The rate of a node's link [Gbit/s]; else that of long messages.", type=float)
 @option("--look-ahead", "HPL has DEPTH 1, and the card moves the data, as over InfiniBand.")
 @option("--simulate", "Run HPL's own code on SimGrid, too.")
 @option("--out FILE", "Write the prediction down, with what was given and a digest.")
@@ -200,7 +200,7 @@ def twin(
 def predict(
     source: str | None, out: Path | None, measured: Path | None, simulate: bool, **given: Any
 ) -> None:
-    """Predict HPL on a cluster from the rate of one node and a ping-pong.
+    """Predict HPL from one node and a ping-pong.
 
     The law of HPL's own messages takes a second a case. The range beside it comes from its errors
     on clusters that others measured. A prediction that is written down cannot be changed unnoticed:

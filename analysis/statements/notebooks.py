@@ -236,8 +236,8 @@ def find_figure(label: str, data: Mapping[str, xr.Dataset]) -> tuple[Path, Exhib
 
 def _figures(file: Path) -> list[str]:
     """The labels of the figures that a notebook draws."""
-    # exhibit.figure("share", ...), comparison.figure(found, "compare", ...)
-    return _matches(r'\.figure\(\s*(?:[^",()]+,\s*)?"(\w+)"', file)
+    # exhibit.figure("share", ...), exhibit.Exhibit("lists", ...), comparison.figure(x, "y", ...)
+    return _matches(r'\.(?:figure|Exhibit)\(\s*(?:[^",()]+,\s*)?"(\w+)"', file)
 
 
 def statements(file: Path, data: Mapping[str, xr.Dataset]) -> tuple[tuple[Statement, ...], str]:

@@ -121,35 +121,35 @@ def elsewhere(axes: Axes, what: str) -> None:
         size, shown = curves.get_group(name).message_bytes, curves.get_group(name).shown
         axes.plot(size, shown, color=style.FAINT, linewidth=0.9, zorder=1)
         end = round(np.log2(size.max()))
-        below[end] = max(last, 1.9 * below.get(end, 0))  # no name covers the one below it
+        below[end] = max(last, 2.3 * below.get(end, 0))  # no name covers the one below it
         axes.annotate(
             name,
             (size.max(), below[end]),
             xytext=(3, 0),
             textcoords="offset points",
             va="center",
-            fontsize=7.5,
+            fontsize=8,
         )
     axes.set(xlabel="message [B]", ylabel=AXES[what], yscale="log")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda size, _: byte_size(size) if size >= 1 else "")
 
 
-def beside_elsewhere(
-    runs: xr.Dataset, here: pd.DataFrame, what: str, marks: str
-) -> exhibit.Exhibit:
-    """A figure of these runs beside networks that were measured elsewhere. `here` has a row each
-    run: message_bytes, series and shown, the `time` [µs] or `bandwidth` [MB/s]."""
+def figure(runs: xr.Dataset, label: str, here: pd.DataFrame, marks: str) -> exhibit.Exhibit:
+    """A figure of these runs beside networks that were measured elsewhere, with the label
+    time_elsewhere or bandwidth_elsewhere. `here` has a row each run: message_bytes, series and
+    shown, the time [µs] or bandwidth [MB/s]."""
+    what = label.removesuffix("_elsewhere")
     with style.styled():
-        figure, axes = drawing.new_figure(3.2)
+        drawn, axes = drawing.new_figure(3.2)
         elsewhere(axes, what)
         for (series, rows), marker in zip(here.groupby("series", sort=False), cycle("os^D")):
             size, shown = rows.message_bytes, rows.shown
             axes.plot(size, shown, marker, c=style.INK, mfc="none", label=series)
         axes.legend()
     return exhibit.figure(
-        f"{what}_elsewhere",
-        figure,
+        label,
+        drawn,
         f"The {what} between two hosts here, beside networks elsewhere",
         f"The {what} over the size of a message, a line for each network, and marks of these runs",
         of=runs,
