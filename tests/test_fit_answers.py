@@ -160,6 +160,27 @@ def test_the_unit_of_a_column_is_in_its_name(tmp_path):
     assert flops.data["estimates"] == pytest.approx(answered(tmp_path).data["estimates"])
 
 
+@pytest.mark.parametrize(
+    ("y", "unit"),
+    [("rate_mflops", 1e6), ("rate [Tflop/s]", 1e12), ("HPL (GFLOPS)", 1e9), ("rate", 1e9)],
+)
+def test_a_rates_unit_ends_its_columns_name(tmp_path, y, unit):
+    file = tmp_path / "t.csv"
+    file.write_text(f"N,NB,P,Q,{y}\n8000,64,1,1,{12e9 / unit}\n")
+    gamma = fit_answers.of_model("hpl", file, "N,NB,P,Q", y).data["estimates"]["gamma"]
+    assert 1 / gamma == pytest.approx(12e9, rel=0.01)
+
+
+def test_no_rate_of_a_node_is_below_0(tmp_path):
+    """Runs that contradict each other: the interval ends at 0."""
+    file = tmp_path / "t.csv"
+    rows = ((4000, 2, 1), (8000, 2, 9), (4000, 4, 20), (8000, 4, 1), (12000, 4, 4))
+    file.write_text("N,NB,P,Q,gflops\n" + "\n".join(f"{N},128,1,{Q},{y}" for N, Q, y in rows))
+    answer = of_runs(file, tmp_path)
+    assert answer.data["intervals_95"]["gamma"][0] == 0
+    assert answer.table.iloc[0, -1] == "—"
+
+
 def test_no_node_and_a_wrong_option_are_refused_in_a_line(tmp_path):
     """Nodes from 0 down, a ping-pong for another law, too few columns, one node for a network."""
     (tmp_path / "t.csv").write_text("nodes,rate\n1,1\n0,2\n-2,3\n")

@@ -57,7 +57,9 @@ def test_a_notebook_is_a_section(notebook, stored):
     figures = re.findall(r"^!\[(.*)\]\(figures/\w+\.svg\)\{#fig:([\w-]+) ", whole.markdown, re.M)
     assert {label.replace("_", "-") for label in whole.figures} == {label for _, label in figures}
     for caption, _ in figures:
-        assert re.search(r"n = \d+|(simulated|published) evidence|measured elsewhere", caption), caption
+        assert re.search(r"n = \d+|(simulated|published) evidence|measured elsewhere", caption), (
+            caption
+        )
     for picture in whole.figures.values():
         assert float(re.search(r'<svg [^>]*width="([\d.]+)pt"', picture.svg)[1]) <= 72 * style.WIDTH
 

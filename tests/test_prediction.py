@@ -1,5 +1,6 @@
 """Predictions from one node and a ping-pong: planted clusters, and those that others measured."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -129,10 +130,41 @@ def test_a_written_prediction_cannot_change_unnoticed(tmp_path):
     file.write_text(json.dumps(content))
     with pytest.raises(FalloffError, match="changed after it was written"):
         prediction.read(file)
-    for text in ("", "[]", "{}", '{"sha256": 1}', '{"sha256": "", "title": 3, "cases": [4]}'):
+    for text in (
+        "",
+        "[]",
+        99999 * "[",
+        "{}",
+        '{"sha256": 1}',
+        '{"sha256": "", "title": 3, "cases": [4]}',
+    ):
         file.write_text(text)
         with pytest.raises(FalloffError, match="no prediction|changed"):
             prediction.read(file)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [[], [{"N": 9}], [{"law": None}], [{"law": "3"}], [{"law": np.nan}], [{"simulation": "3"}]],
+)
+def test_what_holds_no_rates_is_no_prediction(cases, tmp_path):
+    """Whoever wrote it: its digest is right."""
+    whole = {"nodes": 8, "N": 9000, "NB": 64, "P": 2, "Q": 4, "law": 80.5}
+    cases = [whole | case if "N" not in case else case for case in cases]
+    content = {"title": "planted", "given": {}, "cases": cases}
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    (tmp_path / "p.json").write_text(json.dumps({"sha256": digest, **content}))
+    with pytest.raises(FalloffError, match="no prediction"):
+        prediction.read(tmp_path / "p.json")
+
+
+def test_a_run_without_a_rate_is_left_out(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text("N,NB,P,Q,gflops\n9000,64,2,4,80\n9000,64,1,8,\n")
+    assert predicting.measured_runs(file).rate.tolist() == [80]
+    file.write_text("N,NB,P,Q,rate\n9000,64,2,4,80\n")
+    with pytest.raises(FalloffError, match="needs the columns"):
+        predicting.measured_runs(file)
 
 
 # ---- clusters that others measured ----
@@ -221,12 +253,17 @@ def test_a_prediction_is_asked_for_written_and_compared(tmp_path, ping_pong):
         (("--node", "0", "--ping-pong", "PP", "--case", "9000,88,1,2"), "above 0"),
         (("--node", "14", "--ping-pong", "PP", "--case", "9000,88,1"), "N,NB,P,Q"),
         (("--node", "14", "--ping-pong", "PP", "--case", "9000,88,0,1"), "N,NB,P,Q"),
+        (("--node", "inf", "--ping-pong", "PP", "--case", "9000,88,1,2"), "finite"),
+        (("--node", "14", "--ping-pong", "PP", "--case", "999999999,88,1,2"), "at most"),
+        (("--node", "14", "--ping-pong", "PP", "--case", "9000,88,99999,99999"), "at most"),
         (
             ("--node", "1", "--ping-pong", "PP", "--case", "9000,88,1,2", "--run", "900,8,2,2"),
             "2 x 2 processes",
         ),
         (("nothing.json",), "no prediction"),
         (("pi4_1", "--node", "3"), "predicted already"),
+        (("pi4_1", "--ranks-per-node", "4"), "predicted already"),
+        (("pi4_1", "--look-ahead"), "predicted already"),
     ],
 )
 def test_a_wrong_question_is_refused(words, reason, ping_pong):

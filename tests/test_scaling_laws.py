@@ -116,6 +116,15 @@ def test_beyond_what_was_seen_only_the_messages_foretell(nodes, reason):
     assert not not_foretold(predictions(fit_each(planted())))
 
 
+def test_a_network_that_only_ran_on_many_nodes_is_refused():
+    """It ran on 24 and 36 nodes, and the others from 1 node on."""
+    runs = planted()
+    laws = fit_each(runs.where((runs.interconnect != "gige") | (runs.nodes > 16)))
+    refused = held_out(laws, 16, 36).set_index("interconnect").refused
+    assert set(refused["gige"]) == {"none of up to 16 nodes was measured"}
+    assert not refused["flat"].str.contains("none of").any()
+
+
 def test_grids_of_one_row_give_no_latency():
     """1 x 1 and 1 x 2: alpha and beta of such runs are not quoted."""
     laws = fit_each(planted().sel(nodes=[1, 2]))

@@ -192,7 +192,7 @@ def twin(
 @option("--case N,NB,P,Q", "What to predict.", "cases", multiple=True)
 @option("--ranks-per-node N", "Processes on each node.", default=1)
 @option("--by-column", "Processes fill nodes along the grid's columns, not its rows.")
-@option("--link GBIT", "The rate of a node's link [Gbit/s]; else that of long messages.", type=float)
+@option("--link GBIT", "A node's link [Gbit/s]; else the rate of long messages.", type=float)
 @option("--look-ahead", "HPL has DEPTH 1, and the card moves the data, as over InfiniBand.")
 @option("--simulate", "Run HPL's own code on SimGrid, too.")
 @option("--out FILE", "Write the prediction down, with what was given and a digest.")
@@ -202,15 +202,18 @@ def predict(
 ) -> None:
     """Predict HPL from one node and a ping-pong.
 
-    The law of HPL's own messages takes a second a case. The range beside it comes from its errors
-    on clusters that others measured. A prediction that is written down cannot be changed unnoticed:
-    compare it once you have run HPL.
+    The law of HPL's own messages takes seconds a case, and longer where P is large. The range
+    beside it comes from its errors on clusters that others measured. A prediction that is written
+    down cannot be changed unnoticed: compare it once you have run HPL.
     """
     from analysis import running
     from analysis.subjects import predicting, prediction
 
+    if out and out.exists():
+        raise FalloffError(f"{out} exists, and a written prediction is not replaced")
     if source:
-        if any(given[name] for name in ("node", "ran", "ping_pong", "cases")) or simulate:
+        ranks = given.pop("ranks_per_node")
+        if any(given.values()) or ranks > 1 or simulate:
             raise FalloffError(f"{source} is predicted already: give no inputs beside it")
         shipped = prediction.PREDICTIONS / f"{source}.json"
         made = prediction.read(shipped if shipped.exists() else Path(source))
@@ -218,8 +221,6 @@ def predict(
         made = predicting.asked(simulate=running.simulated_rates if simulate else None, **given)
     print(predicting.answer(made, predicting.measured_runs(measured) if measured else None))
     if out:
-        if out.exists():
-            raise FalloffError(f"{out} exists, and a written prediction is not replaced")
         out.write_text(made.text(), encoding="utf-8")
         then = f"falloff predict {out} --measured FILE"
         print(f"\nWritten: {out} (digest {made.digest}). Compare: {then}")

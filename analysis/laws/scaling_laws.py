@@ -178,6 +178,8 @@ def held_out(laws: Laws, up_to: int, at: int) -> pd.DataFrame:
         try:
             if at not in counts:
                 raise FalloffError(f"none of {at} nodes was measured")
+            if not (counts <= up_to).any():
+                raise FalloffError(f"none of up to {up_to} nodes was measured")
             beyond = _beyond(measured)
             if beyond and law.model.name != "hpl_messages":
                 raise FalloffError(f"beyond what was seen: {beyond}")

@@ -165,13 +165,18 @@ def _of_sum(model: Model, x: np.ndarray, values: np.ndarray, why: str) -> FitAns
     longest = paths[(paths @ [*costs, *1 / middle[4:]]).argmax()]
     time = fit.combined(model, x, values, (longest * [1, 1, 0])[: len(axes)])
     total, low, high = (max(end, 0.0) for end in time)
-    told = {name: values for name, values in ends.items() if name == "gamma"}
+    told = {
+        name: (cost, max(least, 0.0), most)  # as `fit` ends an interval at a bound
+        for name, (cost, least, most) in ends.items()
+        if name == "gamma"
+    }
     words, table = _in_units(model, told)
     N, NB, P, Q = middle[:4].astype(int).tolist()
     run = f"N {N}, NB {NB}, {P} x {Q}"
     table.loc[len(table)] = [f"messages of {run} [s]", *map(number, (total, low, high))]
     gives = f"{_title(model)} gives {words}" if told else f"{_title(model)} gives a sum"
-    remedy = ", or give a ping-pong by --ping-pong" if model is hpl.MODEL else ""
+    either = ", or" if ";" in why else ";"  # it may name a remedy of its own
+    remedy = f"{either} give a ping-pong by --ping-pong" if model is hpl.MODEL else ""
     sentence = (
         f"{gives} ({counted(len(values), 'point')}). α and β are not determined by these runs: "
         f"{why}{remedy}. Together the messages of {run}, with whatever else delays a panel, take "
@@ -207,14 +212,16 @@ def latency_bandwidth(file: Path) -> dict[str, float]:
 def _si(model: Model, y: str) -> float:
     """The unit of y in flop/s or s, which its column's name may say."""
     if model is hpl.MODEL:
-        size, base = in_base(y.capitalize())
+        unit = re.split(r"[\s_(\[]+", y.rstrip(")]"))[-1]
+        size, base = in_base(unit.capitalize())
         return size if base == "flop/s" else 1e9  # as HPL prints it
     return _seconds(y) if model is hockney.MODEL else 1.0
 
 
 def _seconds(column: str) -> float:
     """The unit of time that a column's name ends with; else a second."""
-    return _SECONDS.get(re.split(r"[\W_]+", column.rstrip("])"))[-1], 1.0)
+    unit = re.split(r"[\W_]+", column.rstrip("])"))[-1].lower()
+    return _SECONDS.get(unit.replace("μ", "µ"), 1.0)  # Greek mu, or the micro sign
 
 
 def _in_units(

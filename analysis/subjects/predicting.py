@@ -26,6 +26,7 @@ Simulate = Callable[..., Sequence[float]]  # of a testbed's description and HPL'
 
 BEYOND = 4  # times the rows or columns that were seen: no law is asked for more
 MOST_SIMULATED = 200  # processes: HPL on a thousand takes SimGrid hours
+LARGEST, MOST_PREDICTED = 50_000_000, 100_000  # N and processes that fit in some GB of memory
 STEP, LEAST = 1e-5, np.array([1e-8, 1e-12, 1e-13])  # of a cost, as a part and at least [s]
 EFFICIENCY_LAWS = ("constant", "amdahl", "universal_scalability", "power_law")
 
@@ -205,8 +206,8 @@ def asked(
     """
     if node is None or ping_pong is None or not cases:
         raise FalloffError("a prediction needs --node, --ping-pong and at least one --case")
-    if not node > 0 or (link is not None and not link > 0):
-        raise FalloffError("--node and --link are rates above 0")
+    if not all(0 < rate < np.inf for rate in (node, 1.0 if link is None else link)):
+        raise FalloffError("--node and --link are finite rates above 0")
     between = _curve_of(ping_pong)
     model = ClusterModel(
         between,
@@ -235,7 +236,11 @@ def _cases(words: Sequence[str], option: str) -> pd.DataFrame:
         numbers = re.fullmatch(r"(\d{1,9}),(\d{1,9}),(\d{1,6}),(\d{1,6})", word.replace(" ", ""))
         if not numbers or not all(map(int, numbers.groups())):
             raise FalloffError(f"{option} {word}: give N,NB,P,Q as in 52360,88,2,4")
-        rows.append([int(number) for number in numbers.groups()])
+        N, NB, P, Q = map(int, numbers.groups())
+        if N > LARGEST or P * Q > MOST_PREDICTED:
+            most = f"N {LARGEST:,} and {MOST_PREDICTED:,} processes"
+            raise FalloffError(f"{option} {word}: at most {most} can be walked through")
+        rows.append([N, NB, P, Q])
     return pd.DataFrame(rows, columns=CASE)
 
 
@@ -249,8 +254,12 @@ def _curve_of(file: Path) -> Curve:
 
 def measured_runs(file: Path) -> pd.DataFrame:
     """HPL's runs in a CSV file with the columns N, NB, P, Q and gflops: the median of each case, as
-    `rate`. Raises FalloffError as `csv_tables` does."""
-    table = csv_tables.read(file, *CASE, "gflops", whole=True)
+    `rate`; rows without one are left out. Raises FalloffError as `csv_tables` does."""
+    table = csv_tables.read(file, whole=True)
+    if not {*CASE, "gflops"} <= {*table}:
+        there = ", ".join(map(str, table.columns))
+        raise FalloffError(f"{file} needs the columns N, NB, P, Q and gflops; it has: {there}")
+    table = table.dropna(subset=[*CASE, "gflops"])
     csv_tables.require_numbers(table, *CASE, "gflops")
     csv_tables.refuse(table, table.gflops <= 0, "column 'gflops' has to be above 0")
     return table.groupby(CASE, as_index=False).gflops.median().rename(columns={"gflops": "rate"})

@@ -65,8 +65,14 @@ def read(file: Path) -> Prediction:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         digest = content.pop("sha256")
-        prediction = Prediction(**{**content, "cases": pd.DataFrame(content["cases"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        cases = pd.DataFrame(content["cases"])
+        numbers = cases.select_dtypes("number")
+        if not (numbers[["nodes", *CASE, "law"]] > 0).all(axis=None):
+            raise ValueError("a case is not above 0")
+        if cases.drop(columns=numbers).notna().any(axis=None):
+            raise ValueError("a case is no number")
+        prediction = Prediction(**{**content, "cases": cases})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FalloffError(f"{file} is no prediction that `falloff predict` wrote") from error
     if digest != _digest(content):
         raise FalloffError(f"{file} was changed after it was written: predict again")
