@@ -29,6 +29,7 @@ ELSEWHERE = (
     "nothing is pooled with them or tested against them."
 )
 FILES = ["measured/ping_pong.csv", "measured/curves.csv"]  # those that they are drawn from
+WIDE = 3  # doublings of the size that a name in a figure covers
 AXES = {"time": "time, one way [µs]", "bandwidth": "bandwidth [MB/s]"}
 
 Ends = tuple[float, float, float]
@@ -121,7 +122,9 @@ def elsewhere(axes: Axes, what: str) -> None:
         size, shown = curves.get_group(name).message_bytes, curves.get_group(name).shown
         axes.plot(size, shown, color=style.FAINT, linewidth=0.9, zorder=1)
         end = round(np.log2(size.max()))
-        below[end] = max(last, 2.3 * below.get(end, 0))  # no name covers the one below it
+        # No name covers the one below it
+        near = [shown for other, shown in below.items() if abs(other - end) <= WIDE]
+        below[end] = max(last, 2.3 * max(near, default=0))
         axes.annotate(
             name,
             (size.max(), below[end]),
