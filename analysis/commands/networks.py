@@ -219,8 +219,9 @@ def predict(
         made = prediction.read(shipped if shipped.exists() else Path(source))
     else:
         made = predicting.asked(simulate=running.simulated_rates if simulate else None, **given)
+    if out:  # before anything is compared
+        out.write_text(made.text(), encoding="utf-8")
     print(predicting.answer(made, predicting.measured_runs(measured) if measured else None))
     if out:
-        out.write_text(made.text(), encoding="utf-8")
         then = f"falloff predict {out} --measured FILE"
         print(f"\nWritten: {out} (digest {made.digest}). Compare: {then}")

@@ -24,6 +24,7 @@ from runners.tools import hpl
 
 Simulate = Callable[..., Sequence[float]]  # of a testbed's description and HPL's points
 
+SHORT, LONG = 64, 2**16  # B: of messages that tell the latency, and the bandwidth
 BEYOND = 4  # times the rows or columns that were seen: no law is asked for more
 MOST_SIMULATED = 200  # processes: HPL on a thousand takes SimGrid hours
 LARGEST, MOST_PREDICTED = 50_000_000, 100_000  # N and processes that fit in some GB of memory
@@ -247,8 +248,9 @@ def _cases(words: Sequence[str], option: str) -> pd.DataFrame:
 def _curve_of(file: Path) -> Curve:
     times = ping_pong_files.read(file).time.isel(series=0).mean("run")
     table = times.to_dataframe().time.dropna()
-    if (table.index > 0).sum() < 2:
-        raise FalloffError(f"{file} has times of one size: short and long messages are needed")
+    if not (table.index <= SHORT).any() or table.index.max() < LONG:
+        need = f"up to {SHORT} B and of {LONG // 2**10} KiB or more"
+        raise FalloffError(f"{file} does not tell what messages cost: times are needed of {need}")
     return curve(pd.DataFrame({"message_bytes": table.index, "time_us": 1e6 * table.values}))
 
 

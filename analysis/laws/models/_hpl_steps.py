@@ -462,7 +462,8 @@ def time(
             moved = at._replace(a=(at.a + row) % P, b=(at.b + row) % P)
             there, back = (DOUBLE * sent[:, 1:] for sent in (at.there, at.back))
             meet(one, moved, there, back, np.array([column]))
-        return width * one[:, 0]
+        # The next column's pivot waits for the last rank.
+        return (width - 1) * one.max(axis=0) + one[:, 0]
 
     def factor(step: Panel) -> None:
         """The whole column meets for every pivot."""

@@ -12,6 +12,7 @@ from runners.tools.hpl import operations
 
 LATENCIES = (3e-7, 5e-3)  # s: the time of a short message on any network is between these
 ONE_N = 1.1  # orders N within this factor count as one
+LARGEST = 50_000_000  # order N, of which the law keeps the pivots
 TRIES = 10  # iterations of the guess to find the longest paths
 
 
@@ -35,8 +36,10 @@ def counts(x: Values, panels: int = PANELS) -> Values:
     x = np.asarray(x, float)
     if x.ndim != 2 or len(x) != 4:
         raise FalloffError("HPL's law needs an x of four rows: N, NB, P and Q.")
-    if not (np.rint(x) >= 1).all():
-        raise FalloffError("HPL's law needs N, NB, P and Q of at least 1.")
+    if not (np.rint(x) >= 1).all() or not (x[0] <= LARGEST).all():
+        raise FalloffError(
+            f"HPL's law needs N, NB, P and Q of at least 1, and N up to {LARGEST:,}."
+        )
     return np.stack([paths(*run, panels) for run in np.rint(x.T).astype(int).tolist()])
 
 
