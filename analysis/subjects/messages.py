@@ -124,7 +124,7 @@ def elsewhere(axes: Axes, what: str) -> None:
         end = round(np.log2(size.max()))
         # No name covers the one below it
         near = [shown for other, shown in below.items() if abs(other - end) <= WIDE]
-        below[end] = max(last, 2.3 * max(near, default=0))
+        below[end] = max(last, 2 * max(near, default=0))
         axes.annotate(
             name,
             (size.max(), below[end]),
@@ -135,6 +135,7 @@ def elsewhere(axes: Axes, what: str) -> None:
         )
     axes.set(xlabel="message [B]", ylabel=AXES[what], yscale="log")
     axes.set_xscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_major_formatter(lambda size, _: byte_size(size) if size >= 1 else "")
 
 
