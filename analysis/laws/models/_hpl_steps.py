@@ -1,15 +1,18 @@
 """HPL's steps, panel by panel: who sends how much to whom in which order, and when the last rank is
 done.
 
-This follows HPL 2.0 from netlib: DEPTH 0, BCAST 1 (increasing ring, modified), SWAP 2 (mix) with
-its threshold, equilibration, one rank on each node of a P x Q grid. Source: HPL_pdgesv0,
-HPL_pdmxswp, HPL_bcast_1rinM, HPL_pdlaswp00T, HPL_pdlaswp01T with HPL_spreadT, HPL_equil and
-HPL_rollT, and HPL_pdtrsv, in https://www.netlib.org/benchmark/hpl.
+This follows HPL 2.0 from netlib, by default with DEPTH 0, BCAST 1 (increasing ring, modified), SWAP
+2 (mix) with its threshold, and equilibration; `Algorithm` names what else there is. Source:
+HPL_pdgesv0, HPL_pdgesvK1, HPL_pdmxswp, HPL_bcast_1ring, 1rinM and 2ring, HPL_pdlaswp00T,
+HPL_pdlaswp01T with HPL_spreadT, HPL_equil and HPL_rollT, and HPL_pdtrsv, in
+https://www.netlib.org/benchmark/hpl.
 
 Every message is a meeting of two ranks: neither continues before the last byte has arrived. MPI
-transfers messages above its eager limit in this way. The messages and bytes of every rank equal
-those of HPL's own code in simulation, to the byte. The time is that of SimGrid within 0.4 % if the
-eager limit is small (tests/test_hpl_steps.py).
+transfers messages above its eager limit in this way. With a look-ahead a panel travels meanwhile.
+What a message costs says a `Network`: with one rank a node, a line by size; of several ranks a
+node, `ping_pong.SharedLinks`. The messages and bytes of every rank equal those of HPL's own code in
+simulation, to the byte. The time is that of SimGrid within 0.4 % if the eager limit is small, on
+one rank a node and without a look-ahead (tests/test_hpl_steps.py).
 """
 
 from collections.abc import Iterable, Iterator
