@@ -1,5 +1,5 @@
-"""Predictions of HPL's rate that were written down before they were compared, and their errors on
-clusters that others measured.
+"""Written predictions of HPL's rate, with what was given and a digest, and their errors on clusters
+that others measured.
 """
 
 import hashlib
