@@ -282,3 +282,12 @@ def test_netpipe_is_read(tmp_path):
     file.write_text("".join(f"{b} 3.5 7.25\n" for b in times))
     with pytest.raises(FalloffError):
         ping_pong_files.read(file)
+
+
+def test_runs_that_differ_in_another_setting_are_not_pooled(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text("N,NB,P,Q,interconnect,gflops\n9000,88,1,2,gige,20\n9000,88,1,2,10gige,40\n")
+    with pytest.raises(FalloffError, match="several values of interconnect"):
+        predicting.measured_runs(file)
+    file.write_text("N,NB,P,Q,interconnect,gflops\n9000,88,1,2,gige,20\n9000,88,1,2,gige,40\n")
+    assert predicting.measured_runs(file).rate.tolist() == [30]

@@ -16,6 +16,7 @@ from analysis.commands.grammar import (
     keep_option,
     option,
 )
+from runners.records.journal import write_whole
 from runners.records.record import FalloffError
 
 
@@ -220,7 +221,7 @@ def predict(
     else:
         made = predicting.asked(simulate=running.simulated_rates if simulate else None, **given)
     if out:  # before anything is compared
-        out.write_text(made.text(), encoding="utf-8")
+        write_whole(out, made.text())
     print(predicting.answer(made, predicting.measured_runs(measured) if measured else None))
     if out:
         then = f"falloff predict {out} --measured FILE"

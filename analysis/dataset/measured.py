@@ -27,7 +27,7 @@ def hpl() -> pd.DataFrame:
     """HPL's results, a row each point: cluster, series, role, nodes, ranks, ranks_per_node, N, NB,
     P, Q, blas, mtu [B], runs, kind_of_runs, rate_median and rate_best [Gflop/s].
 
-    A law may fit points of the role `given` and foretell those `held_out`; `other` are for neither.
+    A law may fit points of the role `given` and predict those `held_out`; `other` are for neither.
     The runs of a point are `repeats`, or `variants` with other settings of HPL. An empty blas or
     mtu is not known.
     """

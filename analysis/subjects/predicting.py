@@ -10,6 +10,7 @@ import pandas as pd
 
 from analysis import paths
 from analysis.dataset import csv_tables, measured, store
+from analysis.dataset.points import setting_columns
 from analysis.laws.fit import fit
 from analysis.laws.models import _hpl_steps, _linear, find
 from analysis.laws.models import hpl as messages
@@ -19,6 +20,7 @@ from analysis.subjects import ping_pong_files, twin, twin_prediction
 from analysis.subjects.cluster_model import ClusterModel, curve
 from analysis.subjects.prediction import CASE, Prediction, errors, interval, series
 from analysis.wording import number
+from runners.records.journal import write_whole
 from runners.records.record import FalloffError
 from runners.tools import hpl
 
@@ -160,9 +162,9 @@ def predict_all(folder: Path, simulate: Simulate) -> Path:
     for name, points in series().items():
         is_small = int((points.P * points.Q).max()) <= MOST_SIMULATED
         prediction = of_measured(name, simulate if is_small else None)
-        (folder / f"{name}.json").write_text(prediction.text(), encoding="utf-8")
+        write_whole(folder / f"{name}.json", prediction.text())
     for name, prediction in of_emulated():
-        (folder / f"emulated_{name}.json").write_text(prediction.text(), encoding="utf-8")
+        write_whole(folder / f"emulated_{name}.json", prediction.text())
     return folder
 
 
@@ -262,6 +264,9 @@ def measured_runs(file: Path) -> pd.DataFrame:
         there = ", ".join(map(str, table.columns))
         raise FalloffError(f"{file} needs the columns N, NB, P, Q and gflops; it has: {there}")
     table = table.dropna(subset=[*CASE, "gflops"])
+    for name in setting_columns(table, *CASE, "gflops"):
+        if table[name].nunique(dropna=False) > 1:
+            raise FalloffError(f"{file} has several values of {name}: compare the rows of one")
     csv_tables.require_numbers(table, *CASE, "gflops")
     csv_tables.refuse(table, table.gflops <= 0, "column 'gflops' has to be above 0")
     return table.groupby(CASE, as_index=False).gflops.median().rename(columns={"gflops": "rate"})
