@@ -7,18 +7,25 @@ and with no other. `python tests/test_references.py` writes that file anew.
 
 import csv
 import json
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import small_plan, use_echo
+from command_line import run
+from local_testbed import LocalTestbed
 
-from analysis import paths, planning
-from runners.records import provenance, renamed
+from analysis import paths, planning, running
+from analysis.evidence import verify
+from runners.engine import campaign
+from runners.records import manifest, provenance, renamed
 from runners.records.journal import Folder
 from runners.records.plan import Plan
-from runners.records.record import Trial
+from runners.records.record import FalloffError, Trial
 
 FILE = paths.REFERENCE / "to_run_again.csv"
 COLUMNS = ("reference", "commit", "plan")
@@ -134,3 +141,178 @@ def test_only_shipped_references_are_named_each_once_and_with_a_reason():
     assert tuple(rows[0]) == COLUMNS
     assert names == sorted(set(names)) and set(names) <= {folder.name for folder in FOLDERS}
     assert all(any(reasons) for _, *reasons in rows[1:])
+
+
+def changed(plan, **points):
+    """A plan whose first trial of the second block has other settings."""
+    first, second, *rest = plan.blocks
+    trial = replace(second[0], point={**second[0].point, **points})
+    return replace(plan, blocks=(first, (trial, *second[1:]), *rest))
+
+
+def test_other_numbers_points_and_orders_differ_and_other_words_do_not():
+    """A testbed's number, a network's, the margin, a setting of one trial, the order, a block; not
+    sources, names, networks that no trial uses, rules that are gone, other roles."""
+    plan = small_plan()
+    testbed, gige = plan.testbed, plan.interconnects["gige"]
+    same = replace(
+        plan,
+        title="Another title",
+        testbed={**testbed, "networks": {"path": {"mtu": 1}}, "extends": "another"},
+        interconnects={**plan.interconnects, "gige": {**gige, "source": "elsewhere"}},
+        design={**plan.design, "drift_limit": 0.1},
+        blocks=tuple((*block, replace(block[0], role="after")) for block in plan.blocks),
+    )
+    assert differences(same, plan) == []
+    now = [
+        (replace(plan, testbed={**testbed, "nodes": 5}), ["testbed.nodes"]),
+        (replace(plan, testbed={**testbed, "kind": "simulated"}), ["testbed.kind"]),
+        (
+            replace(plan, interconnects={**plan.interconnects, "gige": {"rate_bit_s": 1e6}}),
+            ["network.gige.rate_bit_s"],
+        ),
+        (replace(plan, design={**plan.design, "margin": 0.1}), ["design.margin"]),
+        (changed(plan, N=1), ["N"]),
+        (replace(plan, blocks=plan.blocks[::-1]), ["order of trials"]),
+        (replace(plan, blocks=plan.blocks[:2]), ["3 blocks, not 2"]),
+    ]
+    for today, expected in now:
+        assert differences(plan, today) == expected
+    simulated = replace(plan, testbed={**testbed, "kind": "simulated"})
+    assert differences(simulated, replace(simulated, blocks=plan.blocks[::-1])) == []
+    paths_kind = replace(plan, testbed={**testbed, "kind": "paths"})
+    assert differences(paths_kind, replace(plan, testbed={**testbed, "kind": "emulated"})) == []
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A git clone as the checkout: its commits in order, and one that is on another branch."""
+
+    def git(*arguments):
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        argv = ["git", *who, *arguments]
+        return subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+    folder = tmp_path / "clone"
+    (folder / "data" / "reference").mkdir(parents=True)
+    (folder / "code.py").write_text("1\n")
+    (folder / "data" / "reference" / "packed").write_text("1\n")
+    monkeypatch.setattr(provenance, "CHECKOUT", folder)
+    commits = []
+    git("init", "--quiet", "--initial-branch", "main")
+    git("add", ".")
+    for branch in ("main", "main", "other"):
+        git("checkout", "--quiet", "-B", branch)
+        git("commit", "--quiet", "--allow-empty", "--message", "One more")
+        commits.append(git("rev-parse", "HEAD").strip())
+    git("checkout", "--quiet", "main")
+    git("branch", "--quiet", "--delete", "--force", "other")
+    return folder, commits
+
+
+def session(commit, is_dirty=False):
+    """The provenance of a session on a commit."""
+    return {"host": {"git_commit": commit, "git_dirty": is_dirty}}
+
+
+def test_what_is_wrong_with_a_campaigns_commits(clone):
+    """One of the history and clean is fine, also an earlier one; each fault is named."""
+    _, (first, second, elsewhere) = clone
+    assert provenance.has_history()
+    assert provenance.faults([session(second)] * 2) == provenance.faults([session(first)]) == []
+    assert provenance.faults([session(first), session(second)]) == ["2 commits"]
+    assert provenance.faults([session(first), session(first, True)]) == ["uncommitted code"]
+    assert provenance.faults([session(first, None)]) == ["uncommitted code"]
+    for strange in (elsewhere, "0" * 40):
+        assert provenance.faults([session(strange)]) == ["commit not in the history"]
+    for lost in ({}, {"host": {}}, session(None, None)):
+        assert provenance.faults([lost]) == ["commit not recorded"]
+        assert provenance.faults([session(first), lost]) == ["commit not recorded"]
+
+
+def test_code_has_changes_until_it_is_committed(clone):
+    """A tracked file, a new one of the code; not what was packed, nor a user's description."""
+    folder, (_, head, _) = clone
+    (folder / "data" / "reference" / "packed").write_text("2\n")
+    (folder / "mine.toml").write_text("")
+    assert provenance.code() == {"git_commit": head, "git_dirty": False}
+    (folder / "runners").mkdir()
+    (folder / "runners" / "new.py").write_text("")
+    assert provenance.code()["git_dirty"]
+    (folder / "runners" / "new.py").unlink()
+    (folder / "code.py").write_text("2\n")
+    assert provenance.code()["git_dirty"]
+
+
+def test_without_its_whole_history_a_checkout_cannot_say(clone, tmp_path, monkeypatch):
+    """A shallow clone, and a copy that is no clone."""
+    folder, _ = clone
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{folder}", shallow])
+    for checkout in (shallow, tmp_path / "exported"):
+        checkout.mkdir(exist_ok=True)
+        monkeypatch.setattr(provenance, "CHECKOUT", checkout)
+        assert not provenance.has_history()
+
+
+def test_only_a_run_of_one_clean_commit_is_shipped(tmp_path, monkeypatch):
+    """Refused before it runs where the code has changes, and at packing for its sessions; anybody
+    packs any run elsewhere."""
+    ran = []
+
+    def run_campaign(plan, **_):
+        ran.append(plan.name)
+        return folder
+
+    monkeypatch.setattr(running, "run_campaign", run_campaign)
+    head = provenance.code()["git_commit"]
+    folder, shipped = tmp_path / "run", paths.REFERENCE / "none"
+    asked = ("run", "hpl_messages", "--fresh", "--pack")
+    manifest.unpack(paths.REFERENCE / "hpl_messages-scale_model", folder)
+    monkeypatch.setattr(provenance, "code", lambda: session(head, True)["host"])
+    done = run(*asked, str(shipped))
+    assert (done.returncode, ran) == (1, []) and "changes: uncommitted code.\nCommit" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+    monkeypatch.setattr(provenance, "code", lambda: session(head)["host"])
+    done = run(*asked, str(shipped))
+    assert (done.returncode, len(ran)) == (1, 1) and "uncommitted code.\nCommit" in done.stderr
+    assert not shipped.exists()
+    assert run(*asked, str(tmp_path / "mine")).returncode == 0
+    assert (tmp_path / "mine" / manifest.NAME).exists()
+
+
+def test_another_machine_goes_on_from_what_was_packed(tmp_path, monkeypatch):
+    """One session here, packed; the next there, which packs the sessions of both; here it is taken
+    over again; two runs of one plan are never mixed."""
+    use_echo(monkeypatch)
+    plan = small_plan(stopping={"blocks": 3, "blocks_a_session": 1})
+    packed, here, there = (tmp_path / name for name in ("packed", "here", "there"))
+    for number, machine in enumerate((here, there, here), start=1):
+        running.go_on_from(packed, plan, machine)
+        testbed, folder = LocalTestbed(), running.folder_of(plan, machine)
+        campaign.run(plan, testbed, folder)
+        assert len(testbed.executed) == len(plan.blocks[0]) + (number == 1)
+        manifest.pack(folder.path, packed)
+        running.go_on_from(packed, plan, machine)  # changes nothing
+        assert verify.check(packed).differences == ()
+        assert len(Folder(packed).provenance()["sessions"]) == number
+        assert max(Folder(packed).sessions().values()) == number
+    running.go_on_from(packed, replace(plan, digest="another"), there)
+    campaign.run(plan, LocalTestbed(), running.folder_of(plan, there))
+    with pytest.raises(FalloffError, match="two runs of small"):
+        running.go_on_from(packed, plan, there)
+    (packed / "journal.jsonl").write_text("")
+    with pytest.raises(FalloffError, match="not as it was packed"):
+        running.go_on_from(packed, plan, there)
+
+
+def main() -> None:
+    """Write the file anew."""
+    rows = [[folder.name, *(found(folder, column) for column in COLUMNS[1:])] for folder in FOLDERS]
+    with open(FILE, "w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerows([COLUMNS, *(row for row in rows if any(row[1:]))])
+
+
+if __name__ == "__main__":
+    main()
