@@ -220,21 +220,22 @@ def _run(plan: Any, fresh: bool, packed: Path | None) -> Any:
 def _require_origin(target: Path, plan: Any, sessions: Sequence[Mapping[str, Any]]) -> None:
     """Raise FalloffError if a run of these sessions must not be packed into `target`.
 
-    What is shipped, in this checkout's data/reference, has to be of one commit of the history,
-    without changes. Elsewhere anybody packs any run.
+    What is shipped, in data/reference of this checkout or another one, has to be of one commit of
+    the history, without changes. Elsewhere anybody packs any run.
     """
     from runners.records import provenance
 
-    if paths.REFERENCE not in target.resolve().parents:
+    if target.resolve().parts[-3:-1] != paths.REFERENCE.parts[-2:]:
         return
     described = [f"data/campaigns/{plan.name}.toml", f"data/testbeds/{plan.testbed['name']}.toml"]
     new = [f"{name} is not committed" for name in described if name not in provenance.tracked()]
     if faults := new or provenance.faults(sessions):
-        began = sessions[0].get("host", {}).get("git_commit") or "a clone"
+        began = sessions[0].get("host", {}).get("git_commit")
+        go_on = f", go on from a checkout of {began[:10]}" if began and len(sessions) > 1 else ""
         raise FalloffError(
             f"{target} is shipped, so it takes only a run on one commit of the history, without "
-            f"changes: {', '.join(faults)}.\nCommit and start over with --fresh, go on from "
-            f"{began[:10]}, on which it began, or pack it elsewhere"
+            f"changes: {', '.join(faults)}.\nCommit and run it with --fresh{go_on}, or pack it "
+            "elsewhere"
         )
 
 
