@@ -94,6 +94,7 @@ reference: setup
 	  name=$$(basename $$packed); \
 	  $(BIN)/falloff run $${name%%-*} --testbed $${name#*-} --fresh --pack $$packed || exit 1; done
 	@PYTHONPATH=.:tests/support $(BIN)/python tests/test_trust.py
+	@PYTHONPATH=.:tests/support $(BIN)/python tests/test_references.py
 	@$(BIN)/falloff report --preset stored
 	@cp build/report/figures/share.svg docs/hpl_share.svg
 

@@ -25,7 +25,7 @@ from runners import executables, scale
 from runners.engine import campaign as engine
 from runners.engine import session, slurm
 from runners.engine.progress import Progress
-from runners.records import lock, provenance
+from runners.records import lock, manifest, provenance
 from runners.records.journal import Folder
 from runners.records.plan import Plan, Stopping, planned_s
 from runners.records.record import FalloffError, Settings, Trial
@@ -91,6 +91,44 @@ def submit_campaign(plan: Plan, out: Path = paths.RAW, fresh: bool = False) -> s
     """
     folder = _folder(plan, out, fresh)
     return "" if engine.is_finished(plan, folder) else slurm.submit(plan, folder)
+
+
+def sessions_of(plan: Plan, fresh: bool, out: Path = paths.RAW) -> list[Mapping[str, Any]]:
+    """The provenance of the sessions that a plan's run will have had: those in its folder, unless
+    it starts over, and, if anything is missing, one of now, with the code's part alone."""
+    folder = folder_of(plan, out)
+    is_new = fresh or not (folder.path / "provenance.json").exists()
+    sessions = [] if is_new else folder.provenance()["sessions"]
+    if is_new or not engine.is_finished(plan, folder):
+        sessions = [*sessions, {"host": provenance.code()}]
+    return sessions
+
+
+def go_on_from(packed: Path, plan: Plan, out: Path = paths.RAW) -> None:
+    """Take over the trials of a packed copy of this plan's campaign, such as another machine's, so
+    that `run_campaign` runs what is missing; nothing happens where they are here already, by the
+    journals, or `packed` has no campaign of this plan.
+
+    Raises FalloffError if the copy was changed, or it and the folder here are two runs.
+    """
+    there, folder = Folder(packed), folder_of(plan, out)
+    if not (packed / "trials.json").exists() or there.plan().digest != plan.digest:
+        return
+    if changed := manifest.differences(packed):
+        raise FalloffError(
+            f"{packed} is not as it was packed ({changed[0]}): restore it, or start over with "
+            "--fresh"
+        )
+    theirs, ours = there.notes(), folder.notes()
+    if ours[: len(theirs)] == theirs:
+        return
+    if theirs[: len(ours)] != ours:
+        raise FalloffError(
+            f"{packed} and {folder.path} are two runs of {plan.name}: move one away, or pack into "
+            "another folder"
+        )
+    _folder(plan, out, fresh=True)
+    manifest.unpack(packed, folder.path)
 
 
 def _folder(plan: Plan, out: Path, fresh: bool) -> Folder:

@@ -1,7 +1,7 @@
 """Run a campaign, show how far it is, and what is installed and missing."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -66,7 +66,7 @@ TRIED = ("hpl_scaling", "hpl_paper_simulated")
 @option("--submit", "Run the missing trials as a Slurm job.")
 @option(
     "--pack FOLDER",
-    "Also write a compressed copy of the campaign to FOLDER.",
+    "Also write a compressed copy of the campaign to FOLDER, and go on with one that is there.",
     "packed",
 )
 def run(
@@ -138,6 +138,10 @@ def run(
     if planned:
         print(planning.text(plan))
         return 0
+    if packed:
+        if not fresh:
+            running.go_on_from(packed, plan)
+        _require_origin(packed, plan, running.sessions_of(plan, fresh))
     if submit and (number := running.submit_campaign(plan, fresh=fresh)):
         status = f"`falloff status {campaign}` shows how far it is"
         print(f"Submitted job {number}. {status}; when it is over,")
@@ -198,17 +202,41 @@ def _run(plan: Any, fresh: bool, packed: Path | None) -> Any:
     from analysis.commands.progress import shown
     from analysis.dataset import store
     from runners.records import manifest
+    from runners.records.journal import Folder
 
     with shown() as listen:
         folder = running.run_campaign(plan, fresh=fresh, listen=listen)
     dataset, assembled = paths.DATASETS / f"{folder.name}.nc", store.read(folder)
     store.save(assembled, dataset)
     if packed:
+        _require_origin(packed, plan, Folder(folder).provenance()["sessions"])
         manifest.pack(folder, packed)
         store.save(assembled, packed / manifest.DATASET)
         manifest.write(packed)
     print(f"Transcripts: {folder}\nDataset: {dataset}")
     return assembled
+
+
+def _require_origin(target: Path, plan: Any, sessions: Sequence[Mapping[str, Any]]) -> None:
+    """Raise FalloffError if a run of these sessions must not be packed into `target`.
+
+    What is shipped, in data/reference of this checkout or another one, has to be of one commit of
+    the history, without changes. Elsewhere anybody packs any run.
+    """
+    from runners.records import provenance
+
+    if target.resolve().parts[-3:-1] != paths.REFERENCE.parts[-2:]:
+        return
+    described = [f"data/campaigns/{plan.name}.toml", f"data/testbeds/{plan.testbed['name']}.toml"]
+    new = [f"{name} is not committed" for name in described if name not in provenance.tracked()]
+    if faults := new or provenance.faults(sessions):
+        began = sessions[0].get("host", {}).get("git_commit")
+        go_on = f", go on from a checkout of {began[:10]}" if began and len(sessions) > 1 else ""
+        raise FalloffError(
+            f"{target} is shipped, so it takes only a run on one commit of the history, without "
+            f"changes: {', '.join(faults)}.\nCommit and run it with --fresh{go_on}, or pack it "
+            "elsewhere"
+        )
 
 
 @command("status")

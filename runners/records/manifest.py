@@ -22,6 +22,7 @@ JOURNAL = "journal.jsonl"
 DATASET = "dataset.nc"
 LINE_DIGITS = 8
 
+_RECORDS = ("trials.json", JOURNAL, "provenance.json")
 _PACKED = f"{archive.NAME}:"
 # Files that change without the campaign: the record, the dataset of archives made before version
 # 0.2, the lock, temporary files, and those that Slurm jobs leave.
@@ -34,10 +35,20 @@ def pack(source: Path, target: Path) -> None:
     """Copy a campaign's folder, with its transcripts in one compressed file, always as the same
     bytes."""
     target.mkdir(parents=True, exist_ok=True)
-    for name in ("trials.json", JOURNAL, "provenance.json"):
+    for name in _RECORDS:
         write_whole(target / name, (source / name).read_text(encoding="utf-8"))
     archive.write(target / archive.NAME, (source / "transcripts").glob("*.json"))
     write(target)
+
+
+def unpack(source: Path, target: Path) -> None:
+    """The inverse of `pack`, so that a run can go on in `target`, which becomes a campaign's folder
+    with the last file that is written."""
+    (target / "transcripts").mkdir(parents=True)
+    for trial_id, text in archive.read(source / archive.NAME):
+        write_whole(target / "transcripts" / f"{trial_id}.json", text)
+    for name in reversed(_RECORDS):
+        write_whole(target / name, (source / name).read_bytes())
 
 
 def write(folder: Path) -> None:

@@ -7,11 +7,14 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMIT = "commit.json"
+# A campaign that was packed there changes nothing for the next one.
+_PACKED = ":!data/reference"
 
 _VERSION_OPTIONS = {
     **dict.fromkeys(("mpirun", "iperf3", "gcc", "ethtool"), "--version"),
@@ -51,9 +54,39 @@ def code() -> dict[str, Any]:
     copied = _read(str(CHECKOUT / COMMIT))
     if copied:
         return json.loads(copied)
-    status = _output("git", "status", "--porcelain", "--untracked-files=no")
-    dirty = None if status is None else bool(status)
+    status = _output("git", "status", "--porcelain", "--untracked-files=all", "--", ".", _PACKED)
+    dirty = None if status is None else any(map(_is_of_code, status.splitlines()))
     return {"git_commit": _output("git", "rev-parse", "HEAD"), "git_dirty": dirty}
+
+
+def _is_of_code(line: str) -> bool:
+    """Whether a line of git's status is of a changed file, or of a new one of the code; new
+    descriptions are users' own."""
+    return not line.startswith("??") or line[3:].startswith(("runners/", "analysis/"))
+
+
+def has_history() -> bool:
+    """Whether this is a git clone with all earlier commits."""
+    is_clone = (CHECKOUT / ".git").exists()
+    return is_clone and _output("git", "rev-parse", "--is-shallow-repository") == "false"
+
+
+def faults(sessions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Why a campaign of these sessions cannot be run again as it was from one commit of this
+    history, each in a few words; a commit is in the history if it is HEAD or before it."""
+    hosts = [session.get("host", {}) for session in sessions]
+    commits = dict.fromkeys(host.get("git_commit") for host in hosts)
+    known = list(filter(None, commits))
+    found = []
+    if len(known) < len(commits) or not known:
+        found.append("commit not recorded")
+    if any(_output("git", "merge-base", "--is-ancestor", each, "HEAD") is None for each in known):
+        found.append("commit not in the history")
+    if any(host.get("git_commit") and host.get("git_dirty") is not False for host in hosts):
+        found.append("uncommitted code")
+    if len(known) > 1:
+        found.append(f"{len(known)} commits")
+    return found
 
 
 def memory_bytes() -> Optional[int]:

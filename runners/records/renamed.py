@@ -44,6 +44,7 @@ NOTEBOOKS = {  # stand in archives and scripts
     "60_topology": "60_oversubscription",
     "62_real_programs": "62_program_others",
 }
+TESTBED_KINDS = {"paths": "emulated"}  # stand in plans
 SOURCES = {"smith": "fortinet", "bonding_blog": "bonding"}
 
 
