@@ -25,8 +25,9 @@ class Stopping:
     first trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is
     judged, each time at the nominal one-sided level `one_sided`. It ends when all of its primary
     statements are decided, at the latest at the last look. `blocks` may exceed the last look, to
-    make up for invalid blocks. A session pauses after `blocks_a_session` blocks (0: never), so that
-    an interval over blocks holds between sessions, too.
+    make up for invalid blocks. A session ends after `blocks_a_session` blocks (0: never), and looks
+    are then numbers of sessions (`Folder.sessions` says what one is): the blocks of a session share
+    its day.
     """
 
     blocks: int
