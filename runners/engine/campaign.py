@@ -235,7 +235,7 @@ class _Progress:
                 return "time budget"
             if not (self._can_end(seconds) and self._run_missing(block)):
                 return DEADLINE
-            is_look = looks and looks[0] <= number < len(self._plan.blocks)
+            is_look = looks and looks[0] * (most or 1) <= number < len(self._plan.blocks)
             if is_look and decided and decided(self._folder):
                 return "decided"
         return "blocks"

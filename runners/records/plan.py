@@ -94,7 +94,8 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
         raise ValueError(strange[0])
     for name in ("node", "network", "networks", "rates", "rpeak"):
         typed_json.typed(Description, testbed.get(name, {}), f"testbed.{name}")
-    stated = {"compared": "", "looks": [], "one_sided": 0.05, "primary": [], **plan.design}
+    absent = {"compared": "", "looks": [], "one_sided": 0.05, "primary": [], "blocks_a_session": 0}
+    stated = {**absent, **plan.design}
     _require(stated, _DESIGN)
     factors, primary = stated["factors"], stated["primary"]
     if any(isinstance(level, (list, dict, type(None))) for level in chain(*factors.values())):
@@ -125,6 +126,7 @@ _DESIGN = {
     "negative_control": Optional[int],
     "looks": tuple[int, ...],
     "one_sided": float,
+    "blocks_a_session": int,
     "primary": tuple[Any, ...],
 }
 _STATEMENT = {"networks": tuple[str, ...], "from": int, "to": int}

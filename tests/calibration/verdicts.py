@@ -18,14 +18,19 @@ from analysis.watch.reproducing import Estimate
 
 
 def error_rates(
-    design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]
+    design: Design,
+    falls: Sequence[float],
+    run_sd: float,
+    campaigns: int,
+    seed: Sequence[int],
+    day: float = 0.0,
 ) -> dict[str, float]:
-    """The error rates for one truth: how often any statement is wrongly called falling off (its
+    """The error rates for one truth, `day` being what a session's runs share over a run's scatter:
+    how often any statement is wrongly called falling off (its
     fall is the margin or less) or flat (the margin or more), how often all are decided or refused,
     and the share of intervals that contain the first statement's fall."""
-    judged = judge_all(
-        *draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls
-    )
+    drawn = draw(np.random.default_rng(seed), design, falls, run_sd, campaigns, day * run_sd)
+    judged = judge_all(*drawn, design, falls)
     true = np.array(falls)
     too_much = (judged.answers == FALLS_OFF) & (true <= design.margin)
     too_little = (judged.answers == FLAT) & (true >= design.margin)
@@ -35,24 +40,28 @@ def error_rates(
         "all_decided": np.isin(judged.answers, DECIDED).all(axis=1).mean(),
         "refused": (judged.answers == REFUSED).any(axis=1).mean(),
         "coverage": judged.covered.mean(),
-        "mean_blocks": judged.blocks.mean(),
+        "mean_looked": judged.looked.mean(),
     }
 
 
 def simulate(settings: Mapping) -> pd.DataFrame:
-    """The error rates of every procedure, scatter and combination of true falls, a row each."""
+    """The error rates of every procedure, scatter, day's part and combination of true falls, a row
+    each. Days are planted where looks count sessions; else they are in no interval."""
     falls = (0.0, settings["margin"], settings["large_fall"])
     rows = list[dict]()
     for name, design in settings["procedures"].items():
         truths = itertools.product(falls, repeat=len(design.primary))
-        for run_sd, true in itertools.product(settings["run_sds"], truths):
+        days = settings["days"] if design.blocks_a_session else [0.0]
+        for run_sd, day, true in itertools.product(settings["run_sds"], days, truths):
             seed = [settings["seed"], len(rows)]
             truth = {
                 "procedure": name,
                 "run_sd": run_sd,
+                "day": day,
                 "falls": " ".join(f"{fall:g}" for fall in true),
             }
-            rows.append(truth | error_rates(design, true, run_sd, settings["campaigns"], seed))
+            rates = error_rates(design, true, run_sd, settings["campaigns"], seed, day)
+            rows.append(truth | rates)
     return pd.DataFrame(rows)
 
 
