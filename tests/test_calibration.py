@@ -26,7 +26,7 @@ def test_many_campaigns_are_judged_as_each_alone(design, run_sd):
             if outcome.is_over:
                 break
         assert judged.answers[number].tolist() == [one.answer for one in outcome.judgements]
-        assert judged.blocks[number] == look
+        assert judged.looked[number] == look
 
 
 def test_the_scatter_of_d_is_twice_a_runs():

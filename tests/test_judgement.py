@@ -71,7 +71,7 @@ def test_what_has_no_interval():
     block of a simulation decides, which repeats itself; so do blocks without scatter."""
     one, none = judge([np.nan, -0.2], MARGIN, "emulated"), judge([np.nan], MARGIN, "simulated")
     assert one.answer == none.answer == "undecided" and one.interval is None
-    assert (one.blocks, none.blocks, none.fall) == (1, 0, None)
+    assert (one.n, none.n, none.fall) == (1, 0, None)
     assert one.fall == pytest.approx(1 - math.exp(-0.2))
     exact = judge([-0.2] * 4, MARGIN, "synthetic")
     assert exact.answer == "falls off" and 0 <= exact.p <= 1
@@ -206,7 +206,7 @@ def test_a_planted_campaign_is_decided_in_order():
     assert [astuple(one.statement)[:4] for one in found[:3]] == places
     assert [one.verdict.answer for one in found[:3]] == ["falls off", "flat", "flat"]
     assert all(one.primary for one in found[:3]) and not found[3].primary
-    assert found[0].verdict.blocks == 9 and found[0].verdict.confidence == 0.96
+    assert found[0].verdict.n == 9 and found[0].verdict.confidence == 0.96
     assert found[0].verdict.fall == pytest.approx(0.13, abs=0.01)
     assert all(one.control.kind == "holds" for one in found)
     assert is_over(points(sequential_campaign(blocks=4, noise=0.004)))
@@ -244,7 +244,7 @@ def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_blo
     assert found[0].control.kind == "violated"
     assert not is_over(refused.isel(block=slice(4)))
     found = contrasts(points(sequential_campaign(noise=0.004, failed={(2, "gige", 8)})))
-    assert {one.verdict.blocks for one in found[:3]} == {6}
+    assert {one.verdict.n for one in found[:3]} == {6}
 
 
 def test_a_campaign_without_statements_judges_its_pair():
