@@ -45,17 +45,16 @@ class Verdicts:
 def draw(
     random: np.random.Generator,
     design: Design,
-    falls: Sequence[float],
     run_sd: float,
     campaigns: int,
     day_sd: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """D (campaigns, blocks, statements) of synthetic campaigns, and their negative controls in the
-    same shape.
+    """D (campaigns, blocks, statements) of synthetic campaigns without a true fall, and their
+    negative controls in the same shape.
 
-    `falls` are the statements' true falls, `run_sd` a run's standard deviation and `day_sd` that of
-    what a point's runs of one session share, on the log scale; blocks without sessions are all of
-    one. Without a negative control that array has no statements.
+    `run_sd` is a run's standard deviation and `day_sd` that of what a point's runs of one session
+    share, on the log scale; blocks without sessions are all of one. Without a negative control that
+    array has no statements.
     """
     primary, control = design.primary, design.negative_control
     levels = list(dict.fromkeys(level for fall in primary for level in (fall.of, fall.against)))
@@ -80,16 +79,17 @@ def draw(
     controls = np.empty((*noise.shape[:2], 0))
     if control is not None:
         controls = np.stack([ratio(fall, control) for fall in primary], axis=-1)
-    return differences + np.log1p(-np.array(falls)), controls
+    return differences, controls
 
 
 def judge_all(
     differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
 ) -> Verdicts:
     """The procedure of `judgement.in_sequence` on many campaigns at once, with D and controls from
-    `draw`."""
+    `draw`, to which the true falls are added."""
     assert design.margin is not None  # every design with a primary statement has one
     campaigns, _, statements = differences.shape
+    differences = differences + np.log1p(-np.array(falls))
     if design.blocks_a_session:
         differences, controls = (
             values.reshape(campaigns, -1, design.blocks_a_session, values.shape[-1]).mean(axis=2)

@@ -18,19 +18,13 @@ from analysis.watch.reproducing import Estimate
 
 
 def error_rates(
-    design: Design,
-    falls: Sequence[float],
-    run_sd: float,
-    campaigns: int,
-    seed: Sequence[int],
-    day: float = 0.0,
+    differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
 ) -> dict[str, float]:
-    """The error rates for one truth, `day` being what a session's runs share over a run's scatter:
-    how often any statement is wrongly called falling off (its
-    fall is the margin or less) or flat (the margin or more), how often all are decided or refused,
-    and the share of intervals that contain the first statement's fall."""
-    drawn = draw(np.random.default_rng(seed), design, falls, run_sd, campaigns, day * run_sd)
-    judged = judge_all(*drawn, design, falls)
+    """The error rates for one truth, with D and controls from `draw`: how often any statement is
+    wrongly called falling off (its fall is the margin or less) or flat (the margin or more), how
+    often all are decided or refused, and the share of intervals that contain the first statement's
+    fall."""
+    judged = judge_all(differences, controls, design, falls)
     true = np.array(falls)
     too_much = (judged.answers == FALLS_OFF) & (true <= design.margin)
     too_little = (judged.answers == FLAT) & (true >= design.margin)
@@ -50,18 +44,14 @@ def simulate(settings: Mapping) -> pd.DataFrame:
     falls = (0.0, settings["margin"], settings["large_fall"])
     rows = list[dict]()
     for name, design in settings["procedures"].items():
-        truths = itertools.product(falls, repeat=len(design.primary))
         days = settings["days"] if design.blocks_a_session else [0.0]
-        for run_sd, day, true in itertools.product(settings["run_sds"], days, truths):
-            seed = [settings["seed"], len(rows)]
-            truth = {
-                "procedure": name,
-                "run_sd": run_sd,
-                "day": day,
-                "falls": " ".join(f"{fall:g}" for fall in true),
-            }
-            rates = error_rates(design, true, run_sd, settings["campaigns"], seed, day)
-            rows.append(truth | rates)
+        for run_sd, day in itertools.product(settings["run_sds"], days):
+            random = np.random.default_rng([settings["seed"], len(rows)])
+            drawn = draw(random, design, run_sd, settings["campaigns"], day * run_sd)
+            for true in itertools.product(falls, repeat=len(design.primary)):
+                truth = {"procedure": name, "run_sd": run_sd, "day": day}
+                truth["falls"] = " ".join(f"{fall:g}" for fall in true)
+                rows.append(truth | error_rates(*drawn, design, true))
     return pd.DataFrame(rows)
 
 
