@@ -361,6 +361,7 @@ def _at_level(alone: Judgement, one_sided: float, among: int) -> Judgement:
         fall=alone.fall,
         condition=alone.condition,
         sessions=alone.sessions,
+        n_of=alone.n_of,
     )
 
 
