@@ -275,9 +275,10 @@ def test_looks_count_sessions_that_are_over():
     for blocks, sessions, judged in ends:
         outcome = in_sequence(values[:, :blocks], None, planned, "x", sessions)
         assert outcome.judged.sum() == judged and outcome.is_over == bool(judged)
-    assert "after 2 valid sessions" in in_sequence(
-        values[:, :3], None, planned, "x", [1, 1, 2]
-    ).judgements[0].reason.replace("\N{NO-BREAK SPACE}", " ")
+    assert (
+        "after 2 valid sessions"
+        in in_sequence(values[:, :3], None, planned, "x", [1, 1, 2]).judgements[0].reason
+    )
 
 
 def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_block():

@@ -50,7 +50,7 @@ from analysis.statistics.intervals import (
     unit_in_words,
     welch,
 )
-from analysis.wording import counted, level_in_words
+from analysis.wording import level_in_words
 from runners.records.record import FalloffError
 
 FALLS_OFF, SIZE_OPEN, FLAT, RISES = "falls off", "falls, size open", "flat", "rises"
@@ -398,7 +398,7 @@ def in_sequence(
     if looks and valid < looks[0]:
         n_of = "session" if design.blocks_a_session else BLOCK
         there = f"there {'is' if valid == 1 else 'are'} {valid}"
-        reason = f"It is judged after {counted(looks[0], f'valid {n_of}')}; {there}."
+        reason = f"It is judged after {looks[0]} valid {n_of}s; {there}."
         alone = tuple(
             replace(_not_counted(judgement, reason), n=valid, n_of=n_of) for judgement in alone
         )
