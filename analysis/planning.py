@@ -147,8 +147,9 @@ def text(plan: Plan) -> str:
         "blocks  minutes  probability that all are decided, by a run's scatter of",
         " " * 15 + "".join(f"  {100 * sd:5.2f} %" for sd in sds),
     ]
-    minutes = (before_s + block_s * np.array(rules.looks)) / 60
-    for look, cost, probabilities in zip(rules.looks, minutes, zip(*by_sd)):
+    blocks = np.array(rules.looks) * (rules.blocks_a_session or 1)
+    minutes = (before_s + block_s * blocks) / 60
+    for look, cost, probabilities in zip(blocks, minutes, zip(*by_sd)):
         time = "?" if np.isnan(cost) else f"{cost:.0f}"
         lines.append(
             f"{look:6} {time:>8}"
@@ -161,7 +162,7 @@ def decided(rules: Design, falls: list[float], run_sd: float) -> np.ndarray:
     """The probability that all statements are decided by each look, with these true falls and
     scatter of a run.
     """
-    drawn = draw(np.random.default_rng(SEED), rules, falls, run_sd, CAMPAIGNS)
+    drawn = draw(np.random.default_rng(SEED), rules, run_sd, CAMPAIGNS)
     return judge_all(*drawn, rules, falls).decided.mean(axis=0)
 
 

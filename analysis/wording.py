@@ -125,8 +125,9 @@ def micro(seconds: float | None) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun, in the plural unless it is one."""
-    return f"{count}{HARD_SPACE}{noun}{'' if count == 1 else 's'}"
+    """A count with its noun, in the plural unless it is one: "3 sessions of 2 blocks"."""
+    what, of, rest = noun.partition(" of ")
+    return f"{count}{HARD_SPACE}{what}{'' if count == 1 else 's'}{of}{rest}"
 
 
 def of_sessions(sessions: int | None) -> str:

@@ -45,11 +45,11 @@ def load(testbed: Description, point: Settings) -> float:
     """The share of this machine [1] that a point takes: the more time is slowed, the less each node
     computes.
 
-    It is 1 if the testbed has no such rule, or if the point has no dilation or number of nodes, as
-    in a survey.
+    It is 1 if the testbed has no such rule, if the point is to run `alone`, or if it has no
+    dilation or number of nodes, as in a survey.
     """
     whole = testbed.get("scale", {}).get("whole_machine_a_node")
-    if whole is None or "dilation" not in point or "nodes" not in point:
+    if whole is None or point.get("alone") or "dilation" not in point or "nodes" not in point:
         return 1.0
     return min(1.0, whole * point["nodes"] / point["dilation"])
 

@@ -296,6 +296,99 @@ def test_no_block_is_cut_in_two_that_a_session_could_hold(folder, monkeypatch):
     assert engine.is_finished(plan, folder)
 
 
+HOUR, HERE_NOW = 3600.0, ("vm", "boot 1")
+
+
+@pytest.mark.parametrize(
+    ("later", "machine", "number"),
+    [
+        (1 * HOUR, HERE_NOW, 1),
+        (7 * HOUR, HERE_NOW, 2),
+        (1 * HOUR, ("vm", "boot 2"), 2),
+        (1 * HOUR, ("other", "boot 1"), 2),
+        (1 * HOUR, (None, None), 1),  # an older journal
+        (7 * HOUR, (None, None), 2),
+    ],
+)
+def test_a_session_is_hours_a_reboot_or_a_machine_apart(
+    tmp_path, monkeypatch, later, machine, number
+):
+    """Counted from the last trial; a start in between without a trial begins none."""
+    folder, now = Folder(tmp_path), 1e9
+    monkeypatch.setattr(time, "time", lambda: now)
+    for trial, (after, (hostname, boot_id)) in enumerate(
+        [(0.0, HERE_NOW), (5 * HOUR, HERE_NOW), (later, machine)]
+    ):
+        now += after
+        folder.note("session", digest="d", testbed="t", hostname=hostname, boot_id=boot_id)
+        now += 1.0
+        folder.note("trial", id=str(trial), status="ok", seconds=1.0)
+        now += 5 * HOUR * (trial == 1)
+        folder.note("session", digest="d", testbed="t", hostname="empty", boot_id="start")
+        now -= 5 * HOUR * (trial == 1)
+    assert folder.sessions() == {"0": 1, "1": 1, "2": number}
+    trials, begin = folder.this_session()
+    # Where the machine was not recorded, another one cannot be told from it.
+    assert begin == pytest.approx(now + 6 * HOUR) and (trials == set()) == (None not in machine)
+
+
+def test_a_session_runs_its_blocks_and_says_when_the_next_may(folder, monkeypatch):
+    """Started again at once it runs nothing; hours later, or elsewhere, the next blocks. One that
+    was interrupted in a block goes on with it, and with no more than its blocks."""
+    host = {"hostname": "vm", "boot_id": "1", "git_commit": "a" * 40}
+    monkeypatch.setattr(engine.provenance, "host", lambda: dict(host))
+    plan = small_plan(stopping={"blocks": 6, "blocks_a_session": 2}, warm_up=[], survey=[])
+    testbed, said = Slow(monkeypatch), []
+
+    def ran():
+        testbed.executed = []
+        by = engine.run(plan, testbed, folder, lambda event: said.append(event.message))
+        return by, testbed.executed
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(plan, testbed, folder, interrupting(3))
+    assert ran() == (engine.SESSION, ids(*plan.blocks[:2])[3:])
+    assert "another machine" in said[-1] and "from " in said[-1]
+    assert ran() == (engine.SESSION, [])
+    testbed.now += 7 * HOUR
+    assert ran() == (engine.SESSION, ids(*plan.blocks[2:4]))
+    host["hostname"] = "elsewhere"
+    assert ran() == ("blocks", ids(*plan.blocks[4:]))
+    numbers = folder.sessions()
+    assert [{numbers[one.id] for one in block} for block in plan.blocks] == [
+        {number} for number in (1, 1, 2, 2, 3, 3)
+    ]
+
+
+def interrupting(after):
+    """A listener that interrupts when so many trials have finished."""
+    left = [after]
+
+    def listen(event):
+        left[0] -= event.kind == "finished"
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    return listen
+
+
+def test_another_machine_goes_on_with_the_same_commit_alone(folder, monkeypatch):
+    """With another commit it is refused with the remedy, and nothing was run or noted."""
+    host = {"hostname": "vm", "boot_id": "1", "git_commit": "a" * 40}
+    monkeypatch.setattr(engine.provenance, "host", lambda: dict(host))
+    plan, testbed = small_plan(), LocalTestbed()
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(plan, LocalTestbed(), folder, interrupting(2))
+    before = folder.notes()
+    host.update(hostname="elsewhere", git_commit="b" * 40)
+    with pytest.raises(FalloffError, match="another machine with commit aaaaaaaaaaaa.*--fresh"):
+        engine.run(plan, testbed, folder)
+    assert folder.notes() == before and testbed.executed == []
+    host.update(git_commit="a" * 40)
+    assert engine.run(plan, testbed, folder) == "blocks"
+    assert testbed.executed == ids(plan.preamble, *plan.blocks)[2:]
+
+
 def test_what_lacked_nodes_is_tried_again(folder):
     """A trial for which too few nodes were left is run by a later session, and adds nothing to the
     plan.

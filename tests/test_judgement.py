@@ -23,6 +23,7 @@ from analysis.dataset.contrasts import (
 from analysis.dataset.derive import points
 from analysis.statements.statement import bullets, planned_falls, value
 from analysis.statistics import design
+from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import (
     answers,
     holm_levels,
@@ -71,7 +72,7 @@ def test_what_has_no_interval():
     block of a simulation decides, which repeats itself; so do blocks without scatter."""
     one, none = judge([np.nan, -0.2], MARGIN, "emulated"), judge([np.nan], MARGIN, "simulated")
     assert one.answer == none.answer == "undecided" and one.interval is None
-    assert (one.blocks, none.blocks, none.fall) == (1, 0, None)
+    assert (one.n, none.n, none.fall) == (1, 0, None)
     assert one.fall == pytest.approx(1 - math.exp(-0.2))
     exact = judge([-0.2] * 4, MARGIN, "synthetic")
     assert exact.answer == "falls off" and 0 <= exact.p <= 1
@@ -206,7 +207,7 @@ def test_a_planted_campaign_is_decided_in_order():
     assert [astuple(one.statement)[:4] for one in found[:3]] == places
     assert [one.verdict.answer for one in found[:3]] == ["falls off", "flat", "flat"]
     assert all(one.primary for one in found[:3]) and not found[3].primary
-    assert found[0].verdict.blocks == 9 and found[0].verdict.confidence == 0.96
+    assert found[0].verdict.n == 9 and found[0].verdict.confidence == 0.96
     assert found[0].verdict.fall == pytest.approx(0.13, abs=0.01)
     assert all(one.control.kind == "holds" for one in found)
     assert is_over(points(sequential_campaign(blocks=4, noise=0.004)))
@@ -221,7 +222,8 @@ def test_sessions_are_told_where_they_are_known():
     of = {
         block: [1 + (block > 4), 3] if block == 6 else [1 + (block > 4)] for block in range(1, 10)
     }
-    for sessions, judged, some, every in ((of, 3, None, 3), (dict.fromkeys(of, [1]), 1, 1, 1)):
+    two = {block: numbers[:1] for block, numbers in of.items()}
+    for sessions, judged, some, every in ((two, 2, None, 2), (dict.fromkeys(of, [1]), 1, 1, 1)):
         found = points(dataset.assign_attrs(sessions=json.dumps(sessions)))
         made = planned_falls(found)
         assert {one.sessions for one in made} == {judged} and "session" in made[0].sentence
@@ -231,6 +233,52 @@ def test_sessions_are_told_where_they_are_known():
         assert value(found, "It loses", "fall", (0.1, None, None), 9).sessions is None
     assert [line.count("session") for line in bullets([one, one]).splitlines()] == [1, 0]
     assert {one.sessions for one in planned_falls(points(dataset))} == {None}
+
+
+def test_from_three_sessions_on_their_means_are_the_units():
+    """The answers are those of the sessions' means, and every sentence says so; blocks of two
+    sessions stay the units."""
+    values, three = np.log([0.86, 0.88, 0.9, 0.87, 0.85]), [1, 1, 2, 3, 3]
+    means = [values[:2].mean(), values[2], values[3:].mean()]
+    judged, alone = judge(values, MARGIN, "x", sessions=three), judge(means, MARGIN, "x")
+    assert judged.interval == alone.interval and judged.n_of == "session of 1 to 2 blocks"
+    assert judged.n == 3 and judge(values, MARGIN, "x", sessions=[1, 1, 2, 2, 2]).n_of == "block"
+    with_gap = judge([*values, np.nan], MARGIN, "x", sessions=[*three, 4])
+    assert with_gap.interval == alone.interval
+    dataset = sequential_campaign(noise=0.004)
+    sessions = {block: [1 + (block - 1) // 3] for block in range(1, 10)}
+    found = points(dataset.assign_attrs(sessions=json.dumps(sessions)))
+    made = planned_falls(found)
+    assert {(one.n, one.n_of) for one in made} == {(3, "session of 3 blocks")}
+    assert "3 sessions of 3 blocks, margin" in made[0].sentence.replace("\N{NO-BREAK SPACE}", " ")
+    share = found.share.sel(interconnect="gige", nodes=8)
+    means = over_blocks(share.drop_vars("session").coarsen(block=3).mean(), "rate")
+    assert float(over_blocks(share, "rate").high) == pytest.approx(float(means.high), rel=1e-3)
+    assert int(over_blocks(share, "rate").blocks) == 9
+
+
+def test_looks_count_sessions_that_are_over():
+    """A session counts when it has its blocks, or when a later one has begun; one without a valid
+    block does not."""
+    stated = {"margin": MARGIN, "looks": [2, 3], "one_sided": 0.02, "blocks_a_session": 2}
+    statement = {"networks": ["a", "b"], "from": 1, "to": 2}
+    planned = design.design_from({"compared": "any", "primary": [statement], **stated})
+    values = np.log(0.87) + np.array([[0.001, -0.001, np.nan, np.nan, 0.002, 0.001, -0.002]])
+    ends = [
+        (3, [1, 1, 2], 0),
+        (4, [1, 1, 2, 2], 0),  # the second has no valid block
+        (5, [1, 1, 2, 2, 3], 0),  # the third goes on
+        (6, [1, 1, 2, 2, 3, 3], 4),
+        (7, [1, 1, 2, 2, 3, 3, 4], 4),
+        (6, [1, 1, 2, 2, 3, 4], 3),  # the third was interrupted, the fourth goes on
+    ]
+    for blocks, sessions, judged in ends:
+        outcome = in_sequence(values[:, :blocks], None, planned, "x", sessions)
+        assert outcome.judged.sum() == judged and outcome.is_over == bool(judged)
+    assert (
+        "after 2 valid sessions"
+        in in_sequence(values[:, :3], None, planned, "x", [1, 1, 2]).judgements[0].reason
+    )
 
 
 def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_block():
@@ -244,7 +292,7 @@ def test_a_planted_difference_on_one_node_refuses_and_a_failed_run_costs_its_blo
     assert found[0].control.kind == "violated"
     assert not is_over(refused.isel(block=slice(4)))
     found = contrasts(points(sequential_campaign(noise=0.004, failed={(2, "gige", 8)})))
-    assert {one.verdict.blocks for one in found[:3]} == {6}
+    assert {one.verdict.n for one in found[:3]} == {6}
 
 
 def test_a_campaign_without_statements_judges_its_pair():

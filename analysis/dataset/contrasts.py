@@ -9,6 +9,7 @@ import xarray as xr
 
 from analysis.dataset.derive import at_only_level
 from analysis.statistics.design import Design, PlannedFall
+from analysis.statistics.intervals import BLOCK, are_units, unit_in_words
 from analysis.statistics.judgement import (
     REFUSED,
     Control,
@@ -52,8 +53,9 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
     outcome, primary, level = _outcome(points, plan), len(plan.primary), plan.one_sided
     judged, evidence = points.isel(block=outcome.judged), points.evidence.item()
     falls = [_fall(judged, statement) for statement in statements]
+    of_blocks = block_sessions(judged)
     others = within_campaign(
-        [judge(fall, plan.margin, evidence, level) for fall in falls[primary:]], level
+        [judge(fall, plan.margin, evidence, level, of_blocks) for fall in falls[primary:]], level
     )
     refusals = [verdict.reason for verdict in outcome.judgements if verdict.answer == REFUSED]
     if refusals:
@@ -64,14 +66,24 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
         Contrast(
             statement,
             place < primary,
-            replace(verdict, sessions=sessions),
-            None if ratios is None else judge_control(ratios[place], plan.margin, level),
+            in_sessions(verdict, sessions),
+            None if ratios is None else judge_control(ratios[place], plan.margin, level, of_blocks),
             falls[place],
         )
         for place, (statement, verdict) in enumerate(
             zip(statements, (*outcome.judgements, *others))
         )
     )
+
+
+def in_sessions(verdict: Judgement, sessions: int | None) -> Judgement:
+    """A judgement with the number of its blocks' sessions, unless these are its units."""
+    return replace(verdict, sessions=sessions) if verdict.n_of == BLOCK else verdict
+
+
+def block_sessions(points: xr.Dataset | xr.DataArray) -> np.ndarray | None:
+    """The session of each block of points, shape (blocks,); None if not recorded."""
+    return points.session.values if "session" in points.coords else None
 
 
 def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> int | None:
@@ -86,6 +98,15 @@ def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> in
 def sessions_by_block(dataset: xr.Dataset) -> dict[int, list[int]]:
     """The sessions of each block; empty if not recorded, or if it makes no difference."""
     return {} if "simulated" in dataset.evidence.values else dataset.falloff.block_sessions
+
+
+def basis(by_block: Mapping[int, Sequence[int]], n: int) -> tuple[int, str, int | None]:
+    """What an interval over n blocks rests on, or over the sessions of all blocks: the number of
+    its units, what they are, and if they are blocks, the number of their sessions."""
+    last = [numbers[-1] for numbers in by_block.values()]
+    if are_units(last) and n in (len(by_block), len(set(last))):
+        return len(set(last)), unit_in_words(last), None
+    return n, BLOCK, session_count(by_block, n)
 
 
 def session_count(by_block: Mapping[int, Sequence[int]], blocks: int) -> int | None:
@@ -103,7 +124,8 @@ def _outcome(points: xr.Dataset, plan: Design) -> SequenceVerdict:
     compare."""
     falls = primary_differences(points).transpose("statement", "block").values
     controls = _controls(points, plan, plan.primary)
-    return in_sequence(falls, controls, plan, points.evidence.item())
+    sessions = block_sessions(points)
+    return in_sequence(falls, controls, plan, points.evidence.item(), sessions)
 
 
 def is_over(points: xr.Dataset) -> bool:

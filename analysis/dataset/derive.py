@@ -142,7 +142,8 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
 
     Each column is over (trial), like the dataset. Trials of other roles and runners are left out,
     and so is a column that is itself a factor. Levels that are no or yes become 0 and 1. Points
-    that did not run are NaN. Raises FalloffError if there is no trial of that runner.
+    that did not run are NaN. The coordinate `session`, over (block), is there if sessions were
+    recorded and matter. Raises FalloffError if there is no trial of that runner.
     """
     dataset = dataset.reset_coords()
     chosen = np.flatnonzero((dataset.role.values == "point") & (dataset.runner.values == runner))
@@ -159,7 +160,12 @@ def over_factors(dataset: xr.Dataset, runner: str = "hpl", **columns: xr.DataArr
     values = {
         name: column.values[chosen] for name, column in columns.items() if name not in factors
     }
-    return pd.DataFrame(keys | values).set_index(list(keys)).to_xarray().reindex(factors)
+    laid_out = pd.DataFrame(keys | values).set_index(list(keys)).to_xarray().reindex(factors)
+    of_blocks, blocks = dataset.falloff.block_sessions, laid_out.block.values.tolist()
+    if "simulated" in dataset.evidence.values or not set(blocks) <= of_blocks.keys():
+        return laid_out
+    # A block that was interrupted is of the session that ended it.
+    return laid_out.assign_coords(session=("block", [of_blocks[block][-1] for block in blocks]))
 
 
 def at(values: xr.DataArray, **levels: Any) -> xr.DataArray:

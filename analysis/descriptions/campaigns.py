@@ -179,11 +179,12 @@ class Rules(TomlTable):
     """the largest number of blocks"""
     time_budget_s: Annotated[NotNegative, must_be("seconds, 0 for any")] | None = None
     looks: Looks | None = None
-    """the numbers of valid blocks after which the campaign is judged"""
+    """the numbers of valid blocks, or of sessions with `blocks_a_session`, after which the campaign
+    is judged"""
     one_sided: Level | None = None
     """the nominal one-sided level of each look"""
     blocks_a_session: Whole | None = None
-    """blocks after which a session pauses; 0: never"""
+    """blocks after which a session ends; 0: never"""
 
     def record(self) -> Stopping:
         """The rules as the record that a plan has."""
@@ -293,7 +294,7 @@ def _misfits(
     """
     if rules.blocks is None:
         yield fault((*place, "stopping", "blocks"), None, "is missing")
-    elif rules.looks and rules.looks[-1] > rules.blocks:
+    elif rules.looks and rules.looks[-1] * (rules.blocks_a_session or 1) > rules.blocks:
         words = f"must go up to its {rules.blocks} blocks at most"
         yield fault((*place, "stopping", "looks"), rules.looks, words)
     if design.statements and design.margin is None:

@@ -86,7 +86,7 @@ def _planned(
 def design_of(campaign: Campaign, stopping: Stopping) -> dict[str, Any]:
     """What the analysis needs to know, as a plan has it: the parts of the design for which the
     campaign has levels, factors, looks."""
-    factors, design = campaign.factors, campaign.design
+    factors, design, a_session = campaign.factors, campaign.design, stopping.blocks_a_session
     nodes, described = factors.get("nodes", []), {**design.plain(), "factors": factors}
     if design.statements:
         levels = {WITHOUT_MESSAGES, *factors.get(design.compared, [])}
@@ -99,6 +99,7 @@ def design_of(campaign: Campaign, stopping: Stopping) -> dict[str, Any]:
         described.pop("negative_control", None)
     if stopping.looks:
         described.update(looks=list(stopping.looks), one_sided=stopping.one_sided)
+        described.update({"blocks_a_session": a_session} if a_session else {})
     return described
 
 

@@ -14,7 +14,13 @@ import xarray as xr
 from pydantic import TypeAdapter
 
 from analysis import paths
-from analysis.dataset.contrasts import Contrast, contrasts, sessions_of
+from analysis.dataset.contrasts import (
+    Contrast,
+    block_sessions,
+    contrasts,
+    in_sessions,
+    sessions_of,
+)
 from analysis.dataset.derive import points
 from analysis.dataset.store import BLOCKS, UNORDERED
 from analysis.explorer import data
@@ -360,9 +366,10 @@ class PageContent:
         falls = planned.differences if planned else falls
         falls = falls[~falls.block.isin(without)]
         evidence, left = self.trials.evidence, falls.dropna("block").block.values.tolist()
-        verdict = replace(
-            judge(falls, design.margin or 0.0, evidence, design.one_sided),
-            sessions=sessions_of(self.trials.dataset, evidence, left),
+        sessions = block_sessions(falls)
+        verdict = in_sessions(
+            judge(falls, design.margin or 0.0, evidence, design.one_sided, sessions),
+            sessions_of(self.trials.dataset, evidence, left),
         )
         if planned and planned.verdict.answer == REFUSED:
             return replace(verdict, answer=REFUSED, reason=planned.verdict.reason)

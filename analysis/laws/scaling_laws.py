@@ -14,6 +14,7 @@ from analysis.laws.block_fit import BlockFit, fit_blocks, follows, misfit
 from analysis.laws.fit import IS_EXACT, Fit, fit_known
 from analysis.laws.model_comparison import held_out_last, intervals_of
 from analysis.laws.models import Model, Values, find
+from analysis.statistics.intervals import units
 from runners.records.record import FalloffError
 
 LAWS = ("constant", "amdahl", "universal_scalability", "power_law", "hpl_messages")
@@ -142,14 +143,15 @@ def fit_each(
 
     `efficiency` [1], the share of the rate of all nodes, has the dims (block, `over`, nodes), NaN
     where a run is missing. The law of HPL's messages needs the coordinates N, NB, P, Q [1] and
-    node_rate [flop/s] over nodes, and is refused without them; the others need only node counts.
+    node_rate [flop/s] over nodes, and is refused without them; the others need only node counts. A
+    block stands for a unit of repetition (`intervals.units`).
     Raises FalloffError for an unknown model or dim.
     """
     if missing := {"block", "nodes", over}.difference(map(str, efficiency.dims)):
         raise FalloffError(f"the efficiency has no dim {', '.join(sorted(missing))}")
     by_level = {}
     for level in efficiency[over].values.tolist():
-        measured = efficiency.sel({over: level}).transpose("block", "nodes")
+        measured = units(efficiency.sel({over: level}), "ratio").transpose("block", "nodes")
         measured = measured.dropna("nodes", how="all")
         laws = [_fitted(law, measured) for law in map(_law, models)]
         weights = _akaike_weights([law.pooled for law in laws])

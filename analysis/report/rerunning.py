@@ -166,7 +166,9 @@ def _seconds(folder: Folder, archived: Plan, plan: Plan) -> float:
         similar = of_points.get(_place(trial, plan)) or of_tools.get(trial.runner)
         seconds[trial.id] = _dilation(trial) * median(similar) if similar else usual
     # Blocks beyond the last look only replace invalid ones.
-    blocks = plan.blocks[: plan.stopping.looks[-1] if plan.stopping.looks else None]
+    stopping = plan.stopping
+    of_look = stopping.blocks_a_session or 1
+    blocks = plan.blocks[: stopping.looks[-1] * of_look if stopping.looks else None]
     total = sum(length(plan, trials, seconds) for trials in (plan.preamble, *blocks))
     return total / ((os.cpu_count() or 1) if plan.repeats_itself else 1)
 

@@ -8,6 +8,7 @@ import xarray as xr
 
 from analysis.dataset.derive import at
 from analysis.statements.statement import Statement, judged_fall, named, ratio_change
+from analysis.statistics.intervals import units
 from analysis.statistics.judgement import FLAT, judge
 from analysis.wording import fixed, listed, percent
 
@@ -40,7 +41,7 @@ def end_of_fall(log_ratio: xr.DataArray, margin: float, evidence: str) -> int | 
     needs a correction. "All later cases are flat" holds when each of their 90 % intervals lies
     inside the margin.
     """
-    cases = log_ratio.dropna("nodes", how="all").transpose("nodes", "block")
+    cases = units(log_ratio, "cost").dropna("nodes", how="all").transpose("nodes", "block")
     values, end = cases.values, None
     for first in range(len(values) - 2, -1, -1):
         later = [judge(case - values[first], margin, evidence) for case in values[first + 1 :]]

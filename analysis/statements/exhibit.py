@@ -18,7 +18,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from analysis.dataset.contrasts import session_count, sessions_by_block
+from analysis.dataset.contrasts import basis, sessions_by_block
 from analysis.dataset.schema import COUNTS, settings
 from analysis.quoting import anchor, as_data, as_markdown, as_written, quoted
 from analysis.statements import style
@@ -62,8 +62,8 @@ class Basis:
         if evidence in WITHOUT_SCATTER:
             return cls(evidence)
         n = judged or block_count(dataset)
-        sessions = session_count(sessions_by_block(dataset), n)
-        return cls(evidence, n, intervals, sessions=sessions)
+        n, of, sessions = basis(sessions_by_block(dataset), n)
+        return cls(evidence, n, intervals, of, sessions)
 
     def __str__(self) -> str:
         n = f"n = {counted(self.n, self.of)}{of_sessions(self.sessions)}" if self.n else ""

@@ -21,8 +21,11 @@ from numpy.typing import ArrayLike
 
 from analysis.dataset.contrasts import (
     Contrast,
+    basis,
+    block_sessions,
     contrasts,
     differences,
+    in_sessions,
     log_ratios,
     session_count,
     sessions_by_block,
@@ -30,6 +33,7 @@ from analysis.dataset.contrasts import (
 )
 from analysis.quoting import as_data, as_markdown, quoted
 from analysis.statistics.design import PlannedFall
+from analysis.statistics.intervals import BLOCK, units
 from analysis.statistics.judgement import (
     ACROSS,
     FALLS_OFF,
@@ -253,9 +257,9 @@ def fall(
             raise unknown(str(there.name), str(strange[0]), map(str, levels))
     evidence = points.falloff.evidence
     blocks = differences(log_ratios(points, network, against), *nodes)
-    verdict = judge(blocks.values, margin, evidence)
+    verdict = judge(blocks.values, margin, evidence, sessions=block_sessions(points))
     judged = blocks.block.values[np.isfinite(blocks.values)].tolist()
-    verdict = replace(verdict, sessions=sessions_of(points, evidence, judged))
+    verdict = in_sessions(verdict, sessions_of(points, evidence, judged))
     statement = PlannedFall(network, against, *nodes)
     contrast = Contrast(statement, primary, verdict, None, blocks)
     return next(_falls(points, [contrast]))
@@ -366,9 +370,10 @@ def _judged(
     **further: Any,
 ) -> Statement:
     ends = judged.interval or NO_INTERVAL
-    kind = f"{level_in_words(judged.confidence or 0)} t interval over the blocks"
-    about = {"kind": kind, "margin": judged.margin, **further}
-    return value(runs, subject, quantity, (estimate, *ends), judged.blocks, **about)
+    over = judged.n_of.split()[0]
+    kind = f"{level_in_words(judged.confidence or 0)} t interval over the {over}s"
+    about = {"kind": kind, "margin": judged.margin, "n_of": judged.n_of, **further}
+    return value(runs, subject, quantity, (estimate, *ends), judged.n, **about)
 
 
 def share(
@@ -417,12 +422,18 @@ def value(
 
     `estimate` is (value, low, high), each None or NaN if unknown, from the trials of `runs`. It
     comes from `n` blocks, or from n of what `n_of` says, and `kind` is the kind of its interval. In
-    how many `sessions` these ran is asked of `runs` unless it is given. `further` are fields of
-    Statement.
+    how many `sessions` these ran, or whether these are the units, is asked of `runs` unless it is
+    given. `further` are fields of Statement.
     """
     middle, low, high = map(finite, estimate)
     interval = None if low is None or high is None else (low, high)
-    sessions = further.pop("sessions", None) or session_count(sessions_by_block(runs), n)
+    sessions, n_of = further.pop("sessions", None), further.pop("n_of", BLOCK)
+    if not sessions and interval:
+        by_block = sessions_by_block(runs)
+        if n_of == BLOCK:
+            n, n_of, sessions = basis(by_block, n)
+        elif not n_of.startswith("session"):
+            sessions = session_count(by_block, n)
     return Statement(
         subject=subject,
         quantity=quantity,
@@ -434,7 +445,7 @@ def value(
         campaign=runs.attrs["campaign"],
         digest=runs.attrs["campaign_hash"],
         sessions=sessions if interval else None,
-        **{"unit": "1", "answer": "", "n_of": "block", **further},
+        **{"unit": "1", "answer": "", "n_of": n_of, **further},
     )
 
 
@@ -468,12 +479,15 @@ def named(
     """A number by which claims of the sources are judged: data/published/claims.toml names it by
     its notebook and this `name`.
 
-    `values`, of any shape, has one for each block or simulated run; NaN is left out. The estimate
+    `values`, of any shape, has one for each block or simulated run; NaN is left out, and blocks
+    become `units` if they are an array with their sessions. The estimate
     is the geometric mean of ratios, the mean of anything else, with Student's 95 % t interval. A
     simulation has no scatter to generalise from: its estimate is the median of its runs, and its
     interval their range. `refused` says why the runs cannot tell. Raises FalloffError if a ratio is
     not above 0.
     """
+    if isinstance(values, xr.DataArray):
+        values = units(values, "ratio" if is_ratio else "cost")
     values = np.ravel(np.asarray(values, float))
     values = values[np.isfinite(values) & (not refused)]
     if runs.falloff.evidence == SIMULATED:
@@ -543,7 +557,7 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
         of = "of the fall" if abs(judged.fall) < NOTHING else ""
         parts = [interval_in_words(ends, judged.confidence, of)]
         if whole:
-            parts.append(counted(judged.blocks, "block") + of_sessions(judged.sessions))
+            parts.append(counted(judged.n, judged.n_of) + of_sessions(judged.sessions))
     if whole:
         parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
     return ", ".join(parts)

@@ -2,9 +2,11 @@
 wrong.
 
 A synthetic campaign has a run of every network at every node count in every block, each with normal
-noise of the same standard deviation (log scale), and a true fall for each primary statement. It
-goes through the looks, the fixed sequence and the negative control like a real campaign. `make
-calibrate` compares the answers with the truth and writes the tables of data/calibration.
+noise of the same standard deviation (log scale), and a true fall for each primary statement. Every
+point may also have a part that all blocks of a session share, its day's, with a standard deviation
+of its own. It goes through the looks, the fixed sequence and the negative control like a real
+campaign. `make calibrate` compares the answers with the truth and writes the tables of
+data/calibration.
 """
 
 import tomllib
@@ -27,15 +29,15 @@ AT_MOST = 0.05  # the goal for each wrong claim
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The results of synthetic campaigns: `answers` (campaigns, statements), after `blocks`
-    (campaigns,).
+    """The results of synthetic campaigns: `answers` (campaigns, statements), after `looked` units,
+    which are blocks or sessions (campaigns,).
 
     `covered` says whether the first statement's last interval contains its true fall; `decided`
     (campaigns, looks) whether all statements were decided by a look.
     """
 
     answers: np.ndarray
-    blocks: np.ndarray
+    looked: np.ndarray
     covered: np.ndarray
     decided: np.ndarray
 
@@ -43,21 +45,27 @@ class Verdicts:
 def draw(
     random: np.random.Generator,
     design: Design,
-    falls: Sequence[float],
     run_sd: float,
     campaigns: int,
+    day_sd: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """D (campaigns, blocks, statements) of synthetic campaigns, and their negative controls in the
-    same shape.
+    """D (campaigns, blocks, statements) of synthetic campaigns without a true fall, and their
+    negative controls in the same shape.
 
-    `falls` are the statements' true falls, `run_sd` a run's standard deviation on the log scale.
-    Without a negative control that array has no statements.
+    `run_sd` is a run's standard deviation and `day_sd` that of what a point's runs of one session
+    share, on the log scale; blocks without sessions are all of one. Without a negative control that
+    array has no statements.
     """
     primary, control = design.primary, design.negative_control
     levels = list(dict.fromkeys(level for fall in primary for level in (fall.of, fall.against)))
     counts = {n for fall in primary for n in (fall.start, fall.end)}
     nodes = sorted(counts if control is None else counts | {control})
-    noise = random.normal(0, run_sd, (campaigns, max(design.looks), len(levels), len(nodes)))
+    points, of_session = (len(levels), len(nodes)), design.blocks_a_session or max(design.looks)
+    sessions = max(design.looks) if design.blocks_a_session else 1
+    noise = random.normal(0, run_sd, (campaigns, sessions, of_session, *points))
+    if day_sd:
+        noise += random.normal(0, day_sd, (campaigns, sessions, 1, *points))
+    noise = noise.reshape(campaigns, -1, *points)
     if WITHOUT_MESSAGES in levels:  # no run, but a number of the design
         noise[:, :, levels.index(WITHOUT_MESSAGES)] = 0
 
@@ -71,18 +79,24 @@ def draw(
     controls = np.empty((*noise.shape[:2], 0))
     if control is not None:
         controls = np.stack([ratio(fall, control) for fall in primary], axis=-1)
-    return differences + np.log1p(-np.array(falls)), controls
+    return differences, controls
 
 
 def judge_all(
     differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
 ) -> Verdicts:
     """The procedure of `judgement.in_sequence` on many campaigns at once, with D and controls from
-    `draw`."""
+    `draw`, to which the true falls are added."""
     assert design.margin is not None  # every design with a primary statement has one
     campaigns, _, statements = differences.shape
+    differences = differences + np.log1p(-np.array(falls))
+    if design.blocks_a_session:
+        differences, controls = (
+            values.reshape(campaigns, -1, design.blocks_a_session, values.shape[-1]).mean(axis=2)
+            for values in (differences, controls)
+        )
     final = np.full((campaigns, statements), UNDECIDED, dtype="U20")
-    blocks, running = np.zeros(campaigns, int), np.ones(campaigns, bool)
+    looked, running = np.zeros(campaigns, int), np.ones(campaigns, bool)
     covered, decided = np.zeros(campaigns, bool), []
     for look in design.looks:
         mean, half = _interval(differences, look, design)
@@ -93,11 +107,11 @@ def judge_all(
         )
         refused = refused.any(axis=1)
         final[running] = _counted(alone, refused, design)[running]
-        blocks[running] = look
+        looked[running] = look
         covered[running] = (np.abs(mean[:, 0] - np.log1p(-falls[0])) <= half[:, 0])[running]
         running = running & ~(np.isin(alone, DECIDED).all(axis=1) & ~refused)
         decided.append(~running)
-    return Verdicts(final, blocks, covered, np.stack(decided, axis=1))
+    return Verdicts(final, looked, covered, np.stack(decided, axis=1))
 
 
 def _interval(values: np.ndarray, look: int, design: Design) -> tuple[np.ndarray, np.ndarray]:

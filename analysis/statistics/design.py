@@ -32,7 +32,8 @@ class Design(StatedDesign):
     """A design; what it does not state is None or empty.
 
     `primary` are the statements in the order of testing; `secondary` are those corrected for each
-    other. `looks` [valid blocks] are the planned looks, each at the one-sided level `one_sided`.
+    other. `looks` are the planned looks, numbers of valid blocks, or of sessions where these end
+    after `blocks_a_session` blocks, each at the one-sided level `one_sided`.
     `factors` are the levels of every factor. Imported runs say in `repeats` whether they are
     blocks.
     """
@@ -42,6 +43,7 @@ class Design(StatedDesign):
     secondary: tuple[PlannedFall, ...]
     looks: Sequence[int] = ()
     one_sided: float = LEVEL
+    blocks_a_session: int = 0
     repeats: str = ""
 
     @property

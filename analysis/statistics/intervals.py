@@ -4,6 +4,10 @@ Costs (s, s/B, instructions) have the arithmetic mean. Rates (flop/s, bit/s) hav
 which is the work over the mean of its cost. Ratios have the geometric mean (T. Hoefler and R.
 Belli, SC'15, rules 3 and 4). A rate over a bound that does not vary is a rate in another unit.
 Intervals are made on the scale on which values of the kind add.
+
+Blocks of one session share its day: what else the machine did, its heat, its boot. From
+LEAST_SESSIONS sessions on, the unit is therefore the mean of a session's blocks. With fewer
+sessions it is the block, and days are not in the interval.
 """
 
 import math
@@ -16,6 +20,8 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit  # Student's t; scipy.stats takes half a second to import
 
 Kind = Literal["cost", "rate", "ratio"]
+LEAST_SESSIONS = 3  # with these, sessions and no longer blocks are the units of an interval
+BLOCK = "block"
 AVERAGES: dict[Kind, str] = {"cost": "arithmetic", "rate": "harmonic", "ratio": "geometric"}
 
 # To the scale on which values of the kind add, and back.
@@ -43,6 +49,50 @@ def finite(values: ArrayLike) -> np.ndarray:
     """The finite values, shape (values,)."""
     values = np.asarray(values, float)
     return values[np.isfinite(values)]
+
+
+def are_units(sessions: ArrayLike | None) -> bool:
+    """Whether sessions are the units, from the session of each block; None: not recorded."""
+    return sessions is not None and len(np.unique(sessions)) >= LEAST_SESSIONS
+
+
+def of_sessions(values: ArrayLike, sessions: ArrayLike) -> np.ndarray:
+    """The mean of each session's blocks, shape (..., sessions), from values (..., blocks) on the
+    scale on which they add, and each block's session; NaN is left out."""
+    values, sessions = np.asarray(values, float), np.asarray(sessions)
+    is_in = (sessions == np.unique(sessions)[:, None]) & np.isfinite(values)[..., None, :]
+    sums = np.where(is_in, values[..., None, :], 0.0).sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return sums / is_in.sum(axis=-1)
+
+
+def unit_in_words(sessions: ArrayLike | None) -> str:
+    """What the units are, such as "session of 3 blocks", from the session of each block."""
+    if sessions is None or not are_units(sessions):
+        return BLOCK
+    each = np.unique(sessions, return_counts=True)[1]
+    least, most = int(each.min()), int(each.max())
+    span = f"{most}" if least == most else f"{least} to {most}"
+    return "session of one block" if most == 1 else f"session of {span} blocks"
+
+
+def units(values: xr.DataArray, kind: Kind) -> xr.DataArray:
+    """The values of the units of repetition over the dim block: those of the blocks, or of
+    LEAST_SESSIONS sessions and more, if the coordinate `session` has them, the kind's means."""
+    sessions = values.coords.get("session")
+    if sessions is None or "block" not in values.dims or not are_units(sessions):
+        return values
+    on = on_scale(values.drop_vars("session"), kind)
+    means = xr.apply_ufunc(
+        of_sessions,
+        on,
+        kwargs={"sessions": sessions.values},
+        input_core_dims=[["block"]],
+        output_core_dims=[["unit"]],
+        exclude_dims={"block"},
+    )
+    back = back_from_scale(means, kind).rename(unit="block").transpose(*values.dims)
+    return back.assign_coords(block=np.unique(sessions)).assign_attrs(values.attrs)
 
 
 def welch(squares: np.ndarray, counts: np.ndarray) -> tuple[Any, Any]:
@@ -79,25 +129,27 @@ def over_blocks(values: xr.DataArray, kind: Kind, confidence: float = 0.95) -> x
     """`mean`, `low`, `high` in the unit of `values` and the number of `blocks`, over all its dims
     but block.
 
-    NaN is left out; without a value the mean is NaN, and from one value the interval.
+    The interval is over the `units`. NaN is left out; without a value the mean is NaN, and from one
+    value the interval.
     """
-    mean, low, high, blocks = xr.apply_ufunc(
+    mean, low, high = xr.apply_ufunc(
         _average_of_known,
-        values,
+        units(values, kind),
         kwargs={"kind": kind, "confidence": confidence},
         input_core_dims=[["block"]],
-        output_core_dims=[[], [], [], []],
+        output_core_dims=[[], [], []],
         vectorize=True,
-        output_dtypes=[float, float, float, int],
+        output_dtypes=[float, float, float],
     )
+    blocks = values.notnull().sum("block")
     return xr.Dataset({"mean": mean, "low": low, "high": high, "blocks": blocks})
 
 
 def _average_of_known(values: ArrayLike, kind: Kind, confidence: float) -> tuple:
     values = finite(values)
     if not len(values):
-        return np.nan, np.nan, np.nan, 0
-    return *average(values, kind, confidence), len(values)
+        return np.nan, np.nan, np.nan
+    return average(values, kind, confidence)
 
 
 def rates(values: xr.DataArray) -> xr.Dataset:

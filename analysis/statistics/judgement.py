@@ -1,9 +1,9 @@
-"""The judgement: where an interval over blocks lies relative to a range. The unit of every
-statement is the block.
+"""The judgement: where an interval over blocks lies relative to a range. The unit of a statement is
+the block, or from three sessions on the mean of a session's blocks (`intervals`).
 
 Rates are compared as log-ratios within a block, r = log(rate_network / rate_reference). A block's D
 is r at the node count `to` minus r at the node count `from`; the relative fall is 1 - exp(D), and a
-margin m is |D| <= -log(1 - m). The interval is Student's t over the blocks; a two-sided 90 %
+margin m is |D| <= -log(1 - m). The interval is Student's t over the units; a two-sided 90 %
 interval is two one-sided tests at 5 %. Answers, the first that applies:
 
     flat               the interval lies inside the margin, wherever 0 is (two one-sided tests:
@@ -15,8 +15,8 @@ interval is two one-sided tests at 5 %. Answers, the first that applies:
 
 The primary statements of a campaign are tested in a fixed order. Each counts only if the one before
 it was decided as expected, so no correction for their number is needed. A campaign is judged only
-at its planned looks, which are numbers of valid blocks; `calibration` measures the level that
-remains after the looks.
+at its planned looks, which are numbers of valid blocks, or of sessions; `calibration` measures the
+level that remains after the looks.
 
 An answer always follows from the interval beside it. Where several statements are corrected for
 each other, each has the interval of the level at which Holm's procedure decided it, and a statement
@@ -40,7 +40,16 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
 from analysis.statistics.design import LEVEL, Design
-from analysis.statistics.intervals import Kind, average, finite, welch
+from analysis.statistics.intervals import (
+    BLOCK,
+    Kind,
+    are_units,
+    average,
+    finite,
+    of_sessions,
+    unit_in_words,
+    welch,
+)
 from analysis.wording import level_in_words
 from runners.records.record import FalloffError
 
@@ -70,19 +79,21 @@ class Judgement:
     """The `answer` on a fall, and what it rests on.
 
     `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative.
-    Unknown values are None: all of these without a block, the interval from one block. `reason` is
+    `n` counts `n_of`, the units: blocks or sessions, or runs that are neither. Unknown values are
+    None: all of these without a block, the interval from one unit. `reason` is
     one sentence, `evidence` the kind of data. `p` is that of the answer, or of the nearest decision
     (None without an interval). `error` is the standard error of D (log scale) and `freedom` its
     degrees of freedom; they are NaN without an interval. `condition` is what the interval rests on
-    beside the blocks, empty if nothing. `sessions` is the number of sessions of the blocks, None if
-    it was not recorded: an interval from one session says nothing about another.
+    beside the units, empty if nothing. `sessions` is the number of sessions of the blocks, None if
+    it was not recorded or they are the units: an interval from one session says nothing about
+    another.
     """
 
     answer: str
     fall: float | None
     interval: Interval | None
     confidence: float | None
-    blocks: int
+    n: int
     margin: float
     reason: str
     evidence: str
@@ -91,6 +102,7 @@ class Judgement:
     freedom: float = math.nan
     condition: str = ""
     sessions: int | None = None
+    n_of: str = BLOCK
 
     @property
     def decided(self) -> bool:
@@ -103,16 +115,17 @@ class Control:
     """Whether a ratio is 1, such as that of two networks on one node, where no network is used.
 
     `holds`: the interval lies inside the margin. `violated`: it does not, and excludes 1. Otherwise
-    `undecided`. `ratio` is the geometric mean over the blocks; it and the interval are None without
-    enough blocks.
+    `undecided`. `ratio` is the geometric mean over the `n` units; it and the interval are None
+    without enough of them.
     """
 
     kind: str
     ratio: float | None
     interval: Interval | None
     confidence: float | None
-    blocks: int
+    n: int
     margin: float
+    n_of: str = BLOCK
 
 
 @dataclass(frozen=True)
@@ -183,13 +196,24 @@ def answers(mean: Any, half: Any, margin: float) -> np.ndarray:
 
 
 def judge(
-    differences: ArrayLike, margin: float, evidence: str, one_sided: float = LEVEL
+    differences: ArrayLike,
+    margin: float,
+    evidence: str,
+    one_sided: float = LEVEL,
+    sessions: ArrayLike | None = None,
 ) -> Judgement:
-    """The judgement on the blocks' D (log scale), shape (blocks,); NaN blocks are left out.
+    """The judgement on the blocks' D (log scale), shape (blocks,), with their sessions if these are
+    recorded; NaN blocks are left out.
 
     A simulation repeats itself exactly, so its one block is compared with the margin directly,
     without interval or p.
     """
+    differences, n_of = np.asarray(differences, float), BLOCK
+    if sessions is not None:
+        known = np.isfinite(differences)
+        differences, sessions = differences[known], np.asarray(sessions)[known]
+        n_of = unit_in_words(sessions)
+        differences = of_sessions(differences, sessions) if are_units(sessions) else differences
     values = finite(differences)
     n = len(values)
     if n and evidence == "simulated":
@@ -207,7 +231,8 @@ def judge(
             reason = "No block has all of its runs on both sides."
         return Judgement(UNDECIDED, only, None, None, n, margin, reason, evidence)
     error = float(values.std(ddof=1)) / math.sqrt(n)
-    return of_mean(float(values.mean()), error, n - 1, n, margin, evidence, one_sided)
+    judgement = of_mean(float(values.mean()), error, n - 1, n, margin, evidence, one_sided)
+    return replace(judgement, n_of=n_of)
 
 
 def of_mean(
@@ -220,7 +245,7 @@ def of_mean(
     one_sided: float = LEVEL,
 ) -> Judgement:
     """The judgement on a mean of D with its standard error (log scale) and the degrees of freedom
-    of Student's t; `n` is the number of blocks, or of runs that are none."""
+    of Student's t; `n` is the number of units, or of runs that are none."""
     half = float(stdtrit(freedom, 1 - one_sided)) * error
     answer, confidence = answers(mean, half, margin).item(), 1 - 2 * one_sided
     why = _WHY[answer].format(100 * margin)
@@ -229,7 +254,7 @@ def of_mean(
         fall=-math.expm1(mean),
         interval=(-math.expm1(mean + half), -math.expm1(mean - half)),
         confidence=confidence,
-        blocks=n,
+        n=n,
         margin=margin,
         reason=f"The {level_in_words(confidence)} interval of the fall {why}.",
         evidence=evidence,
@@ -239,15 +264,21 @@ def of_mean(
     )
 
 
-def judge_control(log_ratios: ArrayLike, margin: float, one_sided: float = LEVEL) -> Control:
-    """Whether a ratio is 1, from log-ratios of shape (blocks,); NaN blocks are left out."""
-    judged = judge(log_ratios, margin, "", one_sided)
+def judge_control(
+    log_ratios: ArrayLike,
+    margin: float,
+    one_sided: float = LEVEL,
+    sessions: ArrayLike | None = None,
+) -> Control:
+    """Whether a ratio is 1, from log-ratios of shape (blocks,), with their sessions if these are
+    recorded; NaN blocks are left out."""
+    judged = judge(log_ratios, margin, "", one_sided, sessions)
     ratio = None if judged.fall is None else 1 - judged.fall
     if judged.interval is None:
-        return Control("undecided", ratio, None, None, judged.blocks, margin)
+        return Control("undecided", ratio, None, None, judged.n, margin, judged.n_of)
     low, high = 1 - judged.interval[1], 1 - judged.interval[0]
     kind = "holds" if judged.answer == FLAT else "undecided" if low <= 1 <= high else "violated"
-    return Control(kind, ratio, (low, high), judged.confidence, judged.blocks, margin)
+    return Control(kind, ratio, (low, high), judged.confidence, judged.n, margin, judged.n_of)
 
 
 def judge_range(
@@ -319,7 +350,7 @@ def within_campaign(
 def _at_level(alone: Judgement, one_sided: float, among: int) -> Judgement:
     """The judgement with the interval of another level, as one `among` so many statements."""
     assert alone.fall is not None
-    about = (alone.error, alone.freedom, alone.blocks, alone.margin, alone.evidence)
+    about = (alone.error, alone.freedom, alone.n, alone.margin, alone.evidence)
     judgement = of_mean(math.log1p(-alone.fall), *about, one_sided)
     reason = judgement.reason
     if judgement.answer != alone.answer:
@@ -330,35 +361,47 @@ def _at_level(alone: Judgement, one_sided: float, among: int) -> Judgement:
         fall=alone.fall,
         condition=alone.condition,
         sessions=alone.sessions,
+        n_of=alone.n_of,
     )
 
 
 def in_sequence(
-    differences: np.ndarray, controls: np.ndarray | None, design: Design, evidence: str
+    differences: np.ndarray,
+    controls: np.ndarray | None,
+    design: Design,
+    evidence: str,
+    sessions: ArrayLike | None = None,
 ) -> SequenceVerdict:
     """Judge D of the design's primary statements, shape (statements, blocks), in their order.
 
     `controls`, of the same shape, are the log-ratios where no network is used; None: there are
-    none. The first valid blocks are judged, as many as the last look reached requires.
+    none. `sessions` are those of the blocks, None if not recorded. The first valid blocks, or
+    those of the first sessions, are judged, as many as the last look reached requires.
     """
     looks, margin, level = design.looks, design.margin, design.one_sided
     assert margin is not None  # every design with a primary statement has one
     differences = np.asarray(differences, float).reshape(len(design.primary), -1)
     whole = np.isfinite(differences).all(axis=0)
-    valid = int(whole.sum())
+    number = _number_of_look(whole, design, sessions)
+    valid = int(number.max(initial=0))
     # Without planned looks a statement keeps blocks that another statement lacks.
     judged = np.ones(len(whole), bool)
     if looks:
         last = max((look for look in looks if look <= valid), default=0)
-        judged = whole & (np.cumsum(whole) <= last)
-    alone = tuple(judge(d[judged], margin, evidence, level) for d in differences)
+        judged = (number > 0) & (number <= last)
+    of = None if sessions is None else np.asarray(sessions)[judged]
+    alone = tuple(judge(d[judged], margin, evidence, level, of) for d in differences)
     gates = [
-        judge_control(control[judged], margin, level)
+        judge_control(control[judged], margin, level, of)
         for control in ([] if controls is None else controls)
     ]
     if looks and valid < looks[0]:
-        reason = f"It is judged after {looks[0]} valid blocks; there are {valid}."
-        alone = tuple(replace(_not_counted(judgement, reason), blocks=valid) for judgement in alone)
+        n_of = "session" if design.blocks_a_session else BLOCK
+        there = f"there {'is' if valid == 1 else 'are'} {valid}"
+        reason = f"It is judged after {looks[0]} valid {n_of}s; {there}."
+        alone = tuple(
+            replace(_not_counted(judgement, reason), n=valid, n_of=n_of) for judgement in alone
+        )
     failed = next((gate.ratio for gate in gates if gate.kind == "violated"), None)
     ends = failed is None and all(judgement.decided for judgement in alone)
     return SequenceVerdict(
@@ -366,6 +409,23 @@ def in_sequence(
         judged=judged,
         is_over=bool(looks) and valid >= looks[0] and (valid >= looks[-1] or ends),
     )
+
+
+def _number_of_look(whole: np.ndarray, design: Design, sessions: ArrayLike | None) -> np.ndarray:
+    """With which valid block, counted from 1, each block is judged, or with which session where
+    looks count these; 0 of a block that is not judged.
+
+    A session counts when it has a valid block and is over: it has all of its blocks, or a later one
+    has begun.
+    """
+    if not design.blocks_a_session or sessions is None:
+        return np.where(whole, np.cumsum(whole), 0)
+    sessions = np.asarray(sessions)
+    names, of, each = np.unique(sessions, return_inverse=True, return_counts=True)
+    is_over = each >= design.blocks_a_session
+    is_over[:-1] = True
+    counts = is_over & np.isin(names, sessions[whole])
+    return np.where(whole & counts[of], np.cumsum(counts)[of], 0)
 
 
 def _refused(alone: Sequence[Judgement], ratio: float) -> tuple[Judgement, ...]:
@@ -425,7 +485,7 @@ def judge_unordered(
     one_sided: float = LEVEL,
 ) -> Judgement:
     """The judgement on D, the sum of signed means of log rates, as `judge` gives it for
-    blocks. `Judgement.blocks` is the fewest runs of a point."""
+    blocks. `Judgement.n` is the fewest runs of a point."""
     mean, error, free = sum_of_means(groups)
     runs = min(len(finite(values)) for _, values in groups)
     if not math.isfinite(error):

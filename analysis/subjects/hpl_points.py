@@ -305,7 +305,7 @@ def _falls(points: xr.Dataset, pairs: Sequence[tuple[str, str]]) -> Iterator[Sta
         if verdict.fall is not None:
             sentence += f": {quantity} {ratio_change(verdict.fall)}"
         if verdict.interval:
-            n = counted(verdict.blocks, over) if over == "variant" else ""
+            n = counted(verdict.n, over) if over == "variant" else ""
             parts = basis_in_words(verdict, False), n, verdict.condition
             sentence += f" ({', '.join(filter(None, parts))})"
         if by_best is not None:
@@ -328,8 +328,8 @@ def _unordered(runs: _Groups, variants: _Groups, evidence: str) -> tuple[Judgeme
     verdict = judge_unordered(runs, MARGIN, evidence)
     paired = judge(sum(sign * values for sign, values in variants), MARGIN, evidence)
     fall = verdict.fall
-    if fall is None or paired.blocks <= max(verdict.blocks, 1):
-        if verdict.blocks == 1 and any(np.isfinite(values).sum() > 1 for _, values in variants):
+    if fall is None or paired.n <= max(verdict.n, 1):
+        if verdict.n == 1 and any(np.isfinite(values).sum() > 1 for _, values in variants):
             few = f"{verdict.reason} Fewer than two variants ran at both ends."
             verdict = replace(verdict, reason=few)
         return verdict, None

@@ -179,7 +179,7 @@ def at_points_of(reference: xr.Dataset, run: xr.Dataset) -> xr.Dataset:
         role != "point" or levels in wanted
         for levels, role in zip(_levels(reference, factors), reference.role.values)
     ]
-    looks = {"looks", "one_sided"}
+    looks = {"looks", "one_sided", "blocks_a_session"}
     planned, design = (dataset.falloff.table("design") for dataset in (reference, run))
     design = {name: value for name, value in design.items() if name not in looks}
     design |= {name: planned[name] for name in looks & planned.keys()}

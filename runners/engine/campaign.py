@@ -19,6 +19,8 @@ from runners.tools import tool_named
 # stopping rules: the next session continues from there.
 DEADLINE, SESSION = "deadline", "session"
 
+_MACHINE = ("hostname", "boot_id")  # what tells where, and since which reboot, a session ran
+
 _TRIES = 3  # of a trial while other work on the machine disturbs it
 
 # A trial may take this many times as long as the longest of its kind so far.
@@ -88,9 +90,11 @@ def run(
         manifest.forget(folder.path)
         for line in folder.set_aside():
             listen(Event("message", message=line))
-        where = {"host": provenance.host(), "testbed": testbed.provenance(), **session}
-        folder.write_provenance(where)
-        folder.note("session", digest=plan.digest, testbed=plan.testbed["name"])
+        host = provenance.host()
+        _require_same_code(folder, host)
+        folder.write_provenance({"host": host, "testbed": testbed.provenance(), **session})
+        machine = {name: host[name] for name in _MACHINE}
+        folder.note("session", digest=plan.digest, testbed=plan.testbed["name"], **machine)
         # Trials whose result is in the journal but whose transcript was removed are run again.
         noted = {trial for trial, count in folder.results().items() if count > 0}
         for trial_id in sorted(noted - folder.finished()):
@@ -106,7 +110,32 @@ def run(
             folder.note("ended", by=ended_by, stopping=asdict(plan.stopping))
         manifest.write(folder.path)
     progress.tell("ended", message=ended_by)
+    if ended_by == SESSION:
+        listen(Event("message", message=next_session(folder)))
     return ended_by
+
+
+def next_session(folder: Folder) -> str:
+    """When and where the next session of a campaign may begin, in a sentence."""
+    begin = time.strftime("%Y-%m-%d %H:%M", time.localtime(folder.this_session()[1]))
+    return (
+        f"This session has its blocks. Run it again from {begin} on, after a reboot, or in a copy "
+        f"of {folder.path} on another machine"
+    )
+
+
+def _require_same_code(folder: Folder, host: Mapping[str, Any]) -> None:
+    """Raise FalloffError if the campaign was begun on another machine, or before a reboot, with
+    another commit: then a session would differ from the others in more than the machine."""
+    for session in folder.provenance_sessions():
+        other = session.get("host", {})
+        is_elsewhere = any(other.get(name) not in (None, host[name]) for name in _MACHINE)
+        commits = other.get("git_commit"), host["git_commit"]
+        if is_elsewhere and all(commits) and commits[0] != commits[1]:
+            raise FalloffError(
+                f"{folder.path} was begun on another machine with commit {commits[0][:12]}, and "
+                f"this is {commits[1][:12]}: check that one out, or start afresh with --fresh"
+            )
 
 
 def commands_of(plan: Plan) -> list[Command]:
@@ -190,21 +219,23 @@ class _Progress:
 
     def run(self, decided: Optional[Callable[[Folder], bool]]) -> str:
         """Run the preamble, then block by block, and return the rule that ended it."""
-        stopping, blocks_here = self._plan.stopping, 0
+        stopping, of_session = self._plan.stopping, self._folder.this_session()[0]
+        # The blocks that began in this session, also by an earlier start.
+        here = {trial.block for trial in self._trials if trial.id in of_session and trial.block}
         budget, looks, most = stopping.time_budget_s, stopping.looks, stopping.blocks_a_session
         if not self._run_missing(self._plan.preamble):
             return DEADLINE
         for number, block in enumerate(self._plan.blocks, start=1):
-            waiting = self._in_order(block)
-            if waiting and most and blocks_here == most:
+            waiting = self._waiting_of(block)
+            if waiting and most and number not in here and len(here) >= most:
                 return SESSION
-            blocks_here += bool(waiting)
+            here |= {number} if waiting else set()
             seconds = self._together_s(Counter(self._sort[trial.id] for trial in waiting))
             if budget and number > 1 and seconds and self._spent_s + seconds > budget:
                 return "time budget"
             if not (self._can_end(seconds) and self._run_missing(block)):
                 return DEADLINE
-            is_look = looks and looks[0] <= number < len(self._plan.blocks)
+            is_look = looks and looks[0] * (most or 1) <= number < len(self._plan.blocks)
             if is_look and decided and decided(self._folder):
                 return "decided"
         return "blocks"
@@ -223,7 +254,7 @@ class _Progress:
                 self._keep(running.pop(done), *done.result())
 
         is_in_time, may_start = True, 0.0
-        for trial in self._in_order(trials):
+        for trial in self._waiting_of(trials):
             load = self._load(trial)
             while running and load + sum(map(self._load, running.values())) > _FULL:
                 keep_next()
@@ -307,14 +338,10 @@ class _Progress:
             needed = sum(limits)
         return left > 0 and (needed <= left or not self._has_begun)
 
-    def _in_order(self, trials: Iterable[Trial]) -> list[Trial]:
-        """The missing ones of the trials in the order in which they begin: the planned order, but
-        among trials that run side by side the longest begin first. Otherwise one of these would
-        often be left to run alone at the end."""
-        waiting = [trial for trial in trials if trial.id in self._missing]
-        if any(self._load(trial) >= 1 for trial in waiting):
-            return waiting
-        return sorted(waiting, key=lambda trial: -(self._of_kind(kind_of(trial)) or 0))
+    def _waiting_of(self, trials: Iterable[Trial]) -> list[Trial]:
+        """The missing ones of the trials in the planned order, in which they begin, also side by
+        side: it is random, so that a network does not always have the same companions."""
+        return [trial for trial in trials if trial.id in self._missing]
 
     def _keep(self, trial: Trial, transcript: Transcript, seconds: float) -> None:
         """Write a trial's transcript and note its outcome."""

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from runners.engine import slurm
-from runners.engine.campaign import missing
+from runners.engine.campaign import SESSION, missing, next_session
 from runners.records.journal import Folder, read_transcript
 from runners.records.record import FalloffError, Trial
 
@@ -42,6 +42,8 @@ def text(folder: Folder) -> str:
             read_transcript(content, folder.place(name))
         except FalloffError as error:
             lines.append(str(error))
+    if folder.end().get("by") == SESSION:
+        lines.append(next_session(folder))
     lines += _job(folder)
     return "\n".join([f"{folder.path.name}: {progress}{end}", *(f"  {line}" for line in lines)])
 

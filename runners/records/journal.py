@@ -31,6 +31,9 @@ from runners.records.record import FalloffError, Transcript, is_name
 # The status of a trial that did not run because too few nodes were left, and of one that other work
 # on the machine disturbed. Neither has a result, and the next session tries them again.
 TRIED_AGAIN = ("unavailable", "busy")
+# A start this long [s] after the last trial is a session of its own on the same machine, too: what
+# else a machine does, its clock and its heat change over hours.
+APART_S = 6 * 3600.0
 _LATEST = 1e11  # s since the epoch
 
 
@@ -183,14 +186,39 @@ class Folder:
 
     def sessions(self) -> dict[str, int]:
         """The session of the campaign, counted from 1, in which each trial ran; if it ran in
-        several, the last."""
-        session_of, session = {}, 0
+        several, the last.
+
+        A start begins a session if it comes APART_S or more after the last trial before it, after a
+        reboot, or on another machine. Otherwise it goes on with the session before. Older journals
+        say nothing of machines; then the times decide.
+        """
+        return {note["id"]: number for number, note in self._numbered() if note["event"] == "trial"}
+
+    def this_session(self) -> tuple[set[str], float]:
+        """The trials of the session to which the last start belongs, and the time [s since the
+        epoch] from which on a start here begins another one."""
+        numbered = self._numbered()
+        present = numbered[-1][0] if numbered else 0
+        trials = [note for number, note in numbered if note["event"] == "trial"]
+        ids = {note["id"] for number, note in numbered if number == present and "id" in note}
+        return ids, max((note["at"] + APART_S for note in trials), default=0.0)
+
+    def _numbered(self) -> list[tuple[int, dict[str, Any]]]:
+        """Each note with the number of its session; a start without a trial takes no number."""
+        numbered, number, present, last = [], 0, 0, -APART_S
+        before, here = (None, None), (None, None)
         for note in self.notes():
             if note["event"] == "session":
-                session += 1
+                here = note.get("hostname"), note.get("boot_id")
+                is_elsewhere = any(
+                    None not in pair and pair[0] != pair[1] for pair in zip(here, before)
+                )
+                is_other = is_elsewhere or note["at"] >= last + APART_S
+                present = number + is_other
             elif note["event"] == "trial":
-                session_of[note["id"]] = session
-        return session_of
+                number, last, before = present, note["at"], here
+            numbered.append((present, note))
+        return numbered
 
     def end(self) -> dict[str, Any]:
         """How the last session ended: `ended` by a rule or `paused`; empty if it was
@@ -207,9 +235,12 @@ class Folder:
 
     def write_provenance(self, provenance: Mapping[str, Any]) -> None:
         """Record where the campaign ran; every session adds its own entry."""
-        sessions = self.provenance()["sessions"] if self._provenance.exists() else []
-        content = json.dumps({"sessions": [*sessions, provenance]}, indent=1)
+        content = json.dumps({"sessions": [*self.provenance_sessions(), provenance]}, indent=1)
         write_whole(self._provenance, content)
+
+    def provenance_sessions(self) -> list[dict[str, Any]]:
+        """The entries of all starts so far; raises FalloffError as `provenance`."""
+        return self.provenance()["sessions"] if self._provenance.exists() else []
 
     def provenance(self) -> dict[str, Any]:
         """Where the campaign ran: `sessions`, a table each. Raises FalloffError if the record is

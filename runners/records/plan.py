@@ -25,8 +25,9 @@ class Stopping:
     first trial on. `looks` are the numbers of valid blocks, ascending, after which the campaign is
     judged, each time at the nominal one-sided level `one_sided`. It ends when all of its primary
     statements are decided, at the latest at the last look. `blocks` may exceed the last look, to
-    make up for invalid blocks. A session pauses after `blocks_a_session` blocks (0: never), so that
-    an interval over blocks holds between sessions, too.
+    make up for invalid blocks. A session ends after `blocks_a_session` blocks (0: never), and looks
+    are then numbers of sessions (`Folder.sessions` says what one is): the blocks of a session share
+    its day.
     """
 
     blocks: int
@@ -93,7 +94,8 @@ def plan_from_json(text: Union[str, bytes]) -> Plan:
         raise ValueError(strange[0])
     for name in ("node", "network", "networks", "rates", "rpeak"):
         typed_json.typed(Description, testbed.get(name, {}), f"testbed.{name}")
-    stated = {"compared": "", "looks": [], "one_sided": 0.05, "primary": [], **plan.design}
+    absent = {"compared": "", "looks": [], "one_sided": 0.05, "primary": [], "blocks_a_session": 0}
+    stated = {**absent, **plan.design}
     _require(stated, _DESIGN)
     factors, primary = stated["factors"], stated["primary"]
     if any(isinstance(level, (list, dict, type(None))) for level in chain(*factors.values())):
@@ -124,6 +126,7 @@ _DESIGN = {
     "negative_control": Optional[int],
     "looks": tuple[int, ...],
     "one_sided": float,
+    "blocks_a_session": int,
     "primary": tuple[Any, ...],
 }
 _STATEMENT = {"networks": tuple[str, ...], "from": int, "to": int}

@@ -30,6 +30,7 @@ def host() -> dict[str, Any]:
     versions = {tool: _output(tool, option) for tool, option in _VERSION_OPTIONS.items()}
     return {
         "hostname": platform.node(),
+        "boot_id": _read("/proc/sys/kernel/random/boot_id"),  # another one after each start of it
         "kernel": platform.release(),
         "system": _first_match(r'PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release")),
         "architecture": platform.machine(),

@@ -26,6 +26,7 @@ from runners.records.description_rules import (
     NOT_NEGATIVE,
     POSITIVE,
     WHOLE,
+    YES_OR_NO,
     Rule,
     one_of,
 )
@@ -74,6 +75,7 @@ POINT: Mapping[str, Rule] = {
     "rto_min_s": POSITIVE,
     "loss_recovery": one_of(LOSS_RECOVERY),
     "rendezvous": one_of(RENDEZVOUS),
+    "alone": YES_OR_NO,
 }
 
 # For root of the machine, and for root of a user namespace: every machine has that folder, and a

@@ -18,14 +18,13 @@ from analysis.watch.reproducing import Estimate
 
 
 def error_rates(
-    design: Design, falls: Sequence[float], run_sd: float, campaigns: int, seed: Sequence[int]
+    differences: np.ndarray, controls: np.ndarray, design: Design, falls: Sequence[float]
 ) -> dict[str, float]:
-    """The error rates for one truth: how often any statement is wrongly called falling off (its
-    fall is the margin or less) or flat (the margin or more), how often all are decided or refused,
-    and the share of intervals that contain the first statement's fall."""
-    judged = judge_all(
-        *draw(np.random.default_rng(seed), design, falls, run_sd, campaigns), design, falls
-    )
+    """The error rates for one truth, with D and controls from `draw`: how often any statement is
+    wrongly called falling off (its fall is the margin or less) or flat (the margin or more), how
+    often all are decided or refused, and the share of intervals that contain the first statement's
+    fall."""
+    judged = judge_all(differences, controls, design, falls)
     true = np.array(falls)
     too_much = (judged.answers == FALLS_OFF) & (true <= design.margin)
     too_little = (judged.answers == FLAT) & (true >= design.margin)
@@ -35,24 +34,24 @@ def error_rates(
         "all_decided": np.isin(judged.answers, DECIDED).all(axis=1).mean(),
         "refused": (judged.answers == REFUSED).any(axis=1).mean(),
         "coverage": judged.covered.mean(),
-        "mean_blocks": judged.blocks.mean(),
+        "mean_looked": judged.looked.mean(),
     }
 
 
 def simulate(settings: Mapping) -> pd.DataFrame:
-    """The error rates of every procedure, scatter and combination of true falls, a row each."""
+    """The error rates of every procedure, scatter, day's part and combination of true falls, a row
+    each. Days are planted where looks count sessions; else they are in no interval."""
     falls = (0.0, settings["margin"], settings["large_fall"])
     rows = list[dict]()
     for name, design in settings["procedures"].items():
-        truths = itertools.product(falls, repeat=len(design.primary))
-        for run_sd, true in itertools.product(settings["run_sds"], truths):
-            seed = [settings["seed"], len(rows)]
-            truth = {
-                "procedure": name,
-                "run_sd": run_sd,
-                "falls": " ".join(f"{fall:g}" for fall in true),
-            }
-            rows.append(truth | error_rates(design, true, run_sd, settings["campaigns"], seed))
+        days = settings["days"] if design.blocks_a_session else [0.0]
+        for run_sd, day in itertools.product(settings["run_sds"], days):
+            random = np.random.default_rng([settings["seed"], len(rows)])
+            drawn = draw(random, design, run_sd, settings["campaigns"], day * run_sd)
+            for true in itertools.product(falls, repeat=len(design.primary)):
+                truth = {"procedure": name, "run_sd": run_sd, "day": day}
+                truth["falls"] = " ".join(f"{fall:g}" for fall in true)
+                rows.append(truth | error_rates(*drawn, design, true))
     return pd.DataFrame(rows)
 
 
