@@ -19,6 +19,7 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
+from analysis.wording import kinds
 from runners.records.plan import WITHOUT_MESSAGES
 from runners.records.record import FalloffError
 
@@ -64,7 +65,7 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
         Contrast(
             statement,
             place < primary,
-            replace(verdict, sessions=sessions),
+            replace(verdict, sessions=sessions, evidence=_compared_kinds(evidence, statement)),
             None if ratios is None else judge_control(ratios[place], plan.margin, level),
             falls[place],
         )
@@ -72,6 +73,11 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
             zip(statements, (*outcome.judgements, *others))
         )
     )
+
+
+def _compared_kinds(evidence: str, statement: PlannedFall) -> str:
+    """What a program reaches without messages is simulated (see `log_ratios`)."""
+    return kinds(evidence, "simulated") if statement.against == WITHOUT_MESSAGES else evidence
 
 
 def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> int | None:

@@ -29,7 +29,7 @@ from analysis.statements.statement import Statement, at_place, judged_fall, of_e
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import judge
 from analysis.subjects.what_if import IDEAL, NOTHING, WhatIf
-from analysis.wording import UNKNOWN, fixed, is_known, number
+from analysis.wording import UNKNOWN, fixed, is_known, kinds, number
 from runners.recording import recorder
 from runners.recording.calls import Recording
 from runners.records.record import FalloffError
@@ -288,7 +288,7 @@ def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
 
 def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[Statement]:
     """How far the replay of each program is from its emulation at most; none without a replay."""
-    statements = []
+    statements, both = [], kinds(runs.falloff.evidence, "simulated")
     for off in off_by(times, replays).transpose("program", ...):
         points, most = int(off.notnull().sum()), float(abs(off).max())
         if points:
@@ -301,6 +301,7 @@ def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[
                 n_of="point",
                 answer="yes" if most <= MOST_OFF else "no",
                 margin=MOST_OFF,
+                evidence=both,
             )
             statements.append(of_every_point(statement, off.drop_vars("program").notnull()))
     return statements
