@@ -23,7 +23,7 @@ from analysis.report.claims.evaluate import evaluate, stated_on
 SHIPPED = ledger.load()
 SMITH = {
     name: smith_campaign(name)
-    for name in ("hpl_paper_simulated", "hpl_paper_sensitivity", "hpl_larger")
+    for name in ("hpl_paper_simulated", "hpl_paper_sensitivity", "hpl_paper_rdma", "hpl_larger")
 }
 FOR, AGAINST, OPEN, NOT_TESTABLE = "supported", "contradicted", "undecided", "not testable"
 
@@ -233,13 +233,14 @@ PLANTED_CASES = smith()
 @pytest.fixture(scope="module")
 def altered():
     """In all variants 10GE loses a fifth on 36 nodes and Gigabit Ethernet gains a quarter; 256
-    nodes lose a tenth; a high latency costs a fifth more."""
+    nodes lose a tenth; a high latency costs a fifth more, and RDMA gains a half."""
     other = {"hpl_scaling": campaign(blocks=6, noise=0.005, falls={})}
     for name in ("hpl_paper_simulated", "hpl_paper_sensitivity"):
         slower = scaled(SMITH[name], "hpl_rate", 0.8, interconnect="10gige", nodes=36)
         other[name] = scaled(slower, "hpl_rate", 1.25, interconnect="gige", nodes=36)
     varied = scaled(other["hpl_paper_sensitivity"], "hpl_rate", 0.8, vary="latency=high")
     other["hpl_paper_sensitivity"] = varied
+    other["hpl_paper_rdma"] = scaled(SMITH["hpl_paper_rdma"], "hpl_rate", 1.5)
     large = {"interconnect": "10gige", "nodes": 256}
     return smith(**other, hpl_larger=scaled(SMITH["hpl_larger"], "hpl_rate", 0.9, **large))
 
@@ -258,6 +259,7 @@ def altered():
         ("fortinet_infiniband_on_par", "simulated", FOR, OPEN),
         ("fortinet_latency_moderate", "simulated", FOR, AGAINST),
         ("fortinet_bandwidth_first", "simulated", FOR, AGAINST),
+        ("fortinet_slow_with_rdma", "simulated", AGAINST, FOR),
     ],
 )
 def test_verdicts_on_hpl_follow_the_rates(altered, claim, evidence, before, after):
