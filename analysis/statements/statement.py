@@ -293,7 +293,8 @@ def _controls(points: xr.Dataset, judged: Sequence[Contrast]) -> Iterator[Statem
     for (network, reference), contrast in pairs.items():
         subject = f"{names[network]} is as fast as {names[reference]} without a network"
         if contrast.control:
-            yield _same(points, subject, contrast.control, sessions=contrast.verdict.sessions)
+            about = {name: getattr(contrast.verdict, name) for name in ("sessions", "evidence")}
+            yield _same(points, subject, contrast.control, **about)
 
 
 def text(statements: Iterable[dict]) -> str:
