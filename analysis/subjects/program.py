@@ -304,7 +304,7 @@ def of_claims(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     scales = f"programs' transfer efficiency on 10GE, {most} over {fewest} nodes"
     change = kept.isel(nodes=-1) / kept.isel(nodes=0)
     barrier = f"10GE's part of what programs lose on {most} nodes"
-    part = (np.log(kept) / np.log(parallel)).isel(nodes=-1)
+    part = np.log(kept.isel(nodes=-1)) / np.log(parallel.isel(nodes=-1))
     return [
         named(runs, "programs_scale", scales, change, n_of="program"),
         named(runs, "barrier", barrier, part, n_of="program", is_ratio=False),
