@@ -144,6 +144,21 @@ def listed(words: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
+def kinds(*evidence: str) -> str:
+    """The kinds of evidence that a number compares, such as "emulated, simulated"."""
+    return ", ".join(dict.fromkeys(evidence))
+
+
+def is_mixed(evidence: str) -> bool:
+    """Whether these are several kinds of evidence."""
+    return ", " in evidence
+
+
+def evidence_in_words(evidence: str) -> str:
+    """One or several kinds in a sentence, such as "emulated and simulated evidence"."""
+    return f"{listed(evidence.split(', '))} evidence"
+
+
 def few(words: Sequence[str], most: int = 5) -> str:
     """The first words, and the number of those left out."""
     more = len(words) - most

@@ -18,6 +18,7 @@ NAMES = sorted(file.stem for file in paths.CAMPAIGNS.glob("*.toml"))
 # Their orders are the paper's, which are no multiples of the blocks.
 SIMULATED = (
     "hpl_paper_simulated",
+    "hpl_paper_rdma",
     "scale_model_chain",
     "hpl_paper_sensitivity",
     "hpl_larger",

@@ -64,6 +64,20 @@ def test_planted_falls_come_back_in_words_and_as_data():
     assert [one.words for one in controls] == ["the same"] * 2
 
 
+def test_a_statement_that_compares_two_kinds_names_both():
+    """What HPL reaches without messages is simulated; every other statement is of one kind."""
+    dataset = planted().copy()
+    design = json.loads(dataset.attrs["design"])
+    design["primary"][1]["networks"] = ["10gige", "without_messages"]
+    design["without_messages"] = dict.fromkeys(map(str, design["factors"]["nodes"]), 0.98)
+    made = run(dataset.assign_attrs(design=json.dumps(design)))
+    kinds = {True: set(), False: set()}
+    for one in made.statements:
+        kinds["HPL without messages" in one.subject].add(one.evidence)
+    assert kinds == {True: {"emulated, simulated"}, False: {"emulated"}}
+    assert "emulated and simulated evidence" in words(made)
+
+
 @pytest.mark.more
 def test_where_the_loss_comes_is_said_if_the_runs_tell(monkeypatch):
     """From 8 nodes on the reference's ratio is flat. A later part with half of the loss inside its

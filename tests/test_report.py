@@ -135,6 +135,10 @@ def test_what_does_not_say_what_it_rests_on_is_refused():
         with pytest.raises(FalloffError, match="its n and the kind of its intervals"):
             Basis("measured", **rest)
     assert str(Basis("simulated")) == "simulated evidence"
+    both = replace(BASIS, evidence="emulated, simulated")
+    assert str(both).startswith("emulated and simulated evidence, n = 4")
+    with pytest.raises(FalloffError, match="its n"):
+        Basis("emulated, simulated")
 
 
 def test_captions_stand_alone():

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import xarray as xr
 from executed import executed
 from synthetic_hpl_paper import SMITH, planted, smith_campaign
 from synthetic_scale_model import run
@@ -40,6 +41,18 @@ def test_the_fall_is_claimed_with_its_range_over_the_models():
         for level in ("none", "bandwidth=low")
     ]
     assert [fall.estimate, fall.interval[0]] == pytest.approx(ratios)
+
+
+def test_tcp_takes_a_cycle_for_each_bit_of_the_planted_bytes():
+    """Sent and received alike; unknown where no run counted its bytes."""
+    paper = smith_campaign("hpl_paper_simulated")
+    assert hpl_sensitivity.tcp_time(paper, 2.8e9).isnull().all()
+    sizes = xr.zeros_like(paper.payload_bytes) + 1e9  # sent by all nodes, in each class of sizes
+    sent = 1e9 * sizes.sizes["size"]
+    taken = hpl_sensitivity.tcp_time(paper.assign(payload_bytes=sizes), 2e9)
+    time = paper.hpl_time[(paper.interconnect == "gige") & (paper.nodes == 36)].item()
+    on_most = taken.sel(interconnect="gige", nodes=36).item()
+    assert on_most == pytest.approx(2 * 8 * sent / 36 / time / 2e9)
 
 
 def test_every_bar_is_the_change_of_the_planted_rates():

@@ -20,6 +20,7 @@ from analysis.statistics.judgement import (
     judge_control,
     within_campaign,
 )
+from analysis.wording import kinds
 from runners.records.plan import WITHOUT_MESSAGES
 from runners.records.record import FalloffError
 
@@ -66,7 +67,7 @@ def contrasts(points: xr.Dataset) -> tuple[Contrast, ...]:
         Contrast(
             statement,
             place < primary,
-            in_sessions(verdict, sessions),
+            replace(in_sessions(verdict, sessions), evidence=_compared_kinds(evidence, statement)),
             None if ratios is None else judge_control(ratios[place], plan.margin, level, of_blocks),
             falls[place],
         )
@@ -84,6 +85,11 @@ def in_sessions(verdict: Judgement, sessions: int | None) -> Judgement:
 def block_sessions(points: xr.Dataset | xr.DataArray) -> np.ndarray | None:
     """The session of each block of points, shape (blocks,); None if not recorded."""
     return points.session.values if "session" in points.coords else None
+
+
+def _compared_kinds(evidence: str, statement: PlannedFall) -> str:
+    """What a program reaches without messages is simulated (see `log_ratios`)."""
+    return kinds(evidence, "simulated") if statement.against == WITHOUT_MESSAGES else evidence
 
 
 def sessions_of(dataset: xr.Dataset, evidence: str, blocks: Sequence[int]) -> int | None:

@@ -127,17 +127,11 @@ def over_nodes(
     ]
 
 
-def over_peak(runs: xr.Dataset, points: xr.Dataset, n_of: str) -> list[Statement]:
-    """The fast network's rate over Rpeak on the most nodes, and how far it spreads from FEWEST
-    nodes on, as claims name it; refused if Rpeak is not known. `points` is from `derive.points`."""
+def over_peak(runs: xr.Dataset, points: xr.Dataset, n_of: str) -> Statement:
+    """The fast network's rate over Rpeak on the most nodes, as a claim names it; refused if Rpeak
+    is not known. `points` is from `derive.points`."""
     fast = points.falloff.design.pair[1]
-    shares = efficiency(points).sel(interconnect=fast, nodes=points.nodes >= FEWEST)
+    most = efficiency(points).sel(interconnect=fast, nodes=points.nodes.max())
     refused = "the theoretical peak of its nodes is not known" * bool(np.isnan(rpeak(runs)))
-    spread = shares.max("nodes") - shares.min("nodes")
-    return [
-        named(runs, name, subject, values, refused, n_of, is_ratio=False)
-        for name, subject, values in (
-            ("fast_level", "rate over Rpeak on the most nodes, 10GE", shares.isel(nodes=-1)),
-            ("fast_spread", "largest less smallest rate over Rpeak, 10GE", spread),
-        )
-    ]
+    subject = "rate over Rpeak on the most nodes, 10GE"
+    return named(runs, "fast_level", subject, most, refused, n_of, is_ratio=False)

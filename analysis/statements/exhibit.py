@@ -10,7 +10,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,15 @@ from analysis.dataset.schema import COUNTS, settings
 from analysis.quoting import anchor, as_data, as_markdown, as_written, quoted
 from analysis.statements import style
 from analysis.statements.statement import KEY
-from analysis.wording import UNKNOWN, counted, number, of_sessions, percent
+from analysis.wording import (
+    UNKNOWN,
+    counted,
+    evidence_in_words,
+    kinds,
+    number,
+    of_sessions,
+    percent,
+)
 from runners.records.record import FalloffError
 
 ELSEWHERE = "measured elsewhere"
@@ -40,7 +48,7 @@ class Basis:
 
     `n` counts `of`, which ran in so many `sessions` (None: not known). A simulation repeats itself
     exactly, and a number that is published or measured elsewhere stands alone, so these have
-    neither n nor interval.
+    neither n nor interval. Of several kinds (`wording.kinds`) the first is what is repeated.
     """
 
     evidence: str
@@ -50,7 +58,8 @@ class Basis:
     sessions: int | None = None
 
     def __post_init__(self) -> None:
-        if self.evidence not in WITHOUT_SCATTER and not (self.n and self.intervals):
+        first = self.evidence.split(", ")[0]
+        if first not in WITHOUT_SCATTER and not (self.n and self.intervals):
             what = f"a figure or table of {self.evidence} evidence"
             raise FalloffError(f"{what} says its n and the kind of its intervals")
 
@@ -67,7 +76,7 @@ class Basis:
 
     def __str__(self) -> str:
         n = f"n = {counted(self.n, self.of)}{of_sessions(self.sessions)}" if self.n else ""
-        kind = self.evidence if self.evidence == ELSEWHERE else f"{self.evidence} evidence"
+        kind = ELSEWHERE if self.evidence == ELSEWHERE else evidence_in_words(self.evidence)
         return ", ".join(filter(None, (kind, n, self.intervals)))
 
 
@@ -140,18 +149,19 @@ def figure(
 
     It draws the campaign `of`, all its blocks or `blocks` of them, and what lies `beside` it:
     further campaigns, or files of data/ by name. A `basis` replaces that of the campaign's blocks,
-    as of runs that are none. Raises FalloffError if an axis has no unit.
+    as of runs that are none; without one it names the kinds of evidence of all campaigns. Raises
+    FalloffError if an axis has no unit.
     """
     from matplotlib import pyplot as plt
 
     plt.close(drawn)  # seaborn's figures are pyplot's, which Jupyter would show a second time
-    drawn_from = (
-        item if isinstance(item, str) else item.attrs["campaign"]
-        for item in (of, *beside)
-        if item is not None
-    )
-    basis = basis or Basis.of_dataset(of, intervals, blocks)
-    rests_on = tuple(dict.fromkeys(drawn_from))
+    drawn_from = [item for item in (of, *beside) if item is not None]
+    names = (item if isinstance(item, str) else item.attrs["campaign"] for item in drawn_from)
+    rests_on = tuple(dict.fromkeys(names))
+    if basis is None:
+        basis = Basis.of_dataset(of, intervals, blocks)
+        of_all = (item.falloff.evidence for item in drawn_from if not isinstance(item, str))
+        basis = replace(basis, evidence=kinds(*of_all))
     return Exhibit(label_of(label, of), drawn, shows, basis, alt, marks, rests_on)
 
 

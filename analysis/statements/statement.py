@@ -57,8 +57,10 @@ from analysis.wording import (
     byte_range,
     byte_size,
     counted,
+    evidence_in_words,
     few,
     is_known,
+    is_mixed,
     level_in_words,
     number,
     of_sessions,
@@ -97,7 +99,8 @@ class Statement:
     `subject` is the sentence that was judged, without its result. `answer` is one of ANSWERS, empty
     for a number that nothing was asked of. `estimate` and `interval` are of `quantity` in `unit`;
     falls, gains and shares are fractions. `interval_kind` is its level and method, and `n` counts
-    `n_of`, which ran in this many `sessions` (None: not known, or of no interval). `values` are the
+    `n_of`, which ran in this many `sessions` (None: not known, or of no interval). `evidence` is
+    the kind of the trials, or the kinds that are compared (`wording.kinds`). `values` are the
     quantity in each block, and `series` is what it is of in figures, such as a network. `primary`
     statements are those that a campaign was planned for. A claim of a source is judged by the
     quantity that has this `name` in its notebook. `campaign` and `digest` identify the trials.
@@ -294,7 +297,8 @@ def _controls(points: xr.Dataset, judged: Sequence[Contrast]) -> Iterator[Statem
     for (network, reference), contrast in pairs.items():
         subject = f"{names[network]} is as fast as {names[reference]} without a network"
         if contrast.control:
-            yield _same(points, subject, contrast.control, sessions=contrast.verdict.sessions)
+            about = {name: getattr(contrast.verdict, name) for name in ("sessions", "evidence")}
+            yield _same(points, subject, contrast.control, **about)
 
 
 def text(statements: Iterable[dict]) -> str:
@@ -342,9 +346,9 @@ def gave_nothing(dataset: xr.Dataset) -> bool:
 
 def judged_fall(runs: xr.Dataset, subject: str, verdict: Judgement, **further: Any) -> Statement:
     """A fall that was judged, as one of several that are corrected for each other."""
-    further = {"reason": verdict.reason, "sessions": verdict.sessions, **further}
-    answer = FALL_ANSWERS.get(verdict.answer, UNDECIDED)
-    return _judged(runs, subject, "fall", verdict.fall, verdict, answer=answer, **further)
+    about = {"reason": verdict.reason, "sessions": verdict.sessions, "evidence": verdict.evidence}
+    about["answer"] = FALL_ANSWERS.get(verdict.answer, UNDECIDED)
+    return _judged(runs, subject, "fall", verdict.fall, verdict, **{**about, **further})
 
 
 def ratio(
@@ -434,6 +438,7 @@ def value(
             n, n_of, sessions = basis(by_block, n)
         elif not n_of.startswith("session"):
             sessions = session_count(by_block, n)
+    usual = {"unit": "1", "answer": "", "n_of": n_of, "evidence": runs.falloff.evidence}
     return Statement(
         subject=subject,
         quantity=quantity,
@@ -441,11 +446,10 @@ def value(
         interval=interval,
         interval_kind=kind if interval else "",
         n=n,
-        evidence=runs.falloff.evidence,
         campaign=runs.attrs["campaign"],
         digest=runs.attrs["campaign_hash"],
         sessions=sessions if interval else None,
-        **{"unit": "1", "answer": "", "n_of": n_of, **further},
+        **{**usual, **further},
     )
 
 
@@ -548,7 +552,7 @@ def _moved(fall: float, nothing: str, down: str, up: str) -> str:
 
 def basis_in_words(judged: Judgement, whole: bool = True) -> str:
     """What a judgement rests on: its interval, and if `whole` also the blocks, the margin and the
-    evidence."""
+    evidence, which is also named where two kinds are compared."""
     parts = []
     if judged.interval and judged.fall is not None:
         low, high = judged.interval
@@ -559,7 +563,9 @@ def basis_in_words(judged: Judgement, whole: bool = True) -> str:
         if whole:
             parts.append(counted(judged.n, judged.n_of) + of_sessions(judged.sessions))
     if whole:
-        parts += [f"margin {percent(judged.margin, 0)}", f"{judged.evidence} evidence"]
+        parts.append(f"margin {percent(judged.margin, 0)}")
+    if whole or is_mixed(judged.evidence):
+        parts.append(evidence_in_words(judged.evidence))
     return ", ".join(parts)
 
 

@@ -81,12 +81,12 @@ class Judgement:
     `fall`, its `interval` (low, high; two-sided, of this `confidence`) and `margin` are relative.
     `n` counts `n_of`, the units: blocks or sessions, or runs that are neither. Unknown values are
     None: all of these without a block, the interval from one unit. `reason` is
-    one sentence, `evidence` the kind of data. `p` is that of the answer, or of the nearest decision
-    (None without an interval). `error` is the standard error of D (log scale) and `freedom` its
-    degrees of freedom; they are NaN without an interval. `condition` is what the interval rests on
-    beside the units, empty if nothing. `sessions` is the number of sessions of the blocks, None if
-    it was not recorded or they are the units: an interval from one session says nothing about
-    another.
+    one sentence, `evidence` the kind of data, or the kinds that are compared. `p` is that of the
+    answer, or of the nearest decision (None without an interval). `error` is the standard error of
+    D (log scale) and `freedom` its degrees of freedom; they are NaN without an interval.
+    `condition` is what the interval rests on beside the units, empty if nothing. `sessions` is the
+    number of sessions of the blocks, None if it was not recorded or they are the units: an interval
+    from one session says nothing about another.
     """
 
     answer: str

@@ -159,7 +159,7 @@ def laws_table(points: xr.Dataset, laws: Laws, predicted: pd.DataFrame) -> exhib
         "llrlrrl",
         rows,
         "The laws of the efficiency over nodes. A law that misses its data, beyond the scatter of "
-        "the means and 2 %, is not drawn. "
+        "the means and 2 %, is not drawn. α and β are constants of the fit. "
         f"The error on {most} {count} is of a fit to at most {seen}.{scale}"
         f"{f' {refused}' if (refused := not_foretold(predicted)) else ''}",
         hpl_points.basis(points),

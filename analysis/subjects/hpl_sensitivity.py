@@ -1,5 +1,6 @@
 """The numbers of the simulated model: what they mean, where they are from, and what moving each
-alone to either end of its range changes."""
+alone to either end of its range changes; and the processor time of messages, which it leaves out.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +9,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from analysis.dataset.derive import over_factors
 from analysis.statements import drawing, exhibit, style
 from analysis.wording import UNKNOWN, exact
+from runners.records.record import FalloffError
 
 MEANINGS = {
     "rpeak": "theoretical peak",
@@ -23,8 +26,33 @@ MEANINGS = {
     "core_byte_s": "memory, one core",
     "strided_s": "scattered access",
 }  # meaning of the names in the testbed's description
+BITS = 8  # of a byte
 # For a unit of the description, a more readable one, and its size in the first.
 UNITS = {"flop/s": (1e9, "Gflop/s"), "B/s": (1e6, "MB/s"), "s": (1e-6, "µs"), "1": (1, "")}
+
+
+def require_same_model(runs: xr.Dataset, *others: xr.Dataset | None) -> None:
+    """Raise FalloffError if one of the other campaigns was simulated with other rates."""
+    model, same = runs.falloff.testbed, ("rates", "rpeak", "network")
+    for other in filter(None, others):
+        if any(getattr(model, name) != getattr(other.falloff.testbed, name) for name in same):
+            raise FalloffError(
+                f"Campaigns {runs.attrs['campaign']} and {other.attrs['campaign']} were simulated "
+                f"with different rates of testbed {model.name}; run the older one again."
+            )
+
+
+def tcp_time(runs: xr.Dataset, clock: float) -> xr.DataArray:
+    """The part of one core's time [1] that TCP would take of nodes with this `clock` [Hz], over
+    (interconnect, nodes): a cycle for each bit that is sent or received.
+
+    HPL receives as much as it sends. NaN where no run counted its bytes. The rule of 1 GHz for
+    1 Gbit/s: A. P. Foong et al., TCP performance re-visited, ISPASS 2003, who find it to fail where
+    processors are faster than their memory: then it is more.
+    """
+    sent = runs.payload_bytes.sum("size", min_count=1)
+    laid = over_factors(runs, sent=sent, time=runs.hpl_time).mean("block")
+    return 2 * BITS * laid.sent / laid.nodes / laid.time / clock
 
 
 def meaning(parameter: str) -> str:

@@ -21,20 +21,28 @@ from matplotlib.axes import Axes
 
 from analysis import paths
 from analysis.dataset.contrasts import differences
-from analysis.dataset.derive import over_factors
+from analysis.dataset.derive import at, over_factors
 from analysis.descriptions import campaigns, testbeds
 from analysis.descriptions.toml_tables import write_own
 from analysis.statements import exhibit
-from analysis.statements.statement import Statement, at_place, judged_fall, of_every_point, value
+from analysis.statements.statement import (
+    Statement,
+    at_place,
+    judged_fall,
+    named,
+    of_every_point,
+    value,
+)
 from analysis.statistics.intervals import over_blocks
 from analysis.statistics.judgement import judge
 from analysis.subjects.what_if import IDEAL, NOTHING, WhatIf
-from analysis.wording import UNKNOWN, fixed, is_known, number
+from analysis.wording import UNKNOWN, fixed, is_known, kinds, number
 from runners.recording import recorder
 from runners.recording.calls import Recording
 from runners.records.record import FalloffError
 
 LEVEL, INTERVALS = 0.90, "90 % t intervals"
+FAST = "10gige"  # of which claims speak
 MOST_OFF = 0.05  # of a replay's time from the emulated one
 # In the order in which they are lost, with the words of tables.
 FACTORS = {
@@ -286,9 +294,26 @@ def savings(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
     return statements
 
 
+def of_claims(runs: xr.Dataset, times: xr.Dataset) -> list[Statement]:
+    """What claims on applications are judged by, a value for each program: how much of its transfer
+    efficiency on 10GE is left on the most nodes, and what part of all that it loses there 10GE
+    takes [1], by the logarithms of POP's factors."""
+    found = factors(times.mean("block"))
+    kept, parallel = (at(found[name], interconnect=FAST) for name in ("transfer", "parallel"))
+    fewest, most = times.nodes.values[[0, -1]].tolist()
+    scales = f"programs' transfer efficiency on 10GE, {most} over {fewest} nodes"
+    change = kept.isel(nodes=-1) / kept.isel(nodes=0)
+    barrier = f"10GE's part of what programs lose on {most} nodes"
+    part = np.log(kept.isel(nodes=-1)) / np.log(parallel.isel(nodes=-1))
+    return [
+        named(runs, "programs_scale", scales, change, n_of="program"),
+        named(runs, "barrier", barrier, part, n_of="program", is_ratio=False),
+    ]
+
+
 def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[Statement]:
     """How far the replay of each program is from its emulation at most; none without a replay."""
-    statements = []
+    statements, both = [], kinds(runs.falloff.evidence, "simulated")
     for off in off_by(times, replays).transpose("program", ...):
         points, most = int(off.notnull().sum()), float(abs(off).max())
         if points:
@@ -301,6 +326,7 @@ def agreement(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> list[
                 n_of="point",
                 answer="yes" if most <= MOST_OFF else "no",
                 margin=MOST_OFF,
+                evidence=both,
             )
             statements.append(of_every_point(statement, off.drop_vars("program").notnull()))
     return statements
@@ -320,11 +346,12 @@ def times_table(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> exh
     names, rows = runs.falloff.names, []
     table = over_blocks(times.time, "cost", LEVEL).assign(replayed=replays.time)
     order = ["program", "interconnect", "nodes"]
-    for (program, network, nodes), at in table.to_dataframe(order).dropna(subset="mean").iterrows():
-        spread = f"{number(at.low)} to {number(at.high)}" if is_known(at.low) else UNKNOWN
-        off = at.replayed / at["mean"] - 1
-        emulated = number(at["mean"]), f"{spread} ({int(at.blocks)})"
-        replay = number(at.replayed), f"{'+' if off > 0 else ''}{fixed(100 * off, 1)}"
+    means = table.to_dataframe(order).dropna(subset="mean")
+    for (program, network, nodes), row in means.iterrows():
+        spread = f"{number(row.low)} to {number(row.high)}" if is_known(row.low) else UNKNOWN
+        off = row.replayed / row["mean"] - 1
+        emulated = number(row["mean"]), f"{spread} ({int(row.blocks)})"
+        replay = number(row.replayed), f"{'+' if off > 0 else ''}{fixed(100 * off, 1)}"
         rows.append((program, names[network], str(nodes), *emulated, *replay))
     return exhibit.Table(
         f"{runs.attrs['campaign'].replace('_', '-')}-times",

@@ -25,7 +25,7 @@ from analysis.statistics.judgement import UNDECIDED
 from analysis.subjects import hpl_points
 from analysis.subjects.twin import BYTES, Twin
 from analysis.subjects.what_if import NOTHING, WhatIf
-from analysis.wording import counted, estimate, fixed, number, percent
+from analysis.wording import counted, estimate, evidence_in_words, fixed, kinds, number, percent
 from runners.records.record import FalloffError
 
 # What the shipped example was fitted to, and what `falloff twin` simulates: points that were run,
@@ -222,12 +222,13 @@ def accuracy(study: Study) -> str:
     answers = held_out.answer.tolist()
     worst = held_out.loc[held_out.error.abs().idxmax()]
     at = f"{worst.words}, {counted(worst.nodes, 'node')}"
+    both = kinds(study.dataset.falloff.evidence, study.twin.evidence)
     within = f"{answers.count(YES)} of {counted(len(answers), 'held-out point')}"
     still_open = f", {answers.count(UNDECIDED)} are open" if UNDECIDED in answers else ""
     return (
         f"**The twin predicts HPL within {percent(MARGIN, 0)} at {within}**{still_open}. "
         f"Its largest error is {_signed(worst.error)} "
-        f"({at}; {counted(worst.blocks, study.unit)}, {study.twin.evidence} evidence)."
+        f"({at}; {counted(worst.blocks, study.unit)}, {evidence_in_words(both)})."
     )
 
 
@@ -247,6 +248,7 @@ def is_right(study: Study) -> list[Statement]:
             n_of=f"{study.twin.evidence} {study.unit}",  # the twin itself has no scatter
             answer=at.answer,
             primary=abs(at.error) == largest[at.Index],
+            evidence=kinds(study.dataset.falloff.evidence, study.twin.evidence),
         )
         for at in study.held_out.itertuples()
     ]

@@ -26,9 +26,9 @@ def planted(interconnect, n, vary="none"):
     """
     described = {**SMITH["rates"], **SMITH["network"][interconnect]}
     used = {name: entry["value"] for name, entry in described.items()}
-    name, _, end = vary.partition("=")
-    if end:
-        used[name] = described[name][end]
+    for change in vary.split(",") if vary != "none" else ():
+        name, _, end = change.partition("=")
+        used[name] = described[name][end] if end in described[name] else float(end)
     node = RPEAK / used["dgemm_flop_s"] + 3e8 / used["node_byte_s"] + 0.005 / used["dtrsm_share"]
     traffic = 1e7 * np.log2(min(n, 8))  # bytes over a link while a node's peak would take 1 s
     return 1 / (node + traffic / used["bandwidth"] + 100 * used["latency"])

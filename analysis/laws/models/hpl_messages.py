@@ -1,5 +1,5 @@
-"""HPL's efficiency on nodes of a known rate, from its own messages. Only latency and inverse
-bandwidth are free."""
+"""HPL's efficiency on nodes of a known rate, from its own messages. Only what a message and a byte
+cost is free."""
 
 import numpy as np
 
@@ -14,7 +14,8 @@ def hpl_messages(x: Values, alpha: Number, beta: Number) -> Values:
 
     The rows of x are N, NB, P, Q and the rate F [flop/s] of one node's matrix products. `alpha` [s]
     is the time of a message of any length, `beta` [s/B] that of each byte in it; T is the law of
-    `hpl` with gamma = 1 / F.
+    `hpl` with gamma = 1 / F. Fitted, both also hold what else grows with messages or bytes: they
+    need not be a network's latency and inverse bandwidth.
     """
     counted, ideal, gamma = _known(x)
     return ideal / longest(counted, alpha, beta, gamma)
