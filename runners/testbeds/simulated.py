@@ -176,12 +176,14 @@ class Simulated:
             raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(STANDS_FOR)}")
         argv = [self._tool(STANDS_FOR[tool]), *command.argv[1:]]
         inside = rates["core_byte_s"] if command.ranks_per_node > 1 else None
+        put = network["rendezvous"] == "put"
         files = {**command.files, "platform.xml": smpi.platform(len(set(order)), network, inside)}
         if tool != "flows":
             eager = network["eager_bytes"]
             if tool == "replay":
                 rates_there = [repr(float(value)) for value in (network["bandwidth"], eager)]
                 argv = [*smpi.as_open_mpi(command.ranks), argv[0], *rates_there, *argv[2:]]
+            argv = smpi.FREE_TESTS * put + argv
             shape = network.get("by_size", ()), eager
             argv = smpi.smpirun(command.ranks, argv, f"./{_CLOCK}", *shape)
             files["hosts"] = smpi.hosts(order)
@@ -196,7 +198,7 @@ class Simulated:
         # Use the simulation's clock; the processor's belongs to this machine.
         if tool == "xhpl_recorded":
             environment["FALLOFF_RECORD_CLOCK"] = "wall"
-        if network["rendezvous"] == "put":
+        if put:
             environment["FALLOFF_PUT_FROM"] = _put_from(network["eager_bytes"])
         try:
             limit = command.timeout_s
