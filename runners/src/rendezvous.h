@@ -1,6 +1,7 @@
 /*
  * Messages above the eager limit as Open MPI 4.1 sends them over TCP, by "put", for programs of SimGrid's SMPI. Asked for by
- * FALLOFF_PUT_FROM, the bytes from which on a message is large; without it, and for smaller messages, these are PMPI's own.
+ * FALLOFF_PUT, the bytes from which on a message is large and the latency [s]; without it, and for smaller messages,
+ * these are PMPI's own.
  *
  * The sender announces a message; the receiver, when it has both read the announcement and posted the receive, asks for it;
  * then the message goes in one piece. There is one TCP connection between two ranks, so what one sends to the other keeps
@@ -11,11 +12,16 @@
  * writes its own. Where one has, its request goes out before its announcement; the other reads both, sends its message first, and
  * its own request follows behind that: the messages go one after the other on a link that could carry both.
  *
+ * Ranks that are exactly alike would stay in phase for ever, as none do whose packets, interrupts and schedulers are real.
+ * So a rank notices that a message has come between none and two latencies late, always the same in the same program. Two
+ * latencies are the least that brings two ranks out of phase.
+ *
  * Left out: small messages do not queue behind large ones, a sender is busy until its message has arrived (not only until
  * buffers hold the rest), and messages inside SMPI's collectives do not keep the order. Both ends give a message the same
  * size.
  */
 #include <mpi.h>
+#include <simgrid/actor.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +60,8 @@ struct announced {
 };
 
 static double put_from;               /* bytes; 0: not asked for */
+static double latest;                 /* s: how late a rank notices a message at most */
+static unsigned long drawn;           /* what is random in that */
 static MPI_Comm controls, contents;
 static MPI_Request next_control = MPI_REQUEST_NULL;
 static struct control heard;
@@ -67,15 +75,25 @@ static void listen_to_controls(void)
     PMPI_Irecv(&heard, sizeof heard, MPI_BYTE, MPI_ANY_SOURCE, 0, controls, &next_control);
 }
 
+/* Knuth's linear congruence, of 64 bits. */
+static void notice_late(void)
+{
+    drawn = drawn * 6364136223846793005UL + 1442695040888963407UL;
+    sg_actor_sleep_for(latest * (double)(drawn >> 11) / (double)(1UL << 53));
+}
+
 /* After MPI_Init. */
 static void rendezvous_begin(void)
 {
-    const char *from = getenv("FALLOFF_PUT_FROM");
+    const char *asked = getenv("FALLOFF_PUT");
+    char *end;
     int ranks;
-    put_from = from ? strtod(from, NULL) : 0.0;
-    if (put_from == 0.0)
+    if (!asked)
         return;
+    put_from = strtod(asked, &end);
+    latest = 2.0 * strtod(end, NULL);
     PMPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
+    drawn = 0x9e3779b97f4a7c15UL * (unsigned long)(own_rank + 1);
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
     PMPI_Comm_dup(MPI_COMM_WORLD, &controls);
     PMPI_Comm_dup(MPI_COMM_WORLD, &contents);
@@ -207,6 +225,8 @@ static int happens(MPI_Request *own, MPI_Status *status)
         m->status = of_any;
         if (m->sends)
             message_has_gone(m->partner);
+        else
+            notice_late();
     }
     return 0;
 }

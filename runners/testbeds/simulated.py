@@ -199,7 +199,7 @@ class Simulated:
         if tool == "xhpl_recorded":
             environment["FALLOFF_RECORD_CLOCK"] = "wall"
         if put:
-            environment["FALLOFF_PUT_FROM"] = _put_from(network["eager_bytes"])
+            environment["FALLOFF_PUT"] = _put(network["eager_bytes"], network["latency"])
         try:
             limit = command.timeout_s
             started = programs.start(tool, argv, folder, environment, most_cpu_s=limit)
@@ -208,14 +208,14 @@ class Simulated:
             _demolish(folder)
 
 
-def _put_from(eager_bytes: float) -> str:
-    """The size from which on messages are put [B]; raises FalloffError where announcements would
+def _put(eager_bytes: float, latency: float) -> str:
+    """What FALLOFF_PUT says, in bytes and seconds; raises FalloffError where announcements would
     not be eager themselves."""
     if eager_bytes < _LEAST_EAGER:
         raise FalloffError(
             f"rendezvous put needs eager_bytes of at least {_LEAST_EAGER}, not {eager_bytes:g}"
         )
-    return repr(float(eager_bytes))
+    return f"{float(eager_bytes)!r} {float(latency)!r}"
 
 
 def _counters(stdout: str, nodes: int, order: Sequence[int]) -> dict[str, list[float]]:
