@@ -80,13 +80,15 @@ def plan_replay(
     testbed: str = "smith",
     asked: what_if.WhatIf = what_if.NOTHING,
     slower: Mapping[str, float] | None = None,
+    rendezvous: str = "",
 ) -> Plan:
     """The campaign `replay_examples` for one recorded program on these node counts; raises
     FalloffError if there is no recording.
 
     It is replayed on the networks that are `asked` for, by default those that the campaign
     compares, as far as the testbed describes them. `slower` says by network and nodes ("gige 8")
-    how many times as long as recorded ranks compute.
+    how many times as long as recorded ranks compute, `rendezvous` how long messages are sent, one
+    of `simulated.RENDEZVOUS`.
     """
     described, machine = campaigns.read("replay_examples"), testbeds.read(testbed)
     if not isinstance(machine, testbeds.SimulatedTestbed):
@@ -97,9 +99,10 @@ def plan_replay(
     machine = what_if.with_ideal(machine)
     levels = list(dict.fromkeys([*asked.names(machine, usual), what_if.IDEAL]))
     machine = what_if.with_networks(machine, levels)
+    order = {"rendezvous": rendezvous} if rendezvous else {}
     described = described.changed(
         factors={"interconnect": levels, "nodes": sorted(nodes), "program": [program]},
-        settings={**described.settings, "recording": recorder.digest(program)},
+        settings={**described.settings, "recording": recorder.digest(program), **order},
         design=described.design.changed(primary=[], control=None, baseline_nodes=min(nodes)),
     )
     if slower:

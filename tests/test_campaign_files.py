@@ -45,7 +45,7 @@ def points(name):
 
 
 # Reading 15 recordings takes ten seconds; `program_replay` has the same tool and three.
-RECORDED = {"replay_others", "program_others_replayed"}
+RECORDED = {"replay_others", "program_others_replayed", "program_others_openmpi"}
 
 
 @pytest.mark.parametrize("name", the_rest_is_long(NAMES, {*NAMES} - RECORDED))

@@ -152,12 +152,17 @@ def test_several_programs_are_compared_with_their_replays():
         computed, time = seconds(point, 1.1 if is_off else 1.01)
         return {**computed, "replay_time": time}
 
+    def in_order(point, block):
+        computed, time = seconds(point, 1.04)
+        return {**computed, "replay_time": time}
+
     datasets = {
         name: of_plan(planning.plan_campaign(name, "", "full", blocks), readings)
         for name, blocks, readings in (
             ("program_others_emulated", 3, ran),
             ("program_others_hpcc", 2, ran),
             ("program_others_replayed", 1, replayed),
+            ("program_others_openmpi", 1, in_order),
         )
     }
     made = executed("62", **datasets)
@@ -175,6 +180,11 @@ def test_several_programs_are_compared_with_their_replays():
         within.loc[["peptide", "hpcc"]].eq(6).all(axis=None)
     )  # the whole time, and the network's part
     assert within.loc["openfoam"].eq(3).all()
+    words = made.names["text"].replace("\xa0", " ")
+    assert "Open MPI's order of long messages, by 4 % to 4 %." in words
+    (table,) = (one for one in made.tables if one.label.endswith("-times"))
+    in_order_off = [float(row[-1].rpartition("; ")[2]) for row in table.rows]
+    assert in_order_off == pytest.approx([4.0] * len(in_order_off), abs=0.3)
 
 
 @pytest.mark.more

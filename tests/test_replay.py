@@ -12,7 +12,8 @@ import xarray as xr
 from test_recorder import FORTRAN, LAUNCH, needs_fortran, needs_mpi
 from test_simulated import NETWORKS, needs_simgrid
 
-from analysis import planning
+from analysis import paths, planning
+from analysis.commands import profiling
 from analysis.descriptions import testbeds
 from analysis.statistics.judgement import judge as judged
 from analysis.subjects import program
@@ -44,16 +45,17 @@ def bed():
         yield opened
 
 
-def replayed(bed, files, network="gige"):
-    """The outcome of a replay of these files, by name as `replay_actions.files` makes them."""
+def replayed(bed, files, network="gige", **more):
+    """The outcome of a replay of these files, by name as `replay_actions.files` makes them; the
+    point has `more` settings."""
     ranks = len(files) - 1
     command = Command(("replay", "it", "1.0"), ranks=ranks, files=files, timeout_s=60)
-    point = {"interconnect": network, "nodes": ranks}
+    point = {"interconnect": network, "nodes": ranks, **more}
     return judge(bed.run(Trial("t", "point", "replay", 1, 1, point), [command]), replay.TOOL.parse)
 
 
-def readings(bed, found, network="gige"):
-    outcome = replayed(bed, replay_actions.files(found), network)
+def readings(bed, found, network="gige", **more):
+    outcome = replayed(bed, replay_actions.files(found), network, **more)
     assert outcome.status == "ok", outcome.reason
     return outcome.readings
 
@@ -172,6 +174,78 @@ def test_what_ifs_are_networks_of_their_own():
         planning.plan_replay("stencil", [4], "smith", WhatIf(["25gig"]))
     with pytest.raises(FalloffError, match="did you mean 'latency'"):
         WhatIf(half="latencey")
+
+
+def exchange(size, in_phase):
+    """Two ranks send each other a message. The second first waits a second for a word of the first,
+    who has announced its message before that word, unless they are in phase."""
+
+    def calls(other):
+        yield Call(0.0, "irecv", other, tag=1, size=size, request=1)
+        yield Call(0.0, "isend", other, tag=1, size=size, request=2)
+        yield Call(0.0, "wait", request=1)
+        yield Call(0.0, "wait", request=2)
+
+    receive, send, *waits = calls(1)
+    word = Call(1.0, "send", 1, tag=2, size=8)
+    heard = Call(0.0, "recv", 0, tag=2, size=8)
+    first = (word, receive, send) if in_phase else (send, word, receive)
+    ends = (Call(0.0, "end"),)
+    return ((*first, *waits, *ends), (heard, *calls(0), *ends))
+
+
+@pytest.mark.parametrize("size", [110_000, 22_000_000])
+def test_in_open_mpis_order_one_of_two_messages_waits_for_the_other(bed, size):
+    """Out of phase they take twice the time that each takes on GigE, with 110 MB/s of payload; in
+    phase, and where nobody's order is kept, they go at once."""
+    one = size / 110e6
+    took = {
+        (order, in_phase): readings(bed, exchange(size, in_phase), **given)["replay_time"] - 1.0
+        for order, given in (("none", {}), ("put", {"rendezvous": "put"}))
+        for in_phase in (True, False)
+    }
+    out_of_phase = took.pop(("put", False))
+    assert list(took.values()) == pytest.approx([one] * 3, rel=0.02, abs=2e-4)
+    assert out_of_phase == pytest.approx(2 * one, rel=0.02, abs=3e-4)
+    same = readings(bed, exchange(size, False), rendezvous="independent")["replay_time"]
+    assert same == took["none", False] + 1.0
+
+
+def test_messages_keep_open_mpis_order_beside_collectives(bed):
+    """Of all kinds and sizes, to two neighbours at once, while collectives are under way: a rank
+    that waits in one goes on with its messages. All bytes are sent, however they are ordered."""
+    ranks, sizes = 4, (8, 65_535, 65_536, 1_000_000)
+
+    def calls(rank):
+        number = 0
+        for size in (*sizes, *reversed(sizes)):
+            for name in ("irecv", "isend"):
+                for way in (-1, 1):
+                    number += 1
+                    other, tag = (rank + way) % ranks, 5
+                    yield Call(1e-5 * rank, name, other, tag=tag, size=size, request=number)
+            yield Call(0.0, "allreduce", size=size)
+            if size < 65_536:
+                yield Call(0.0, "barrier")
+        yield from (Call(0.0, "wait", request=one + 1) for one in range(number))
+        yield Call(0.0, "end")
+
+    found = tuple(tuple(calls(rank)) for rank in range(ranks))
+    plain, ordered = (readings(bed, found, **given) for given in ({}, {"rendezvous": "put"}))
+    assert plain["replay_time"] > 2 * sum(sizes) * 2 / 110e6
+    assert ordered["replay_time"] > 0.9 * plain["replay_time"]
+
+
+def test_a_replay_in_open_mpis_order_says_so(capsys, monkeypatch, tmp_path):
+    """And its plan keeps it; without the option the plan is as it was."""
+    plans = [planning.plan_replay("stencil", [4], rendezvous=order) for order in ("", "put")]
+    assert [plan.trials()[0].point.get("rendezvous") for plan in plans] == [None, "put"]
+    monkeypatch.setattr(paths, "RAW", tmp_path)
+    asked = {"networks": ["gige"], "twice": "", "half": ""}
+    told = [
+        profiling.replay_report("stencil", "smith", (), asked, mpi) for mpi in (None, "openmpi")
+    ]
+    assert [profiling.OF_OPEN_MPI in lines for lines in told] == [False, True]
 
 
 def chain(seconds, size):

@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
+
 from analysis import paths
 from analysis.commands.grammar import (
     PROGRAM,
@@ -28,6 +30,7 @@ from runners.records.record import FalloffError
         falloff profile --replay mine
         falloff profile --replay mine --nodes 32 64
         falloff profile --replay mine --network gige 25gige --twice bandwidth --half latency
+        falloff profile --replay mine --mpi openmpi
     """,
 )
 @argument(
@@ -52,12 +55,18 @@ from runners.records.record import FalloffError
     "Extrapolate the recording to these numbers of nodes.",
     multiple=True,
 )
+@option(
+    "--mpi NAME",
+    "Whose order of long messages --replay keeps: openmpi (over TCP), else none's.",
+    type=click.Choice(["openmpi"]),
+)
 def profile(
     argv: tuple[str, ...],
     program: str | None,
     replayed: str | None,
     testbed: str,
     nodes: tuple[int, ...],
+    mpi: str | None,
     **asked: Any,
 ) -> int:
     """Count an MPI program's messages, or replay it on other networks.
@@ -70,14 +79,15 @@ def profile(
 
     --keep records the calls in their order instead, including those of Fortran programs. --replay
     lets SimGrid replay them on a described network, also on more nodes, and says where the time
-    goes. What-ifs: --network 25gige, --twice bandwidth, --half latency, --on mytwin.
+    goes. What-ifs: --network 25gige, --twice bandwidth, --half latency, --on mytwin. With --mpi
+    openmpi long messages wait for each other as Open MPI's do over TCP.
     """
     from analysis.commands import profiling
 
     if replayed:
         if argv or program:
             raise FalloffError("--replay takes a recorded program's name and runs no other")
-        print(*profiling.replay_report(replayed, testbed, nodes, asked), sep="\n\n")
+        print(*profiling.replay_report(replayed, testbed, nodes, asked, mpi), sep="\n\n")
         return 0
     if not argv:
         raise FalloffError(

@@ -28,6 +28,14 @@ FIRST_COME = "MPI_Waitany, MPI_Test, MPI_ANY_SOURCE"
 UNSEEN = "it ended before MPI_Finalize, or is no MPI program that can be seen (--help says which)"
 
 
+# What `--mpi` says about a replay; without it nobody's order is kept.
+RENDEZVOUS = {"openmpi": "put"}
+OF_OPEN_MPI = (
+    "Long messages kept the order of Open MPI over TCP: of two that two ranks send each other out "
+    "of phase, one waits for the other. Those of collectives did not."
+)
+
+
 def _library(name: str) -> Path:
     return Path(executables.find(name, {}))
 
@@ -135,10 +143,14 @@ def record(argv: Sequence[str], name: str) -> tuple[int, list[str]]:
 
 
 def replay_report(
-    name: str, testbed: str, nodes: Sequence[int], asked: Mapping[str, Any]
+    name: str,
+    testbed: str,
+    nodes: Sequence[int],
+    asked: Mapping[str, Any],
+    mpi: str | None = None,
 ) -> list[str]:
     """Replay a recorded program on described networks: the table of times and POP's factors, and
-    sentences. `asked` are the fields of a `WhatIf`.
+    sentences. `asked` are the fields of a `WhatIf`, `mpi` one of RENDEZVOUS, whose order is kept.
 
     Raises FalloffError if there is no recording, none can be extrapolated, or the testbed does not
     describe a network.
@@ -150,7 +162,9 @@ def replay_report(
         recorded = recorder.of(name, ranks)  # raises now if the recording cannot be extrapolated
         size += recorder.totals(recorded).recorded
         replay_actions.files(recorded)
-    plan = planning.plan_replay(name, wanted, testbed, WhatIf(**asked))
+    plan = planning.plan_replay(
+        name, wanted, testbed, WhatIf(**asked), rendezvous=RENDEZVOUS.get(mpi or "", "")
+    )
     took = f"read in {time.monotonic() - began:.1f} s"
     print(f"{name}: {size} calls of {_listed(wanted)} ranks, {took}", flush=True)
     with shown() as listen:
@@ -165,6 +179,7 @@ def replay_report(
     stated = [*program.falls(runs, times), *program.savings(runs, times)]
     words = [time_table.body, program.factors_table(runs, last).body]
     words += ["\n".join(f"- {plain(str(statement))}" for statement in stated)]
+    words += [OF_OPEN_MPI] * bool(mpi)
     return [*filter(None, words), *_limits(name, recordings, wanted)]
 
 

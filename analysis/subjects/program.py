@@ -59,6 +59,8 @@ SHARES = {
     "transfer": "#0072B2",
 }
 
+_IN_ORDER = ", which is off from it; the second number is of one that keeps Open MPI's order"
+
 CAMPAIGN = "program"  # begins the name of each of them
 _NODES = (2, 4, 8, 16, 32)  # as far as there are fewer than ranks
 EXAMPLE = "falloff run program --keep NAME -- mpirun -np 8 ./program"
@@ -339,33 +341,42 @@ def off_by(times: xr.Dataset, replays: xr.Dataset) -> xr.DataArray:
     return (replays.time / times.time.mean("block") - 1).drop_sel(interconnect=IDEAL)
 
 
-def times_table(runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset) -> exhibit.Table:
+def times_table(
+    runs: xr.Dataset, times: xr.Dataset, replays: xr.Dataset, ordered: xr.Dataset | None = None
+) -> exhibit.Table:
     """The time of each program on each network and number of nodes with its interval, and the
-    replay's beside it.
+    replay's beside it; of `ordered` replays, which keep Open MPI's order, how far they are off.
     """
     names, rows = runs.falloff.names, []
-    table = over_blocks(times.time, "cost", LEVEL).assign(replayed=replays.time)
+    times_of = {"replayed": replays, "ordered": replays if ordered is None else ordered}
+    columns = {name: given.time for name, given in times_of.items()}
+    table = over_blocks(times.time, "cost", LEVEL).assign(columns)
     order = ["program", "interconnect", "nodes"]
     means = table.to_dataframe(order).dropna(subset="mean")
     for (program, network, nodes), row in means.iterrows():
         spread = f"{number(row.low)} to {number(row.high)}" if is_known(row.low) else UNKNOWN
-        off = row.replayed / row["mean"] - 1
+        off, off_ordered = (_signed(row[name] / row["mean"] - 1) for name in times_of)
         emulated = number(row["mean"]), f"{spread} ({int(row.blocks)})"
-        replay = number(row.replayed), f"{'+' if off > 0 else ''}{fixed(100 * off, 1)}"
+        replay = number(row.replayed), off if ordered is None else f"{off}; {off_ordered}"
         rows.append((program, names[network], str(nodes), *emulated, *replay))
     return exhibit.Table(
         f"{runs.attrs['campaign'].replace('_', '-')}-times",
         (
             *("Program", "Network", "Nodes", "Emulated [s]", "Interval [s] (blocks)"),
-            *("Replayed [s]", "Replay off [%]"),
+            *("Replayed [s]", "Replay off [%]" if ordered is None else "Off; in order [%]"),
         ),
         "llrrrrr",
         rows,
         f"Time of each program at full speed: in slow motion, over the dilation, with {INTERVALS} "
-        "over the blocks; and by a replay of its recording",
+        "over the blocks; and by a replay of its recording" + (ordered is not None) * _IN_ORDER,
         None,
         box="long",
     )
+
+
+def _signed(part: float) -> str:
+    """A part in per cent."""
+    return f"{'+' if part > 0 else ''}{fixed(100 * part, 1)}"
 
 
 def factors_table(runs: xr.Dataset, factors: xr.Dataset) -> exhibit.Table:

@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rendezvous.h"
+
 /* The order is that of KINDS in replay_actions.py. */
 enum kind {
     BARRIER, BCAST, REDUCE, ALLREDUCE, SCAN, EXSCAN, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, GATHER, GATHERV, ALLGATHER,
@@ -166,7 +168,7 @@ static void send_eagerly(int partner, int tag, int bytes)
 static void wait_for(long place)
 {
     send_queued();
-    MPI_Wait(request(place), MPI_STATUS_IGNORE);
+    rendezvous_wait(request(place), MPI_STATUS_IGNORE);
 }
 
 static void send_or_receive(char what, char **text)
@@ -184,13 +186,13 @@ static void send_or_receive(char what, char **text)
     if (what != 'j')
         send_queued();
     if (what == 's')
-        MPI_Send(out, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD);
+        rendezvous_send(out, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD);
     else if (what == 'r')
-        MPI_Recv(in, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        rendezvous_recv(in, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else if (what == 'i')
-        MPI_Isend(out, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD, one);
+        rendezvous_isend(out, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD, one);
     else
-        MPI_Irecv(in, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD, one);
+        rendezvous_irecv(in, bytes, MPI_BYTE, partner, tag, MPI_COMM_WORLD, one);
 }
 
 /* Where the parts begin that lie one behind the other. */
@@ -245,8 +247,8 @@ static void take_part(char **text)
     enum kind kind = (enum kind)number(text);
     MPI_Comm comm = comms[number(text)];
     long place = number(text);
-    int is_blocking = place < 0, size, me, bytes = (int)number(text), root = (int)number(text), count = (int)number(text);
-    MPI_Request *one = is_blocking ? NULL : request(place);
+    int is_blocking = place < 0 && !rendezvous_is_busy(), size, me, bytes = (int)number(text), root = (int)number(text), count = (int)number(text);
+    MPI_Request own = MPI_REQUEST_NULL, *one = place < 0 ? &own : request(place);
     send_queued();
     int *parts = count ? malloc((size_t)count * sizeof *parts) : NULL;
     for (int i = 0; i < count; i++)
@@ -275,10 +277,13 @@ static void take_part(char **text)
     case ALLTOALLV: EITHER(Alltoallv, Ialltoallv, out, parts, starts, B, in, parts + size, later, B); break;
     default: fail("a collective in its file is unknown");
     }
-    if (is_blocking) { /* the other still needs them */
+    if (place < 0 && !is_blocking)
+        rendezvous_wait(one, MPI_STATUS_IGNORE);
+    if (place < 0) { /* the other still needs them */
         free(parts);
         free(starts);
         free(later);
+        rendezvous_read();
     }
 }
 
@@ -297,6 +302,7 @@ int main(int argc, char **argv)
     double recorded_messages = (double)number(&text), recorded_collectives = (double)number(&text);
     make_communicators();
     MPI_Op_create(in_order, 0, &ordered);
+    rendezvous_begin();
     double began = together();
     for (int at_end = 0; !at_end;) {
         while (*text == '\n')
@@ -319,6 +325,7 @@ int main(int argc, char **argv)
     if (rank == 0)
         printf("Simulation time %.9f\n", last);
     free(all);
+    rendezvous_end();
     MPI_Finalize();
     return 0;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "payload.h"
+#include "rendezvous.h"
 #include "simulated.h"
 
 struct rates rates;
@@ -157,6 +158,7 @@ int MPI_Init(int *argc, char ***argv)
         shared = smpi_shared_malloc(FOLDED, __FILE__, __LINE__);
     PMPI_Bcast(&shared, sizeof shared, MPI_BYTE, 0, MPI_COMM_WORLD);
     folded = shared;
+    rendezvous_begin();
     return result;
 }
 
@@ -195,6 +197,7 @@ int MPI_Finalize(void)
         print_simulators_own();
     }
     payload_print(stdout);
+    rendezvous_end();
     if (rank == 0)
         printf("end of simulated\n");
     __real_free(all);
@@ -211,14 +214,16 @@ int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, 
 {
     before_mpi();
     count_message(PAYLOAD_MPI_Send, count, type);
-    return PMPI_Send(buffer, count, type, to, tag, comm);
+    return rendezvous_send(buffer, count, type, to, tag, comm);
 }
 
 int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
     before_mpi();
     count_message(PAYLOAD_MPI_Ssend, count, type);
-    return PMPI_Ssend(buffer, count, type, to, tag, comm);
+    MPI_Request request;
+    rendezvous_issend(buffer, count, type, to, tag, comm, &request);
+    return rendezvous_wait(&request, MPI_STATUS_IGNORE);
 }
 
 int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
@@ -226,26 +231,26 @@ int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag
 {
     before_mpi();
     count_message(PAYLOAD_MPI_Issend, count, type);
-    return PMPI_Issend(buffer, count, type, to, tag, comm, request);
+    return rendezvous_issend(buffer, count, type, to, tag, comm, request);
 }
 
 int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     before_mpi();
-    return PMPI_Recv(buffer, count, type, from, tag, comm, status);
+    return rendezvous_recv(buffer, count, type, from, tag, comm, status);
 }
 
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
     before_mpi();
-    return PMPI_Irecv(buffer, count, type, from, tag, comm, request);
+    return rendezvous_irecv(buffer, count, type, from, tag, comm, request);
 }
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     before_mpi();
-    return PMPI_Wait(request, status);
+    return rendezvous_wait(request, status);
 }
 
 /*
@@ -268,7 +273,7 @@ int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *there, MPI_Status *status)
     if (idle_polls >= patience) {
         *there = 1;
     } else {
-        result = PMPI_Iprobe(from, tag, comm, there, status);
+        result = rendezvous_iprobe(from, tag, comm, there, status);
         idle_polls++;
     }
     return result;

@@ -20,17 +20,22 @@ from pathlib import Path
 
 from runners import build, executables, placement
 from runners.parsing import SIMULATED
-from runners.records.description_rules import NAME, WHOLE, Rule
+from runners.records.description_rules import NAME, WHOLE, Rule, one_of
 from runners.records.record import Command, Description, Execution, FalloffError, Transcript, Trial
 from runners.testbeds import lease, netns, programs, smpi
 
 _ROOT = executables.HOME / "build" / "simulated"
 _CLOCK = "noclock.so"
 
+# How messages above the eager limit are sent. By `put` they keep Open MPI's order over TCP
+# (runners/src/rendezvous.h); else each starts when both its ends are ready, whatever else is sent.
+RENDEZVOUS = ("put", "independent")
+
 # The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {
     **dict.fromkeys(("interconnect", "vary", "placement"), NAME),
     "random_seed": WHOLE,
+    "rendezvous": one_of(RENDEZVOUS),
 }
 
 IS_HERE = True
@@ -45,6 +50,8 @@ STANDS_FOR = {
     "xhpl_recorded": "xhpl_recorded",
     "replay": "replay_recorded",
 }
+
+_LEAST_EAGER = 128  # bytes: an announcement has 64
 
 # The interpreter named in the flows' script: SimGrid's package is for Debian's own Python.
 _IMPORT = ("/usr/bin/python3", "-c", "import simgrid")
@@ -136,6 +143,7 @@ class Simulated:
         with state.faults():
             vary = point.get("vary", "none")
             rates, network = smpi.model(self.description, point["interconnect"], vary)
+            network["rendezvous"] = point.get("rendezvous", "independent")
             placed = point.get("placement", "in_order"), str(point.get("random_seed"))
             for command in commands:
                 ranks = command.ranks_per_node
@@ -168,12 +176,14 @@ class Simulated:
             raise FalloffError(f"{tool} cannot be simulated; there are {', '.join(STANDS_FOR)}")
         argv = [self._tool(STANDS_FOR[tool]), *command.argv[1:]]
         inside = rates["core_byte_s"] if command.ranks_per_node > 1 else None
+        put = network["rendezvous"] == "put"
         files = {**command.files, "platform.xml": smpi.platform(len(set(order)), network, inside)}
         if tool != "flows":
             eager = network["eager_bytes"]
             if tool == "replay":
                 rates_there = [repr(float(value)) for value in (network["bandwidth"], eager)]
                 argv = [*smpi.as_open_mpi(command.ranks), argv[0], *rates_there, *argv[2:]]
+            argv = smpi.FREE_TESTS * put + argv
             shape = network.get("by_size", ()), eager
             argv = smpi.smpirun(command.ranks, argv, f"./{_CLOCK}", *shape)
             files["hosts"] = smpi.hosts(order)
@@ -188,12 +198,24 @@ class Simulated:
         # Use the simulation's clock; the processor's belongs to this machine.
         if tool == "xhpl_recorded":
             environment["FALLOFF_RECORD_CLOCK"] = "wall"
+        if put:
+            environment["FALLOFF_PUT"] = _put(network["eager_bytes"], network["latency"])
         try:
             limit = command.timeout_s
             started = programs.start(tool, argv, folder, environment, most_cpu_s=limit)
             return programs.finish(started, programs.BUSY * limit)
         finally:
             _demolish(folder)
+
+
+def _put(eager_bytes: float, latency: float) -> str:
+    """What FALLOFF_PUT says, in bytes and seconds; raises FalloffError where announcements would
+    not be eager themselves."""
+    if eager_bytes < _LEAST_EAGER:
+        raise FalloffError(
+            f"rendezvous put needs eager_bytes of at least {_LEAST_EAGER}, not {eager_bytes:g}"
+        )
+    return f"{float(eager_bytes)!r} {float(latency)!r}"
 
 
 def _counters(stdout: str, nodes: int, order: Sequence[int]) -> dict[str, list[float]]:
