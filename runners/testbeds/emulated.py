@@ -45,6 +45,21 @@ LOSS_RECOVERY = {
     "acks": {"early_retrans": 0, "recovery": 0},
 }
 
+# How Open MPI sends a message above its eager limit over TCP: its parameters by name. `put` is
+# stock: an announcement, the receiver's request, then the whole message in one piece. A request
+# waits behind a piece that goes the same way, so two ranks that exchange messages out of phase
+# send them one after the other. `send` announces with the first bytes, and the rest follows in
+# fragments.
+RENDEZVOUS: Mapping[str, Description] = {
+    "put": {},
+    "send": {"btl_tcp_flags": 1},
+    "fragments": {
+        "btl_tcp_flags": 1,
+        "btl_tcp_max_send_size": 4096,
+        "pml_ob1_send_pipeline_depth": 1,
+    },
+}
+
 # The settings of a point that this testbed reads.
 POINT: Mapping[str, Rule] = {
     **dict.fromkeys(("interconnect", "path", "aggregation", "congestion_control"), NAME),
@@ -58,6 +73,7 @@ POINT: Mapping[str, Rule] = {
     "mark_bytes": WHOLE,
     "rto_min_s": POSITIVE,
     "loss_recovery": one_of(LOSS_RECOVERY),
+    "rendezvous": one_of(RENDEZVOUS),
 }
 
 # For root of the machine, and for root of a user namespace: every machine has that folder, and a
@@ -239,7 +255,8 @@ class Emulated:
             net = self.use(point.get("path") or point["interconnect"], way, slowness, buffer)
             state.requested = self._configure(net, point, way, trial.block, slowness)
             pacing = self._pacing(point, trial.block, slowness)
-            around = nodes.Surroundings(self.description, way, pacing, self.real_time)
+            mpi = {**self.description.get("mpi", {}), **RENDEZVOUS[point.get("rendezvous", "put")]}
+            around = nodes.Surroundings(self.description, way, pacing, self.real_time, mpi)
             ranks = max((command.ranks for command in commands), default=0)
             probed: Settings = {}
             if ranks > 1 and ("scale" in self.description or self._is_stretched):
@@ -280,15 +297,16 @@ class Emulated:
                 # The kernel silently limits a socket to the machine's limit.
                 asked = state.requested["window_bytes"]
                 state.effective["window_bytes"] = min(asked, _largest_window() or asked)
-            mpi = [(command, execution) for command, execution, *_ in state.ran if command.ranks]
-            if mpi:
-                state.requested["nodes"] = max(command.nodes for command, _ in mpi)
+            jobs = [(command, execution) for command, execution, *_ in state.ran if command.ranks]
+            if jobs:
+                state.requested["nodes"] = max(command.nodes for command, _ in jobs)
                 state.effective["nodes"] = nodes.occupied(net)
-            if mpi and _is_paced(self.description):
-                jobs = mpi, len(net.graph.nodes)
-                state.requested["pace"], state.effective["pace"] = pace.KEPT, pace.verdict(*jobs)
+            if jobs and _is_paced(self.description):
+                there = len(net.graph.nodes)
+                state.requested["pace"] = pace.KEPT
+                state.effective["pace"] = pace.verdict(jobs, there)
                 state.effective["realtime"] = self.real_time
-                state.counters.update(pace.counters(*jobs))
+                state.counters.update(pace.counters(jobs, there))
             if self.load(trial) >= 1 and not self._is_stretched:
                 waits = _waits(state, waits, grown["elapsed"])
                 if disturbed := busy.verdict(waits, others_s / grown["elapsed"]):

@@ -54,12 +54,14 @@ class Surroundings:
 
     `pacing` are variables for pace.so or pace_program.so. If it is empty, ranks are not paced, and
     a node's programs stay on its processor. With `real_time` ranks go before all other programs.
+    `mpi` are parameters of Open MPI.
     """
 
     description: Description
     way: Way
     pacing: Mapping[str, str]
     real_time: bool
+    mpi: Mapping[str, object]
 
 
 def execute(
@@ -205,7 +207,7 @@ def _mpirun(
     }
     if ranks > 1:
         parameters["btl"] += ",vader"  # shared memory between the ranks on a node
-    for key, value in around.description.get("mpi", {}).items():
+    for key, value in around.mpi.items():
         parameters[key] = str(int(value) if isinstance(value, bool) else value)
     hosts = [f"{address(node)}:{ranks}" for node in range(1, 1 + -(-command.ranks // ranks))]
     return [
