@@ -38,7 +38,7 @@ def measured(testbed: OnCluster, tell: Callable[[str], None]) -> dict[str, Found
     ways. `halo_without_put` [s] is there where Open MPI sends by TCP. Where nothing was measured
     there is only `not_measured`, the reason.
     """
-    found = {}
+    found: dict[str, Found] = {}
     for name, network in testbed.networks.items():
         try:
             found[name] = _of_network(testbed, name, network)
@@ -105,4 +105,4 @@ def _medians(testbed: OnCluster, network: str, patterns: list[str]) -> dict[str,
     outcome = judge(testbed.run(trial, [command]), medians)
     if outcome.status != "ok":
         raise FalloffError(outcome.reason)
-    return outcome.readings
+    return dict(outcome.readings)

@@ -27,7 +27,7 @@ def test_the_doctor_finds_the_order_and_what_mends_it(someone):
     said = user.falloff("doctor", "--testbed", "slow").stdout
     (line,) = [line for line in said.splitlines() if "network gige" in line and "exchange" in line]
     stock, mended = map(float, re.findall(r"(\d\.\d\d) times", line))
-    assert line.startswith("  slow ") and 1.4 < stock < 2.4 and 0.9 < mended < 1.2, line
+    assert line.startswith("  slow ") and stock > 1.4 and mended < 0.8 * stock, line
     nowhere = {"[tools]\n": '[tools]\nexchange = "/nowhere/exchange"\n'}
     user.describe("without", by_ssh("without", config, nowhere))
     said = user.falloff("doctor", "--testbed", "without").stdout
@@ -44,6 +44,6 @@ def test_a_run_keeps_it_in_its_provenance(someone):
     provenance = json.loads((user.folder("slow").path / "provenance.json").read_text())
     (session,) = provenance["sessions"]
     found = session["exchanges"]["gige"]
-    assert 1.4 < two_way.ratio(found) < 2.4, found
-    assert two_way.ratio(found, "halo_without_put") < 1.2, found
+    stock, mended = two_way.ratio(found), two_way.ratio(found, "halo_without_put")
+    assert stock > 1.4 and mended < 0.8 * stock, found
     assert "slows two-way exchanges" in done.stdout + done.stderr
