@@ -84,7 +84,9 @@ TOOL = Tool(
             "s",
             dims=("trial", "run"),
         ),
-        "exchange_median": Quantity("median of exchange_time over a trial's repetitions", "s"),
+        "exchange_median": Quantity(
+            "median time of an exchange over the messages that a node sends in it", "s"
+        ),
     },
     factors={
         "exchange": Quantity("pattern in which nodes exchange messages"),
