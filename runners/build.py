@@ -5,6 +5,7 @@
     dgemm, node_rates, token    what a node delivers to DGEMM and STREAM, and exchanges of tokens
     suspects                    all nodes and pairs of nodes of a cluster
     delay_line, shared_wire, channel_bond, buffered_switch   what lies between emulated nodes
+    exchange                    messages one way and both ways
     incast, congestion          many senders to one receiver, and programs beside others that flood
                                 the network
     stencil, transpose          two programs of data/programs
@@ -12,8 +13,9 @@
     mptcp.so, pace.so           for any program: gives it MPTCP, paces its ranks by their BLAS
     pace_program.so             for any MPI program: paces its ranks by their processor time
     xhpl_simulated, xhpl_recorded, dgemm_simulated, xhpl_unmocked, noclock.so,
-    replay_recorded             for SimGrid's SMPI, where it is installed: HPL, and any recorded
-                                program
+    exchange_simulated, replay_recorded
+                                for SimGrid's SMPI, where it is installed: HPL, exchanges, and any
+                                recorded program
 
 Done once: a stamp beside the programs holds the checksum of all that they were made from.
 """
@@ -41,7 +43,7 @@ _SOURCES = _HERE / "src"
 _EXAMPLES = _HERE.parent / "data" / "programs"
 
 PROGRAMS = (
-    *("xhpl", "xhpl_payload", "dgemm", "node_rates", "suspects", "token", "token_mpi"),
+    *("xhpl", "xhpl_payload", "dgemm", "node_rates", "suspects", "token", "token_mpi", "exchange"),
     *("delay_line", "shared_wire", "channel_bond", "buffered_switch", "incast", "congestion"),
     *("stencil", "transpose"),
     *("payload.so", "record.so", "mptcp.so", "pace.so", "pace_program.so"),
@@ -52,7 +54,7 @@ _REFERENCE_BLAS = "blas/libblas.a"
 
 SIMULATED = (
     *("xhpl_simulated", "xhpl_recorded", "dgemm_simulated", "xhpl_unmocked"),
-    *("replay_recorded", "noclock.so"),
+    *("exchange_simulated", "replay_recorded", "noclock.so"),
 )
 _SOLVING = ("xhpl", "xhpl_payload", "xhpl_reference")  # which have to show it
 SIMGRID_REMEDY = "SimGrid is missing: `apt-get install libsimgrid-dev`"

@@ -41,6 +41,8 @@ FIRST: dict[str, dict[str, Any]] = {
     "congestion": {"y": "p99_loaded"},
     "frame_size_limit": {"y": "frame_bytes_largest"},
     "frame_size_rate": {"y": "packets_received_per_s"},
+    "halo_exchange": {"x": "bytes", "series": "rendezvous", "fixed": (("exchange", "halo"),)},
+    "halo_exchange_simulated": {"x": "bytes", "series": "exchange"},
     "hpl_messages": {"y": "payload_messages", "x": "size", "series": "nodes"},
     "hpl_paper_sensitivity": {"x": "vary", "fixed": (("nodes", 36),)},
     "incast_dilation": {"x": "senders", "series": "dilation", "fixed": (("rto_min_s", 0.2),)},

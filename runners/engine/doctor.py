@@ -13,17 +13,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Optional
 
 from runners import executables
-from runners.engine import slurm
+from runners.engine import slurm, two_way
+from runners.records import lock
 from runners.records.record import Description, FalloffError
 from runners.testbeds import cluster as cluster_testbed
 from runners.testbeds import remote
 from runners.testbeds.settings import holders
 from runners.tools import iperf3
 
-HERE, UNKNOWN, DIFFERS, MISSING = "here", "unknown", "DIFFERS", "MISSING"
+HERE, UNKNOWN, SLOW, DIFFERS, MISSING = "here", "unknown", "slow", "DIFFERS", "MISSING"
 
 States = Mapping[str, Mapping[str, Any]]
 Places = dict[str, cluster_testbed.Place]  # by host that has an address
@@ -62,8 +64,8 @@ _CURES = {
 
 @dataclass(frozen=True)
 class Line:
-    """One check: `mark` is HERE, UNKNOWN, DIFFERS or MISSING; the text of the last two names the
-    remedy."""
+    """One check: `mark` is HERE, UNKNOWN, SLOW, DIFFERS or MISSING; the text of the last two names
+    the remedy. What is SLOW is no fault of the description or the nodes."""
 
     mark: str
     text: str
@@ -91,7 +93,7 @@ def report(description: Description) -> int:
     if by_slurm:
         description = {**description, "hosts": list(slurm.allocation().hosts)}
     marks = set()
-    for line in lines(description):
+    for line in chain(lines(description), exchanges(description)):
         print(line, flush=True)
         marks.add(line.mark)
     print(
@@ -125,6 +127,26 @@ def lines(description: Description) -> Iterator[Line]:
     for name in next(iter(whole.values()))["tools"]:
         yield _tool(name, whole)
     yield from _ports(description, list(whole), places)
+
+
+def exchanges(description: Description) -> Iterator[Line]:
+    """Whether an exchange both ways is as fast as one way, on each network; takes some seconds."""
+
+    def give_up(message: str) -> None:
+        raise FalloffError(message)
+
+    networks = description["networks"]
+    try:
+        with lock.measuring(description, "the doctor", give_up):
+            with cluster_testbed.open_testbed(description, networks) as testbed:
+                found = two_way.measured(testbed, lambda sentence: None)
+    except FalloffError as error:
+        reason = str(error).splitlines()[0]
+        found = dict.fromkeys(networks, {"not_measured": reason})
+    for name, of_network in found.items():
+        slowdown = two_way.ratio(of_network)
+        mark = UNKNOWN if slowdown is None else SLOW if slowdown > two_way.SLOW else HERE
+        yield Line(mark, two_way.sentence(name, of_network))
 
 
 def _candidates(description: Description) -> dict[str, list[str]]:

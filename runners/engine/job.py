@@ -33,13 +33,15 @@ def run(folder: Folder, allocation: slurm.Allocation) -> int:
         return 0
     testbed = {**plan.testbed, "hosts": list(allocation.hosts)}
     with session.opened(testbed, plan) as opened:
+        listen = Progress(sys.stdout)
+        found = session.exchanges(opened, listen)
         ended_by = campaign.run(
             plan,
             opened,
             folder,
-            Progress(sys.stdout),
+            listen,
             deadline=allocation.deadline,
-            session={"slurm": slurm.provenance(allocation)},
+            session={"slurm": slurm.provenance(allocation), **found},
             admit=partial(refuse_if_over, allocation.job),
         )
     return TIME_IS_UP if ended_by == campaign.DEADLINE else 0

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Callable, Optional
 
-from runners.engine import campaign
+from runners.engine import campaign, two_way
 from runners.engine.campaign import Event, Listener
 from runners.records import lock
 from runners.records.journal import Folder
@@ -84,7 +84,8 @@ def _run(plan: Plan, folder: Folder, listen: Listener, decided: Optional[Decided
         _run_in_user_namespace(plan, folder, listen, decided)
     else:
         with opened(plan.testbed, plan) as testbed:
-            campaign.run(plan, testbed, folder, listen, decided)
+            found = exchanges(testbed, listen)
+            campaign.run(plan, testbed, folder, listen, decided, session=found)
 
 
 @contextmanager
@@ -96,6 +97,18 @@ def opened(description: Description, plan: Plan) -> Iterator[Any]:
         if not module.IS_HERE:
             testbed.require(tools_of(plan))
         yield testbed
+
+
+def exchanges(testbed: Any, listen: Listener) -> dict[str, Any]:
+    """What a session's provenance says of exchanges both ways: nothing where the nodes are
+    emulated or simulated, whose campaigns state how they send."""
+    if testbed.evidence != "measured":
+        return {}
+
+    def tell(sentence: str) -> None:
+        listen(Event("message", message=sentence))
+
+    return {"exchanges": two_way.measured(testbed, tell)}
 
 
 def _run_in_user_namespace(

@@ -335,15 +335,12 @@ class OnCluster:
             # From here to every host, never from host to host, so hosts need no keys.
             agent = " ".join(remote.ssh(self.description))
             parameters.update(plm="rsh", plm_rsh_agent=agent, plm_rsh_no_tree_spawn="1")
-        if "mpi" not in network:  # use TCP there, even if Open MPI would find a faster transport
-            where = network.get("subnet") or network["interface"]
-            parameters.update(pml="ob1", btl="self,vader,tcp", btl_tcp_if_include=where)
         binding = self.description.get("binding", []) if ranks == usual else ["--bind-to", "none"]
         slots = ",".join(f"{host}:{ranks}" for host in hosts[: command.nodes])
         return [
             self.mpirun,
-            *(word for name, value in parameters.items() for word in ("--mca", name, value)),
-            *network.get("mpi", []),
+            *parameter_words(parameters),
+            *transport(network),
             *([] if "--map-by" in binding else ["--map-by", "slot"]),
             *binding,
             # which rank is on which node and core: on standard error, and so in the transcript
@@ -369,6 +366,20 @@ class OnCluster:
 
 def _is_probe(tool: str) -> bool:
     return (executables.PROBES / f"{tool}.py").exists()
+
+
+def parameter_words(parameters: Mapping[str, object]) -> list[str]:
+    """mpirun's words for parameters of Open MPI."""
+    return [str(word) for name, value in parameters.items() for word in ("--mca", name, value)]
+
+
+def transport(network: Description) -> list[str]:
+    """mpirun's words that choose how MPI uses a network: its own, or TCP there, even if Open MPI
+    would find a faster transport."""
+    if "mpi" in network:
+        return list(network["mpi"])
+    where = network.get("subnet") or network["interface"]
+    return parameter_words({"pml": "ob1", "btl": "self,vader,tcp", "btl_tcp_if_include": where})
 
 
 def place(state: State, network: Description) -> Place:

@@ -46,6 +46,7 @@ STANDS_FOR = {
     "xhpl": "xhpl_simulated",
     "xhpl_payload": "xhpl_simulated",
     "dgemm": "dgemm_simulated",
+    "exchange": "exchange_simulated",
     "flows": "flows",
     "xhpl_recorded": "xhpl_recorded",
     "replay": "replay_recorded",

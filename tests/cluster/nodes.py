@@ -25,6 +25,7 @@ _ITS_OWN = re.compile(
     r"sleep infinity|sshd: .*\[listener\].*|slurmd -N .*|slurmctld|: slurmscriptd|munged .*|ps "
     r"-e .*"
 )
+_BURST_S = 1e-3  # what leaves a slow link at once after a pause, which is free
 _INIT = Path(__file__).with_name("init.py")
 
 
@@ -117,9 +118,9 @@ class Nodes:
 
 
 @contextmanager
-def up(compute: int) -> Iterator[Nodes]:
+def up(compute: int, slowness: float = 1) -> Iterator[Nodes]:
     """So many compute nodes n1, n2 ... and a head after them, joined by Gigabit and 10 Gigabit
-    Ethernet.
+    Ethernet, or by networks that are so many times slower and let little through at once.
 
     All processes on them, their mounts and namespaces are gone on leaving, whatever happens.
     """
@@ -127,7 +128,7 @@ def up(compute: int) -> Iterator[Nodes]:
     inits: list[subprocess.Popen[str]] = []
     with lease.signals_exit(), lease.held(network.demolish, STATES) as state:
         try:
-            net = _wired(state, compute + 1)
+            net = _wired(state, compute + 1, slowness)
             shared = state / "shared"
             shared.mkdir()
             known = [f"{graph.address(node)} {graph.name(node)}\n" for node in net.graph.nodes]
@@ -142,19 +143,21 @@ def up(compute: int) -> Iterator[Nodes]:
                 init.communicate()
 
 
-def _wired(state: Path, nodes: int) -> network.Network:
+def _wired(state: Path, nodes: int, slowness: float) -> network.Network:
     """So many nodes on two switches, with addresses and routes on each."""
     numbers = list(range(1, nodes + 1))
     table = {
         "mtu": 1500,
         "switches": dict.fromkeys(TWO_SWITCHES, 1500),
         "links": [
-            {"from": numbers, "to": switch, "rate_bit_s": rate}
+            {"from": numbers, "to": switch, "rate_bit_s": rate / slowness}
             for switch, rate in TWO_SWITCHES.items()
         ],
     }
     net = network.build(state, table, lambda tool: tool)
-    net.configure(EMULATED["tcp"], EMULATED["offloads"], 1500, graph.Way(graph.EACH_LINK))
+    burst_s = None if slowness == 1 else _BURST_S
+    way = graph.Way(graph.EACH_LINK)
+    net.configure(EMULATED["tcp"], EMULATED["offloads"], 1500, way, burst_s=burst_s)
     return net
 
 
