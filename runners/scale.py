@@ -4,7 +4,8 @@ buffers.
 A scale model has matrices s times smaller in each dimension than the cluster that it represents.
 Its nodes and links are slower by so much that a run spends the same share of its time on bytes. Two
 things do not shrink by themselves: the time that this machine takes for a message, and the buffers
-into which a message vanishes before its receiver is ready.
+into which a message vanishes before its receiver is ready. So time is slowed until this machine's
+messages are quick enough, and what they lack is added as a delay.
 """
 
 import math
@@ -25,20 +26,29 @@ def dilation(testbed: Description, interconnect: str, nodes: int) -> Optional[in
     no such rule.
 
     It is the least dilation at which a message takes no larger share of the run than on the
-    cluster, this machine can serve all nodes, and a run is long enough to be timed. HPL exchanges
-    messages for each of its N columns, and its time goes as N^3 / F. With N / s and a node of
-    flop_s at dilation d0, a message has (m / m0) s^2 (flop_s d0 / d) / F times its share on the
-    cluster, if it takes m here and m0 there. Raises KeyError for a network that the rule does not
-    name.
+    cluster, this machine can serve all nodes, and a run is long enough to be timed. Raises KeyError
+    for a network that the rule does not name.
     """
-    rule, node = testbed.get("scale"), testbed.get("node", {})
+    rule = testbed.get("scale")
     if rule is None:
         return None
-    slower = rule["smaller"] ** 2 * node["flop_s"] * node["dilation"] / rule["flop_s"]
-    of_messages = rule["machine_message_s"] / rule["message_s"][interconnect] * slower
+    of_messages = rule["machine_message_s"] / message_s(testbed, interconnect, 1)
     if nodes == 1:  # there are no messages
         of_messages = 0.0
     return math.ceil(max(of_messages, rule["least_a_node"] * nodes, rule["least"]))
+
+
+def message_s(testbed: Description, interconnect: str, dilation: float) -> float:
+    """What a message has to take at a dilation for the share of the run that it has on the cluster
+    [s].
+
+    HPL exchanges messages for each of its N columns, and its time goes as N^3 / F. With N / s and
+    nodes of flop_s at dilation d0, a message that takes m0 on the cluster has to take
+    m0 F d / (s^2 flop_s d0) here. Raises KeyError as `dilation` does.
+    """
+    rule, node = testbed["scale"], testbed["node"]
+    slower = rule["smaller"] ** 2 * node["flop_s"] * node["dilation"] / rule["flop_s"]
+    return rule["message_s"][interconnect] * dilation / slower
 
 
 def load(testbed: Description, point: Settings) -> float:
@@ -61,21 +71,16 @@ def together_s(times: Mapping[tuple[float, float], int]) -> float:
     return max([total, *(seconds for seconds, _ in times)])
 
 
-def buffers(
-    rule: Description, rate_bit_s: Optional[float], slowness: float = 1
-) -> dict[str, list[int]]:
+def buffers(rule: Description, rate_bit_s: Optional[float]) -> dict[str, list[int]]:
     """The least, first and most bytes of a socket's buffers (`rmem`, `wmem`) on links of a rate;
     None: unlimited.
 
-    They hold what the link carries in two times: `hold_s` of this machine's time, which is long
-    compared with the round trip, and `model_hold_s` at the testbed's own dilation. The second grows
-    with this point's `slowness`, so it is the same share of the run at any dilation. The minimum is
-    `least_bytes`, which is small compared with an HPL message. On unlimited links the size is
-    `most_bytes`.
+    They hold what the link carries in `hold_s` of this machine's time, which is long compared with
+    a round trip and its acknowledgement, but at least `least_bytes`, in which the kernel's own
+    records of single frames count. On unlimited links the size is `most_bytes`.
     """
     held = rule["most_bytes"]
     if rate_bit_s is not None:
-        seconds = max(rule["hold_s"], rule["model_hold_s"] * slowness)
-        held = min(held, max(rule["least_bytes"], int(rate_bit_s / 8 * seconds)))
+        held = min(held, max(rule["least_bytes"], int(rate_bit_s / 8 * rule["hold_s"])))
     most = {name: times * held for name, times in _TIMES.items()}
     return {name: [_LEAST_BUFFER, min(_FIRST[name], most[name]), most[name]] for name in most}

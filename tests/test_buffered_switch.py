@@ -283,10 +283,28 @@ def test_what_needs_a_buffer_is_refused_without(testbed, asked, said):
     assert said in testbed.run(Trial("t", "point", "none", 1, 1, point), []).fault
 
 
+def test_free_bytes_take_no_time_and_frames_cut_through(bench):
+    """The last of a burst arrives when the wire has carried the others' bytes beyond the free ones
+    and its own: one link's time, not two. A frame of free bytes alone arrives at once.
+    """
+    free, burst = LENGTH // 2, 10
+    made = bench(Buffer(1 << 20, free_bytes=free), SLOW, SLOW)
+    begun = time.monotonic()
+    made.burst(burst)
+    made.received(burst)
+    wire_s = 8 * (LENGTH - free) * burst / SLOW
+    assert time.monotonic() - begun == pytest.approx(wire_s, rel=0.1)
+    small = bench(Buffer(1 << 20, free_bytes=LENGTH), SLOW, SLOW)
+    begun = time.monotonic()
+    small.burst(1)
+    small.received(1)
+    assert time.monotonic() - begun < 8 * LENGTH / SLOW / 2
+
+
 def test_a_report_that_is_cut_is_refused():
     """Every line of it is needed."""
     whole = (
-        "buffered_switch: 2 ports, buffer 9 alpha 0 pause 0 mark 0 delay 0.0\n1 1000 1 2 0 "
+        "buffered_switch: 2 ports, buffer 9 alpha 0 pause 0 mark 0 delay 0.0 free 0\n1 1000 1 2 0 "
         "0 0 4 0 0.0\n"
     )
     whole += "2 1000 1 2 0 0 0 4 0 0.0\nlate 2 0.000001 0.1\nend of buffered_switch\n"

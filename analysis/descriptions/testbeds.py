@@ -172,6 +172,8 @@ class Tcp(TomlTable):
     congestion_control: Host | None = None
     no_metrics_save: YesOrNo | None = None
     slow_start_after_idle: YesOrNo | None = None
+    quickack: YesOrNo | None = None
+    """acknowledge every segment at once"""
     rmem: Buffer | None = None
     wmem: Buffer | None = None
 
@@ -206,17 +208,19 @@ class Buffers(TomlTable):
     """The rule for the sizes of socket buffers: runners/scale.py."""
 
     hold_s: Positive
-    model_hold_s: Positive
     least_bytes: Positive
     most_bytes: Positive
 
 
 class Switch(TomlTable):
-    """The switch of points with `buffer_bytes`."""
+    """The switch of points with `buffer_bytes`, or with `free_bytes` of all on links of a rate."""
 
     delay_s: NotNegative = 0
     """from the end of a frame on one link to its end on the next, besides its time on the wire and
     in the queue [s], slowed as described"""
+    free_bytes: Count | None = None
+    """of each frame that take no time on the wire, such as its headers [B]; the switch cuts through
+    and has room for everything"""
 
 
 class ShaperTable(TomlTable):

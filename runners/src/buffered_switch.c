@@ -1,6 +1,6 @@
 /* A switch with buffers:
  *
- *   buffered_switch REPORT BUFFER ALPHA PAUSE MARK DELAY NETNS TAP ADDRESS BIT_S [NETNS TAP ADDRESS BIT_S ...]
+ *   buffered_switch REPORT BUFFER ALPHA PAUSE MARK DELAY FREE NETNS TAP ADDRESS BIT_S [NETNS TAP ADDRESS BIT_S ...]
  *
  * It makes a TAP interface with that hardware address in each network namespace (paths of their files) and is the switch
  * that joins them by full-duplex links of BIT_S bit/s, until SIGTERM or SIGINT. A frame takes its time on the sender's
@@ -14,6 +14,8 @@
  *           31B). A frame that is on the wire still comes in. The pause itself takes no time here. 0: no pauses.
  *   MARK    bytes in a queue from which on frames of ECN-capable IPv4 get the mark "congestion experienced" (RFC 3168).
  *           0: no marks.
+ *   FREE    bytes of each frame that take no time on the wire. 0: all of Ethernet's do. Above 0 the switch also cuts
+ *           through: it begins to forward a frame when the frame begins to come in.
  *
  * All times are computed, from the moment when a frame is first seen: a link that has more to send goes on without a gap
  * and a queue has the length that it would have, however late this program is woken. What it is late by is counted.
@@ -63,7 +65,7 @@ struct port {
 static struct {
     int count;
     struct port ports[PORTS];
-    int64_t memory, in_use, pause, mark, delay_ns;
+    int64_t memory, in_use, pause, mark, delay_ns, free;
     double alpha;
     /* Counted since the last report. */
     long handed_over;
@@ -81,8 +83,12 @@ static void ask(int number)
 static int64_t on_wire_ns(const struct port *port, ssize_t length)
 {
     ssize_t bytes = length + UNCOUNTED < SMALLEST ? SMALLEST : length + UNCOUNTED;
+    if (sw.free)
+        bytes = length > sw.free ? length - sw.free : 0;
     return (int64_t)(bytes * 8e9 / port->bit_s);
 }
+
+static void distribute(int number, int64_t time_ns);
 
 /* The link of a port is free from `from_ns` on: put its node's next frame on it, if there is one. */
 static void send_next(struct port *port, int64_t from_ns)
@@ -91,8 +97,11 @@ static void send_next(struct port *port, int64_t from_ns)
     if (port->paused_by != NOBODY)
         return;
     port->length = read(port->tap, port->bytes, sizeof port->bytes);
-    if (port->length >= ETHERNET)
-        port->arrives_ns = from_ns + on_wire_ns(port, port->length);
+    if (port->length < ETHERNET)
+        return;
+    port->arrives_ns = from_ns + on_wire_ns(port, port->length);
+    if (sw.free)
+        distribute(port - sw.ports, from_ns);
 }
 
 /* Let those go on that a port's queue has paused. */
@@ -150,7 +159,7 @@ static int mark(unsigned char *bytes, ssize_t length)
     return 1;
 }
 
-/* A frame that has come in whole at `time_ns` joins the queue of an output port, or is dropped. */
+/* A frame that can be forwarded from `time_ns` on joins the queue of an output port, or is dropped. */
 static void enqueue(struct port *from, int to, int64_t time_ns)
 {
     struct port *port = &sw.ports[to];
@@ -193,15 +202,23 @@ static void enqueue(struct port *from, int to, int64_t time_ns)
     }
 }
 
-/* The frame of a port has come in whole: to the port of its address, or to all others. */
-static void forward(int number)
+/* The frame of a port: to the port of its address, or to all others. */
+static void distribute(int number, int64_t time_ns)
 {
     struct port *from = &sw.ports[number];
-    int64_t time_ns = from->arrives_ns;
     int to_all = from->bytes[0] & 1;
     for (int to = 0; to < sw.count; to++)
         if (to != number && (to_all || !memcmp(from->bytes, sw.ports[to].address, 6)))
             enqueue(from, to, time_ns);
+}
+
+/* The frame of a port has come in whole. */
+static void forward(int number)
+{
+    struct port *from = &sw.ports[number];
+    int64_t time_ns = from->arrives_ns;
+    if (!sw.free)
+        distribute(number, time_ns);
     send_next(from, time_ns);
 }
 
@@ -267,8 +284,9 @@ static void report(const char *file)
     FILE *out = fopen(fresh, "w");
     if (!out)
         fail(fresh);
-    fprintf(out, "buffered_switch: %d ports, buffer %lld alpha %g pause %lld mark %lld delay %.9f\n", sw.count,
-            (long long)sw.memory, sw.alpha, (long long)sw.pause, (long long)sw.mark, sw.delay_ns / 1e9);
+    fprintf(out, "buffered_switch: %d ports, buffer %lld alpha %g pause %lld mark %lld delay %.9f free %lld\n", sw.count,
+            (long long)sw.memory, sw.alpha, (long long)sw.pause, (long long)sw.mark, sw.delay_ns / 1e9,
+            (long long)sw.free);
     for (int i = 0; i < sw.count; i++) {
         struct port *port = &sw.ports[i];
         if (port->paused_by != NOBODY) {
@@ -311,9 +329,9 @@ static double number(const char *word, double least, double most)
 
 int main(int argc, char **argv)
 {
-    if (argc < 15 || (argc - 7) % 4 || (argc - 7) / 4 > PORTS) {
+    if (argc < 16 || (argc - 8) % 4 || (argc - 8) / 4 > PORTS) {
         fprintf(stderr,
-                "usage: buffered_switch REPORT BUFFER ALPHA PAUSE MARK DELAY NETNS TAP ADDRESS BIT_S "
+                "usage: buffered_switch REPORT BUFFER ALPHA PAUSE MARK DELAY FREE NETNS TAP ADDRESS BIT_S "
                 "NETNS TAP ADDRESS BIT_S ... (at most %d)\n",
                 PORTS);
         return 2;
@@ -323,6 +341,7 @@ int main(int argc, char **argv)
     sw.pause = number(argv[4], 0, 1e15);
     sw.mark = number(argv[5], 0, 1e15);
     sw.delay_ns = 1e9 * number(argv[6], 0, 10);
+    sw.free = number(argv[7], 0, LARGEST_FRAME);
     sigset_t asking, unblocked;
     sigemptyset(&asking);
     sigaddset(&asking, SIGUSR1);
@@ -330,9 +349,9 @@ int main(int argc, char **argv)
     unblocked = hold_signals();
     sigprocmask(SIG_BLOCK, &asking, NULL);
     run_in_real_time();
-    for (; sw.count < (argc - 7) / 4; sw.count++) {
+    for (; sw.count < (argc - 8) / 4; sw.count++) {
         struct port *port = &sw.ports[sw.count];
-        char **words = argv + 7 + 4 * sw.count;
+        char **words = argv + 8 + 4 * sw.count;
         unsigned char *a = port->address;
         if (sscanf(words[2], "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", a, a + 1, a + 2, a + 3, a + 4, a + 5) != 6) {
             fprintf(stderr, "buffered_switch: %s is no hardware address\n", words[2]);

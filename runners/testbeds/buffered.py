@@ -22,7 +22,8 @@ _STEP_S = 0.002
 # B on the wire of a frame, besides the packet: preamble 8, header 14, checksum 4, gap 12.
 _UNCOUNTED = 38
 _HEAD = re.compile(
-    r"^buffered_switch: (\d+) ports, buffer (\d+) alpha (\S+) pause (\d+) mark (\d+) delay (\S+)$"
+    r"^buffered_switch: (\d+) ports, buffer (\d+) alpha (\S+) pause (\d+) mark (\d+) "
+    r"delay (\S+) free (\d+)$"
 )
 
 
@@ -78,6 +79,7 @@ def settings(buffer: Buffer, rates: Sequence[float]) -> dict:
         "pause_bytes": buffer.pause_bytes,
         "mark_bytes": buffer.mark_bytes,
         "switch_delay_s": round(buffer.delay_s, 9),
+        **({"free_bytes": buffer.free_bytes} if buffer.free_bytes else {}),
         "port_rate_bit_s": ", ".join(f"{rate:.0f}" for rate in sorted(set(rates))),
     }
 
@@ -119,8 +121,8 @@ def read(text: str) -> Report:
         _, rate, frames, size, drops, _, marks, most, pauses, paused = line.split()
         counts = rate, frames, size, drops, marks, most, pauses, paused
         ports.append(Port(*map(float, counts)))
-    memory, alpha, pause, mark, delay = head.groups()[1:]
-    buffer = Buffer(int(memory), float(alpha), int(pause), int(mark), float(delay))
+    memory, alpha, pause, mark, delay, free = head.groups()[1:]
+    buffer = Buffer(int(memory), float(alpha), int(pause), int(mark), float(delay), int(free))
     _, frames, late, most = lines[-2].split()
     mean = float(late) / int(frames) if int(frames) else 0.0
     return Report(buffer, tuple(ports), mean, float(most))

@@ -85,6 +85,8 @@ _OFFLOADS = ("tso", "gso", "gro")
 # The most that a program's socket may be given; the same on the whole machine.
 _LARGEST_WINDOWS = tuple(Path("/proc/sys/net/core") / limit for limit in ("rmem_max", "wmem_max"))
 
+_ANY_BYTES = 1 << 40  # B: a switch whose buffer takes in everything
+
 _TOOLS = ("ip", "tc", "ethtool", "nsenter", "unshare", "taskset", "chrt", "hostname")
 # These are not on a Debian user's PATH. In a user namespace their programs do not need root.
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -253,8 +255,9 @@ class Emulated:
         state, point = programs.TrialState(), trial.point
         with state.faults():
             way, slowness = graph.way(point, self._rails), self._slowness(point)
-            buffer = self._buffer(point, slowness)
-            net = self.use(point.get("path") or point["interconnect"], way, slowness, buffer)
+            name = point.get("path") or point["interconnect"]
+            buffer = self._buffer(name, point, slowness)
+            net = self.use(name, way, slowness, buffer)
             state.requested = self._configure(net, point, way, trial.block, slowness)
             pacing = self._pacing(point, trial.block, slowness)
             mpi = {**self.description.get("mpi", {}), **RENDEZVOUS[point.get("rendezvous", "put")]}
@@ -262,6 +265,11 @@ class Emulated:
             ranks = max((command.ranks for command in commands), default=0)
             probed: Settings = {}
             if ranks > 1 and ("scale" in self.description or self._is_stretched):
+                if buffer and buffer.get("free_bytes"):
+                    lacking = self._wanted_message_s(point) - link_probe.short(net, around, ranks)
+                    buffer["delay_s"] = max(0.0, round(lacking, 9))
+                    net = self.use(name, way, slowness, buffer)
+                    state.requested = self._configure(net, point, way, trial.block, slowness)
                 probed = link_probe.probe(net, around, ranks)
                 state.requested["link"] = link_probe.KEPT
                 state.effective["link"] = link_probe.verdict(probed, net.graph.has_taps)
@@ -350,7 +358,7 @@ class Emulated:
         if "loss_recovery" in point:
             tcp.update(LOSS_RECOVERY[point["loss_recovery"]])
         if "buffers" in self.description:
-            tcp.update(scale.buffers(self.description["buffers"], rate, slowness))
+            tcp.update(scale.buffers(self.description["buffers"], rate))
         offloads = dict.fromkeys(_OFFLOADS, bool(net.table.get("offloads")))
         if "path" not in point and not net.graph.buffers:  # its program carries frames
             offloads.update(self.description.get("offloads", {}))
@@ -360,14 +368,27 @@ class Emulated:
             asked["window_bytes"] = point["window_bytes"]
         return asked
 
-    def _buffer(self, point: Settings, slowness: float) -> Optional[dict]:
+    def _wanted_message_s(self, point: Settings) -> float:
+        """What a message takes on a point's network if its share of the run is the cluster's [s]; 0
+        without the rule of a scale model."""
+        if "scale" not in self.description:
+            return 0.0
+        dilation = point.get("dilation", self._node["dilation"])
+        return scale.message_s(self.description, point["interconnect"], dilation)
+
+    def _buffer(self, name: str, point: Settings, slowness: float) -> Optional[dict]:
         """The memory of the switch that a point asks for by `buffer_bytes`, as fields of
-        graph.Buffer; None if it asks for none, or 0 for a bridge without a queue of its own.
+        graph.Buffer; None if it asks for none, or 0 for a bridge without a queue of its own, and
+        the testbed has no `free_bytes` for links of a rate.
 
         The delay is on the described scale of time. Senders are paused above half of the buffer:
         the rest is for what they have on the wire.
         """
+        described = self.description.get("switch", {})
+        free = described.get("free_bytes", 0) if "rate_bit_s" in self.networks.get(name, {}) else 0
         size, pauses = point.get("buffer_bytes", 0), point.get("flow_control") == "pause"
+        if free and not size:
+            return {"bytes": _ANY_BYTES, "free_bytes": free, "delay_s": 0.0}
         if not size:
             asked = {**point, "flow_control": pauses}
             for key in ("buffer_alpha", "flow_control", "mark_bytes"):

@@ -44,7 +44,7 @@ class Buffer:
     thresholds, is above 0. Senders to a queue above `pause_bytes` are paused, and ECN-capable
     frames that find `mark_bytes` or more in it are marked (0: never). `delay_s` [s] is what a frame
     takes from the end of one link to the end of the next besides its time on the wire and in the
-    queue.
+    queue. `free_bytes` [B] of each frame take no time on the wire; above 0 the switch cuts through.
     """
 
     bytes: int
@@ -52,6 +52,7 @@ class Buffer:
     pause_bytes: int = 0
     mark_bytes: int = 0
     delay_s: float = 0.0
+    free_bytes: int = 0
 
 
 class End(NamedTuple):

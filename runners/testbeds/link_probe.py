@@ -38,7 +38,7 @@ def probe(net: Network, around: nodes.Surroundings, ranks: int) -> dict[str, flo
     delay of the network's own counts as latency. Raises FalloffError if the tokens fail.
     """
     rate = net.table.get("rate_bit_s")
-    counters = {"short_message_time": _round_trip(net, around, ranks, SHORT, _SHORTEST_S) / 2}
+    counters = {"short_message_time": short(net, around, ranks)}
     if rate:
         payload = rate * _OF_FRAME / 8
         window_s = max(_SHORTEST_S, _EXCHANGES * 2 * LONG / payload)
@@ -53,6 +53,11 @@ def probe(net: Network, around: nodes.Surroundings, ranks: int) -> dict[str, flo
             if is_usual and verdict(counters, net.graph.has_taps) == KEPT:
                 break
     return counters
+
+
+def short(net: Network, around: nodes.Surroundings, ranks: int) -> float:
+    """The time of a short message, one way [s], as `probe` measures it."""
+    return _round_trip(net, around, ranks, SHORT, _SHORTEST_S) / 2
 
 
 def verdict(counters: dict[str, float], has_lines: bool = False) -> str:

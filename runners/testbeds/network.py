@@ -184,10 +184,13 @@ class Network:
         return self.space(_CARRIERS) / "report"
 
     def _port_rate(self, end: End) -> float:
-        """The rate [bit/s] of the link to a switch with a buffer, both ways."""
+        """The rate [bit/s] of the link to a switch with a buffer, both ways. Where bytes of a frame
+        are free, full frames still take the time that they take on Ethernet."""
         rate = self.graph.links[end.link].rates[end.side]
         assert rate  # graph.graph refuses others
-        return rate
+        free = self.graph.buffers[self.graph.peer(end)].free_bytes
+        frame = self.table["mtu"] + settings.HEADER
+        return rate * (frame - free) / (frame + settings.UNCOUNTED) if free else rate
 
     def effective(self) -> dict:
         """The settings read back: a value if all ends agree, else a list of which ends have

@@ -44,6 +44,9 @@ _MPI = {
     "plm_rsh_no_tree_spawn": "1",
     # Waiting ranks must not occupy the processor that they share with other nodes.
     "mpi_yield_when_idle": "1",
+    # Open MPI looks at its sockets only every 10 ms unless it counts peers that it has connected
+    # to, and a rank that was connected to does not always.
+    "mpi_event_tick_rate": "1",
 }
 
 

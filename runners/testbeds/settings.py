@@ -27,8 +27,8 @@ _BURST = 128 * 1024
 # hundredth.
 _LATE_S = 4e-3
 # Bytes of a frame that are on the wire but not in what tc counts: preamble 8, checksum 4, gap 12.
-_UNCOUNTED = 24
-_HEADER = 14
+UNCOUNTED = 24
+HEADER = 14
 _SMALLEST_ON_WIRE = 84
 # tc shows a burst in whole microseconds at the rate, and drops fractions of a byte.
 _SHOWN_S = 2e-6
@@ -71,8 +71,8 @@ class Shaper:
         """
         if self.rate_bit_s is None:
             return UNSHAPED
-        counted = self.mtu + _HEADER
-        ratio = counted / (counted + _UNCOUNTED) if self.super_packets else 1.0
+        counted = self.mtu + HEADER
+        ratio = counted / (counted + UNCOUNTED) if self.super_packets else 1.0
         return int(self.rate_bit_s * ratio / 8) * 8
 
     @property
@@ -80,7 +80,7 @@ class Shaper:
         """The bytes that leave at once after a pause, before the rate holds again."""
         if self.rate_bit_s is None:
             return UNSHAPED
-        frame = self.mtu + _HEADER + _UNCOUNTED
+        frame = self.mtu + HEADER + UNCOUNTED
         if self.burst_s is not None:
             return int(frame + self.rate_bit_s * self.burst_s / 8)
         return _BURST if self.super_packets else max(int(self.rate_bit_s * _LATE_S / 8), 2 * frame)
@@ -90,7 +90,7 @@ class Shaper:
         """The queueing discipline in tc's words."""
         if self.rate_bit_s is None:
             return "noqueue"
-        stab = "" if self.super_packets else f"stab overhead {_UNCOUNTED} mpu {_SMALLEST_ON_WIRE} "
+        stab = "" if self.super_packets else f"stab overhead {UNCOUNTED} mpu {_SMALLEST_ON_WIRE} "
         return f"{stab}tbf rate {self.tbf_rate_bit_s}bit burst {self.burst_bytes} limit {_QUEUE}"
 
     def settings(self) -> Settings:
@@ -141,6 +141,7 @@ _METRICS = {
     "congestion_control": "congctl {}",
     "rto_min_ms": "rto_min {}ms",
     "ecn": "features ecn",
+    "quickack": "quickack 1",
 }
 
 
@@ -211,6 +212,8 @@ def tcp(spaces: Sequence[Path]) -> dict[str, dict]:
                 metrics[to]["rto_min_ms"] = metric["rto_min"]
             if "ecn" in metric:
                 metrics[to]["ecn"] = True
+            if metric.get("quickack"):
+                metrics[to]["quickack"] = True
         with netns.entered(space):
             texts = {key: (SYSCTLS / key).read_text().strip() for key in filter(is_known, _SYSCTLS)}
         sysctls = {key: _SYSCTLS[key](text) for key, text in texts.items()}
