@@ -271,6 +271,6 @@ def test_what_travels_reads_no_descriptions():
 
 def test_the_plan_of_a_reference_is_planned_again():
     """From its description of today, to the last trial: what is stored continues."""
-    plan = planning.plan_campaign("hpl_scaling", preset="full")
-    stored = json.loads((paths.REFERENCE / "hpl_scaling-fortinet_model/trials.json").read_text())
+    plan = planning.plan_campaign("hpl_noise", preset="full")
+    stored = json.loads((paths.REFERENCE / "hpl_noise-scale_model/trials.json").read_text())
     assert plan.digest == stored["digest"]

@@ -287,8 +287,11 @@ def test_another_machine_goes_on_from_what_was_packed(tmp_path, monkeypatch):
     over again; two runs of one plan are never mixed."""
     use_echo(monkeypatch)
     plan = small_plan(stopping={"blocks": 3, "blocks_a_session": 1})
+    host = provenance.host()
+    monkeypatch.setattr(campaign.provenance, "host", lambda: dict(host))
     packed, here, there = (tmp_path / name for name in ("packed", "here", "there"))
     for number, machine in enumerate((here, there, here), start=1):
+        host["boot_id"] = f"boot {number}"
         running.go_on_from(packed, plan, machine)
         testbed, folder = LocalTestbed(), running.folder_of(plan, machine)
         campaign.run(plan, testbed, folder)

@@ -92,7 +92,7 @@ def test_both_shares_of_every_case_are_those_of_the_rates_and_tokens():
         assert at.bytes == pytest.approx(of_bytes, rel=0.002)
         assert at.messages == pytest.approx(of_messages, rel=0.002)
     assert found.bytes.between(0.97, 1.03).all() and (found.messages <= 1).all()
-    assert (scale_model.shares(probed(message=45e-6)).messages > 1).any()
+    assert (scale_model.shares(probed(message=75e-6)).messages > 1).any()
 
 
 def test_what_tokens_did_not_measure_is_not_said():
