@@ -99,32 +99,33 @@ def test_a_law_of_several_quantities_is_fitted(tmp_path):
 
 
 def test_plan_says_minutes_and_probabilities(monkeypatch, tmp_path):
-    """The reference was decided with its fourth valid block: so long a plan takes, and by one's own
-    run as long as that took.
+    """The reference has as many blocks as are planned: so long a plan takes, and by one's own run
+    as long as that took.
     """
     monkeypatch.setattr(paths, "RAW", tmp_path)
 
-    def planned(*arguments):
-        said = run("run", "hpl_scaling", "--plan", *arguments).stdout
+    def planned(campaign, *arguments):
+        said = run("run", campaign, "--plan", *arguments).stdout
         rows = re.findall(r"^ +(\d+) +([\d?]+)((?: +[01]\.\d{3})+)$", said, re.M)
         return said, {look: (time, [*map(float, odds.split())]) for look, time, odds in rows}
 
-    reference = paths.REFERENCE / "hpl_scaling-fortinet_model"
+    reference = paths.REFERENCE / "hpl_noise-scale_model"
     notes = [*map(json.loads, (reference / "journal.jsonl").read_text().splitlines())]
     begins = [place for place, note in enumerate(notes) if note["event"] == "session"]
     sessions = zip(begins, [*begins[1:], len(notes)])  # between them nothing ran
     took = sum(notes[end - 1]["at"] - notes[begin]["at"] for begin, end in sessions) / 60
-    said, rows = planned()
-    assert list(rows) == ["4", "6", "9"] and str(reference) in said
-    assert float(rows["4"][0]) == pytest.approx(took, rel=0.2) and rows["4"][1][0] > 0.99
-    own = tmp_path / "hpl_scaling-fortinet_model-12345678"
+    said, rows = planned("hpl_noise")
+    (look,) = rows
+    assert float(rows[look][0]) == pytest.approx(took, rel=0.2) and str(reference) in said
+    own = tmp_path / "hpl_noise-scale_model-12345678"
     shutil.copytree(reference, own)
     twice = [note | {"seconds": 2 * note.get("seconds", 0)} for note in notes]
     (own / "journal.jsonl").write_text("\n".join(map(json.dumps, twice)))
-    said, rows = planned()
-    assert float(rows["4"][0]) == pytest.approx(2 * took, rel=0.2) and str(own) in said
+    said, rows = planned("hpl_noise")
+    assert float(rows[look][0]) == pytest.approx(2 * took, rel=0.2) and str(own) in said
     # Where nothing was run: later looks decide more often, a larger scatter less.
-    said, rows = planned("--testbed", "example_ssh")
+    said, rows = planned("hpl_scaling", "--testbed", "example_ssh")
+    assert list(rows) == ["9", "12", "18"]
     odds = np.array([probabilities for _, probabilities in rows.values()])
     assert {time for time, _ in rows.values()} == {"?"} and "--repeats 1" in said
     assert (np.diff(odds, axis=0) >= 0).all() and (np.diff(odds, axis=1) < 0).all()

@@ -208,12 +208,11 @@ def test_a_matrix_beyond_this_machines_memory_is_refused(monkeypatch):
 
 
 def test_the_reference_is_complete():
-    """Every trial of its blocks is there, run as the campaign file now says, to the end that it
-    plans.
+    """Every trial of its blocks is there, to the end that it plans; test_references holds its plan
+    against today's.
     """
-    plan = planning.plan_campaign("hpl_scaling", preset="full")
-    folder = Folder(paths.REFERENCE / f"hpl_scaling-{plan.testbed['name']}")
-    assert folder.plan().digest == plan.digest and folder.stopped_by() in ("blocks", "decided")
+    folder = Folder(paths.REFERENCE / "hpl_scaling-fortinet_model")
+    assert folder.stopped_by() in ("blocks", "decided")
     dataset = experiment.stored("hpl_scaling")
     planned = {trial.id for trial in folder.plan().trials() if trial.block <= dataset.block.max()}
     assert set(dataset.trial_id.values) == planned

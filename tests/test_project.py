@@ -276,7 +276,7 @@ EXECUTING = r"(runners\.(engine|testbeds(?!\.graph\b))|falloff|subprocess)\b"
         # Testbeds are handed to the engine opened.
         (
             "runners/",
-            "testbeds/|doctor.py|job.py|session.py",
+            "testbeds/|doctor.py|job.py|session.py|two_way.py",
             lambda name: not name.startswith("runners.testbeds"),
         ),
         # What is kept of a campaign is read without what ran it.

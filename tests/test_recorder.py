@@ -145,7 +145,7 @@ def test_a_program_that_fails_leaves_no_recording(refused_calls, end, tmp_path, 
     monkeypatch.chdir(tmp_path)
     words = [*LAUNCH, "2", str(refused_calls), end]
     code = networks.profile.callback(
-        words, "mine", "", "smith", nodes=[], networks=(), twice="", half=""
+        words, "mine", "", "smith", nodes=[], networks=(), mpi=None, twice="", half=""
     )
     assert code and not (tmp_path / "programs").exists()
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("falloff:")]
