@@ -43,7 +43,7 @@ def test_bytes_have_the_share_that_they_have_on_the_cluster():
 
 def test_a_campaign_that_says_a_dilation_keeps_it():
     """As a setting, as a factor or for each network; and a testbed without the rule has none."""
-    assert {point["dilation"] for point in points("quick")} == {40}
+    assert {point["dilation"] for point in points("quick")} == {100}
     assert {
         point["dilation"] for point in points("full", "scale_model_dilation", "fortinet_model")
     } == {
